@@ -1,0 +1,1 @@
+"""A local, single-node broker that speaks the Kafka wire protocol."""

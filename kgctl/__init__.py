@@ -1,0 +1,1 @@
+"""The admin toolkit: command line and wire client for any Kafka cluster."""

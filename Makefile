@@ -1,0 +1,77 @@
+# Every target sets itself up: `make demo` and `make test` work on a fresh clone.
+# Needs only git, make and a CPython 3.11 or newer with the venv module.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces docs lock clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: $(READY)  ## Make .venv from the lock file, with kgctl in it
+
+$(READY): requirements.lock pyproject.toml
+	@python=$$(sh tools/find-python) || exit 1; \
+	echo "Setting up $(VENV) with $$python"; \
+	$$python -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+compiled: $(READY)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q broker kgctl
+
+.PHONY: compiled
+
+demo: compiled  ## Run the main job: a broker, a consumer group, a rebalance, moved offsets
+	@$(BIN)/kgctl demo
+
+check: compiled format-check lint types contracts fast  ## Format, lint, types, import contracts, fast tests
+
+.PHONY: format-check
+format-check: $(READY)
+	$(BIN)/ruff format --check .
+
+format: $(READY)  ## Rewrite the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+contracts: $(READY)
+	$(BIN)/lint-imports
+
+fast: compiled
+	$(PYTEST) -q -m "not reference and not slow" -x
+
+test: compiled  ## Run every test that needs nothing but Python
+	$(PYTEST) -q -m "not reference"
+
+test-reference: compiled  ## Compare with a real Kafka (needs java and mvn; skips without)
+	$(PYTEST) -q -m reference -rs
+
+bench: compiled  ## Measure this broker, and peers given as PEERS="--peer name=command"
+	$(BIN)/python -m bench $(PEERS)
+
+oracle: compiled  ## Replay the recorded answers of a real Kafka on the coordinator
+	$(PYTEST) -q tests/oracle
+
+traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
+	$(BIN)/python -m tests.coordinator.traces --write
+
+docs: $(READY)  ## Regenerate the generated pages of docs/
+	$(BIN)/python -m tools.generate_docs
+
+lock:  ## Choose versions anew (needs uv)
+	uv pip compile -q pyproject.toml --extra demo --group dev --universal --python-version 3.11 \
+	    --generate-hashes --custom-compile-command "make lock" -o requirements.lock
+
+clean:  ## Remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

@@ -1,0 +1,236 @@
+"""BrokerConfig: the broker's options read from .properties files and overrides, checked and typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from broker.options import OPTIONS, ConfigError, Option, Options, Value
+
+__all__ = ["OPTIONS", "BrokerConfig", "ConfigError", "Endpoint", "load_config", "parse_properties"]
+
+DURABILITIES = ("power", "process")
+_MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A host and a port. An empty host means every interface; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        import socket
+
+        try:
+            found = socket.getaddrinfo(self.host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        except OSError:
+            return False
+        return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerConfig(Options):
+    """The options in force. `given` holds the text of those that were set, `unimplemented` those set in vain."""
+
+    durability: str = "power"
+    given: Mapping[str, str]
+    unimplemented: tuple[str, ...]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [f"option {name} is not implemented by this broker and has no effect" for name in self.unimplemented]
+
+    @property
+    def listen(self) -> Endpoint:
+        """Where to listen: the first of `listeners` that is no controller's."""
+        found = _endpoints("listeners", self.listeners, self.controller_listener_names)
+        if len(found) != 1:
+            raise ConfigError(f"listeners={self.listeners}: exactly one plain-text listener is served")
+        return found[0]
+
+    @property
+    def advertised(self) -> Endpoint | None:
+        """The address that clients are told, if one was configured; else they are told the bound one."""
+        if self.advertised_listeners is None:
+            return None
+        found = _endpoints("advertised.listeners", self.advertised_listeners, self.controller_listener_names)
+        if len(found) != 1 or found[0].host in ("", "0.0.0.0", "::"):
+            raise ConfigError(
+                f"advertised.listeners={self.advertised_listeners}: exactly one address that clients can reach"
+            )
+        return found[0]
+
+    @property
+    def retention_ms(self) -> int:
+        """The first given of log.retention.ms, .minutes, .hours, in milliseconds; -1 for ever."""
+        if self.log_retention_ms is not None:
+            kept_ms = self.log_retention_ms
+        elif self.log_retention_minutes is not None:
+            kept_ms = self.log_retention_minutes * _MINUTE_MS
+        else:
+            kept_ms = self.log_retention_hours * _HOUR_MS
+        return max(kept_ms, -1)
+
+    @property
+    def roll_ms(self) -> int:
+        """The first given of log.roll.ms, .hours, in milliseconds."""
+        return self.log_roll_ms if self.log_roll_ms is not None else self.log_roll_hours * _HOUR_MS
+
+    def value_of(self, name: str) -> Value:
+        """The value in force of the option under Kafka's name; KeyError for one that we do not have."""
+        value: Value = getattr(self, OPTIONS[name].field_name)
+        return value
+
+    def rows(self) -> Iterator[tuple[Option, Value, bool]]:
+        """Every option with its value in force and whether it was given."""
+        for name, option in OPTIONS.items():
+            yield option, self.value_of(name), name in self.given
+
+
+def load_config(
+    files: Iterable[Path] = (),
+    overrides: Iterable[str] | Mapping[str, str] = (),
+    *,
+    listen: str | None = None,
+    durability: str = "power",
+) -> BrokerConfig:
+    """The config of `files`, a later one over an earlier, then `overrides` ("key=value"), then `listen` ("HOST:PORT").
+
+    Raises ConfigError for what cannot be read, a name that Kafka lacks, or a value out of its bounds.
+    """
+    given: dict[str, str] = {}
+    for path in files:
+        try:
+            given |= parse_properties(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read config file {path}: {getattr(error, 'strerror', None) or error}") from None
+    given |= overrides if isinstance(overrides, Mapping) else dict(_split_override(text) for text in overrides)
+    if listen is not None:
+        endpoint = _endpoint("--listen", listen)
+        given["listeners"] = f"PLAINTEXT://{endpoint}"
+    if durability not in DURABILITIES:
+        raise ConfigError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")
+
+    unimplemented = tuple(sorted(name for name in given if name not in OPTIONS and _known_to_kafka(name)))
+    chosen: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in unimplemented:
+            chosen[OPTIONS[name].field_name] = OPTIONS[name].parse(text)
+    if "broker_id" in chosen:
+        chosen.setdefault("node_id", max(chosen["broker_id"], 0))
+    config = BrokerConfig(durability=durability, given=given, unimplemented=unimplemented, **chosen)
+    _check_together(config)
+    return config
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """The pairs of a Java .properties file: comments, `=` `:` or blank as separator, continued lines, escapes."""
+    pairs: dict[str, str] = {}
+    for line in _logical_lines(text):
+        end = 0
+        while end < len(line) and line[end] not in "=: \t\f":
+            end += 2 if line[end] == "\\" else 1
+        rest = line[end:].lstrip(" \t\f")
+        if rest[:1] in ("=", ":"):
+            rest = rest[1:].lstrip(" \t\f")
+        pairs[_unescape(line[:end])] = _unescape(rest)
+    return pairs
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    joined = ""
+    for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        line = natural.lstrip(" \t\f")
+        if not joined and (not line or line[0] in "#!"):
+            continue
+        joined += line
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            joined = joined[:-1]
+            continue
+        yield joined
+        joined = ""
+    if joined:
+        yield joined
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    out, at = "", 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char != "\\":
+            out += char
+        elif text[at : at + 1] == "u":
+            try:
+                out += chr(int(text[at + 1 : at + 5], 16))
+            except ValueError:
+                raise ConfigError(f"malformed \\u escape in {text!r}") from None
+            at += 5
+        else:
+            out += {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(text[at : at + 1], text[at : at + 1])
+            at += 1
+    return out
+
+
+def _split_override(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise ConfigError(f"override {text!r}: must be key=value")
+    return name.strip(), value
+
+
+def _known_to_kafka(name: str) -> bool:
+    """Whether Kafka has an option of this name that we do not; raises ConfigError if it has none at all."""
+    from broker.unimplemented_options import PREFIXES, UNIMPLEMENTED
+
+    if name in UNIMPLEMENTED or name.startswith(PREFIXES):
+        return True
+    import difflib
+
+    nearest = difflib.get_close_matches(name, [*OPTIONS, *UNIMPLEMENTED], n=1, cutoff=0.5)
+    raise ConfigError(f"unknown option {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+
+
+def _check_together(config: BrokerConfig) -> None:
+    _ = config.listen, config.advertised
+    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
+        raise ConfigError(
+            f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: "
+            f"more than group.max.session.timeout.ms={config.group_max_session_timeout_ms}"
+        )
+    if config.retention_ms == 0:
+        raise ConfigError("log.retention: must be -1 (for ever) or more than 0")
+    if config.roll_ms < 1:
+        raise ConfigError(f"log.roll.ms={config.roll_ms}: must be at least 1")
+    if config.default_replication_factor not in (-1, 1):
+        raise ConfigError(f"default.replication.factor={config.default_replication_factor}: one node holds one replica")
+
+
+def _endpoints(option: str, text: str, without: tuple[str, ...]) -> list[Endpoint]:
+    found = []
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, separator, address = entry.partition("://")
+        if not separator:
+            raise ConfigError(f"{option}={text}: {entry!r} is not NAME://HOST:PORT")
+        if name not in without:
+            found.append(_endpoint(option, address))
+    return found
+
+
+def _endpoint(option: str, text: str) -> Endpoint:
+    host, separator, port = text.strip().rpartition(":")
+    bare = host[1:-1] if host[:1] == "[" and host[-1:] == "]" else host
+    if not separator or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and bare == host):
+        raise ConfigError(f"{option} {text}: not HOST:PORT (an IPv6 host stands in brackets, a port is at most 65535)")
+    return Endpoint(bare, int(port))

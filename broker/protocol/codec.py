@@ -1,0 +1,46 @@
+"""Encode and decode messages with functions that are specialised per message and version at first use."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sized
+from typing import Any, TypeAlias, TypeVar
+
+from broker.protocol.specialise import specialise_reader, specialise_writer
+from broker.protocol.wire_types import DecodeError, EncodeError, Message
+
+__all__ = ["DecodeError", "EncodeError", "Part", "decode", "encode", "encode_parts"]
+
+M = TypeVar("M", bound=Message)
+Part: TypeAlias = "bytes | memoryview | Sized"
+
+
+def decode(cls: type[M], data: bytes, version: int, offset: int = 0) -> M:
+    """Read one message at `offset`; bytes after it are ignored. Records stay views on `data`. DecodeError if malformed."""
+    reader = cls.readers.get(version) or specialise_reader(cls, version)
+    try:
+        message: M = reader(data, offset)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise DecodeError(f"{cls.__name__} v{version}: {error}") from error
+    return message
+
+
+def encode(message: Message, version: int) -> bytes:
+    """The message as bytes; fields that the version lacks are left out. EncodeError if a value does not fit."""
+    written = _write(message, version)
+    return written if type(written) is bytes else b"".join(written)
+
+
+def encode_parts(message: Message, version: int) -> list[Part]:
+    """Like `encode`, in buffers to be sent one after another: each RECORDS value as it was given, the rest joined."""
+    written = _write(message, version)
+    return [written] if type(written) is bytes else written
+
+
+def _write(message: Message, version: int) -> Any:
+    cls = type(message)
+    writer = cls.writers.get(version) or specialise_writer(cls, version)
+    try:
+        return writer(message)
+    except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
+        raise EncodeError(f"{cls.__name__} v{version}: {error}") from error

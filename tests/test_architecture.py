@@ -1,0 +1,69 @@
+"""What may import what, and what a start-up may load."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("broker", "kgctl")
+BANNED_WORDS = {"manager", "helper", "util", "utils", "common", "misc", "service", "data", "info", "process"}
+
+
+def loaded_after(code: str) -> set[str]:
+    """The modules that a fresh interpreter has after running the code."""
+    printed = subprocess.run(
+        [sys.executable, "-c", code + "\nimport sys; print('\\n'.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    return set(printed.stdout.split())
+
+
+def test_imports_follow_the_contracts() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_importing_kgctl_loads_nothing_heavy() -> None:
+    assert not loaded_after("import kgctl") & {"rich", "textual", "pyspark", "asyncio", "typer"}
+
+
+def test_the_top_of_the_command_line_loads_no_rich_no_textual_and_no_asyncio() -> None:
+    code = (
+        "import sys; sys.argv = ['kgctl', '--help']\n"
+        "from kgctl.__main__ import main\n"
+        "import contextlib, io\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()"
+    )
+    loaded = loaded_after(code)
+    assert "kgctl.app" in loaded
+    assert not loaded & {"rich", "textual", "pyspark", "asyncio", "yaml", "apsw"}
+
+
+def test_the_pytest_plugin_loads_nothing_heavy() -> None:
+    assert not loaded_after("import broker.pytest_plugin") & {"asyncio", "apsw", "typer", "rich"} - loaded_after("import pytest")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_module_says_what_it_does_in_its_first_line(package: str) -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / package).rglob("*.py")
+        if path.read_text() and not path.read_text().startswith('"""')
+    ]
+    assert not silent
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_has_a_name_that_says_nothing(package: str) -> None:
+    vague = [str(path) for path in (ROOT / package).rglob("*.py") if BANNED_WORDS & set(path.stem.split("_"))]
+    assert not vague

@@ -52,7 +52,7 @@ class BrokerConfig(Options):
     @property
     def listen(self) -> Endpoint:
         """Where to listen: the first of `listeners` that is no controller's."""
-        found = _endpoints("listeners", self.listeners, self.controller_listener_names)
+        found = self._endpoints("listeners", self.listeners)
         if len(found) != 1:
             raise ConfigError(f"listeners={self.listeners}: exactly one plain-text listener is served")
         return found[0]
@@ -62,7 +62,7 @@ class BrokerConfig(Options):
         """The address that clients are told, if one was configured; else they are told the bound one."""
         if self.advertised_listeners is None:
             return None
-        found = _endpoints("advertised.listeners", self.advertised_listeners, self.controller_listener_names)
+        found = self._endpoints("advertised.listeners", self.advertised_listeners)
         if len(found) != 1 or found[0].host in ("", "0.0.0.0", "::"):
             raise ConfigError(
                 f"advertised.listeners={self.advertised_listeners}: exactly one address that clients can reach"
@@ -94,6 +94,21 @@ class BrokerConfig(Options):
         """Every option with its value in force and whether it was given."""
         for name, option in OPTIONS.items():
             yield option, self.value_of(name), name in self.given
+
+    def _endpoints(self, option: str, text: str) -> list[Endpoint]:
+        protocols = dict(entry.rsplit(":", 1) for entry in self.listener_security_protocol_map if ":" in entry)
+        found = []
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            name, separator, address = entry.partition("://")
+            if not separator:
+                raise ConfigError(f"{option}={text}: {entry!r} is not NAME://HOST:PORT")
+            if name in self.controller_listener_names:
+                continue
+            if protocols.get(name) != "PLAINTEXT":
+                known = f"its protocol is {protocols[name]}" if name in protocols else "it has no protocol"
+                raise ConfigError(f"{option}={text}: {known}; only PLAINTEXT is served")
+            found.append(_endpoint(option, address))
+        return found
 
 
 def load_config(
@@ -215,17 +230,6 @@ def _check_together(config: BrokerConfig) -> None:
         raise ConfigError(f"log.roll.ms={config.roll_ms}: must be at least 1")
     if config.default_replication_factor not in (-1, 1):
         raise ConfigError(f"default.replication.factor={config.default_replication_factor}: one node holds one replica")
-
-
-def _endpoints(option: str, text: str, without: tuple[str, ...]) -> list[Endpoint]:
-    found = []
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, separator, address = entry.partition("://")
-        if not separator:
-            raise ConfigError(f"{option}={text}: {entry!r} is not NAME://HOST:PORT")
-        if name not in without:
-            found.append(_endpoint(option, address))
-    return found
 
 
 def _endpoint(option: str, text: str) -> Endpoint:

@@ -134,6 +134,12 @@ class Options:
     advertised_listeners: str | None = _text(
         "advertised.listeners", None, "server", "The address that clients are told; the bound one if absent."
     )
+    listener_security_protocol_map: tuple[str, ...] = _list(
+        "listener.security.protocol.map",
+        ("SASL_SSL:SASL_SSL", "PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT"),
+        "server",
+        "Listener names and their protocols; only PLAINTEXT is served.",
+    )
     controller_listener_names: tuple[str, ...] = _list(
         "controller.listener.names", (), "server", "Listeners of these names are left out: one node has no controller."
     )

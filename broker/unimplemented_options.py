@@ -2,11 +2,11 @@
 
 _NAMES = """
 add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms alter.config.policy.class.name
-alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds
-authorizer.class.name auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms
-broker.session.timeout.ms client.quota.callback.class compression.gzip.level compression.lz4.level
-compression.zstd.level connection.failed.authentication.delay.ms connections.max.reauth.ms
-controlled.shutdown.enable controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
+alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
+auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.session.timeout.ms
+client.quota.callback.class compression.gzip.level compression.lz4.level compression.zstd.level
+connection.failed.authentication.delay.ms connections.max.reauth.ms controlled.shutdown.enable
+controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
 controller.quorum.append.linger.ms controller.quorum.bootstrap.servers controller.quorum.election.backoff.max.ms
 controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms controller.quorum.request.timeout.ms
 controller.quorum.retry.backoff.ms controller.quorum.voters controller.quota.window.num
@@ -17,41 +17,39 @@ fetch.purgatory.purge.interval.requests group.consumer.assignors group.consumer.
 group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms group.consumer.max.size
 group.consumer.migration.policy group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
 group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms group.coordinator.append.linger.ms
-group.coordinator.rebalance.protocols group.coordinator.threads group.share.assignors
-group.share.delivery.count.limit group.share.enable group.share.heartbeat.interval.ms
-group.share.max.heartbeat.interval.ms group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms
-group.share.max.share.sessions group.share.max.size group.share.min.heartbeat.interval.ms
-group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms group.share.partition.max.record.locks
-group.share.persister.class.name group.share.record.lock.duration.ms group.share.session.timeout.ms
-group.streams.heartbeat.interval.ms group.streams.max.heartbeat.interval.ms group.streams.max.session.timeout.ms
-group.streams.max.size group.streams.max.standby.replicas group.streams.min.heartbeat.interval.ms
-group.streams.min.session.timeout.ms group.streams.num.standby.replicas group.streams.session.timeout.ms
-initial.broker.registration.timeout.ms inter.broker.listener.name internal.metadata.delete.delay.millis
-internal.metadata.log.segment.bytes internal.metadata.max.batch.size.in.bytes
-internal.metadata.max.fetch.size.in.bytes kafka.metrics.polling.interval.secs kafka.metrics.reporters
-leader.imbalance.check.interval.seconds listener.security.protocol.map log.cleaner.backoff.ms
-log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
-log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir log.dir.failure.timeout.ms log.dirs
-log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
+group.coordinator.rebalance.protocols group.coordinator.threads group.share.assignors group.share.delivery.count.limit
+group.share.enable group.share.heartbeat.interval.ms group.share.max.heartbeat.interval.ms
+group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms group.share.max.share.sessions
+group.share.max.size group.share.min.heartbeat.interval.ms group.share.min.record.lock.duration.ms
+group.share.min.session.timeout.ms group.share.partition.max.record.locks group.share.persister.class.name
+group.share.record.lock.duration.ms group.share.session.timeout.ms group.streams.heartbeat.interval.ms
+group.streams.max.heartbeat.interval.ms group.streams.max.session.timeout.ms group.streams.max.size
+group.streams.max.standby.replicas group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
+group.streams.num.standby.replicas group.streams.session.timeout.ms initial.broker.registration.timeout.ms
+inter.broker.listener.name internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
+internal.metadata.max.batch.size.in.bytes internal.metadata.max.fetch.size.in.bytes
+kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
+log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
+log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir log.dir.failure.timeout.ms
+log.dirs log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
 log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.size.max.bytes
 log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms log.preallocate log.roll.jitter.hours
 log.roll.jitter.ms max.connection.creation.rate max.connections.per.ip.overrides
 max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.record.bytes.between.snapshots
-metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.segment.ms
-metadata.max.idle.interval.ms metadata.max.retention.bytes metadata.max.retention.ms metric.reporters
-metrics.num.samples metrics.recording.level metrics.sample.window.ms num.io.threads num.network.threads
-num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms
-offsets.load.buffer.size offsets.topic.compression.codec offsets.topic.replication.factor
-offsets.topic.segment.bytes principal.builder.class process.roles producer.id.expiration.check.interval.ms
-producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
-quota.window.size.seconds remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
-remote.log.index.file.cache.total.size.bytes remote.log.manager.copier.thread.pool.size
-remote.log.manager.copy.max.bytes.per.second remote.log.manager.copy.quota.window.num
-remote.log.manager.copy.quota.window.size.seconds remote.log.manager.expiration.thread.pool.size
-remote.log.manager.fetch.max.bytes.per.second remote.log.manager.fetch.quota.window.num
-remote.log.manager.fetch.quota.window.size.seconds remote.log.manager.task.interval.ms
-remote.log.manager.task.retry.backoff.max.ms remote.log.manager.task.retry.backoff.ms
-remote.log.manager.task.retry.jitter remote.log.manager.thread.pool.size
+metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
+metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level
+metrics.sample.window.ms num.io.threads num.network.threads num.recovery.threads.per.data.dir
+num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms offsets.load.buffer.size
+offsets.topic.compression.codec offsets.topic.replication.factor offsets.topic.segment.bytes principal.builder.class
+process.roles producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests
+queued.max.request.bytes queued.max.requests quota.window.num quota.window.size.seconds remote.fetch.max.wait.ms
+remote.list.offsets.request.timeout.ms remote.log.index.file.cache.total.size.bytes
+remote.log.manager.copier.thread.pool.size remote.log.manager.copy.max.bytes.per.second
+remote.log.manager.copy.quota.window.num remote.log.manager.copy.quota.window.size.seconds
+remote.log.manager.expiration.thread.pool.size remote.log.manager.fetch.max.bytes.per.second
+remote.log.manager.fetch.quota.window.num remote.log.manager.fetch.quota.window.size.seconds
+remote.log.manager.task.interval.ms remote.log.manager.task.retry.backoff.max.ms
+remote.log.manager.task.retry.backoff.ms remote.log.manager.task.retry.jitter remote.log.manager.thread.pool.size
 remote.log.metadata.custom.metadata.max.bytes remote.log.metadata.manager.class.name
 remote.log.metadata.manager.class.path remote.log.metadata.manager.impl.prefix
 remote.log.metadata.manager.listener.name remote.log.reader.max.pending.tasks remote.log.reader.threads
@@ -82,8 +80,8 @@ server.max.startup.time.ms share.coordinator.append.linger.ms share.coordinator.
 share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot
 share.coordinator.state.topic.compression.codec share.coordinator.state.topic.min.isr
 share.coordinator.state.topic.num.partitions share.coordinator.state.topic.prune.interval.ms
-share.coordinator.state.topic.replication.factor share.coordinator.state.topic.segment.bytes
-share.coordinator.threads share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
+share.coordinator.state.topic.replication.factor share.coordinator.state.topic.segment.bytes share.coordinator.threads
+share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
 socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.receive.buffer.bytes
 socket.send.buffer.bytes ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth
 ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password

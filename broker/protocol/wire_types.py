@@ -44,12 +44,12 @@ class Sequence:
 
 
 class ARRAY:
-    """A counted list of one type, or of structs."""
+    """A counted list of one type, or of structs; a struct that stands beside in the same message goes by its name."""
 
     __slots__ = ("element",)
 
-    def __init__(self, element: WireType) -> None:
-        self.element = element
+    def __init__(self, element: WireType | str) -> None:
+        self.element: Any = element
 
     def __repr__(self) -> str:
         return f"ARRAY({self.element})"
@@ -79,10 +79,18 @@ class Field:
     __slots__ = ("default", "flexible", "name", "null_since", "since", "tag", "type", "until")
 
     def __init__(
-        self, type: WireType, default: Any, since: int, until: int, null_since: int, tag: int | None, flexible: bool
+        self,
+        type: WireType | str,
+        default: Any,
+        since: int,
+        until: int,
+        null_since: int,
+        tag: int | None,
+        flexible: bool,
     ) -> None:
         self.name = ""
-        self.type, self.default = type, default
+        self.type: Any = type
+        self.default = default
         self.since, self.until, self.null_since = since, until, null_since
         self.tag, self.flexible = tag, flexible
 
@@ -98,7 +106,7 @@ class Field:
 
 
 def wire(
-    type: WireType,
+    type: WireType | str,
     *,
     default: Any = REQUIRED,
     since: int = 0,
@@ -139,12 +147,24 @@ class StructMeta(type):
         namespace["FIELDS"] = tuple(fields)
         if fields:
             namespace["__init__"] = _first_init
+        for inner in namespace.values():
+            if isinstance(inner, StructMeta):
+                _resolve(inner, namespace)
         cls = super().__new__(mcs, name, bases, namespace)
         cls.readers, cls.writers = {}, {}
         return cls
 
     readers: dict[int, Callable[[bytes, int], Any]]
     writers: dict[int, Callable[[Any], Any]]
+
+
+def _resolve(struct: StructMeta, beside: dict[str, Any]) -> None:
+    """Put structs in the place of their names: a class body does not see the classes beside it."""
+    for field in struct.FIELDS:
+        if isinstance(field.type, str):
+            field.type = beside[field.type]
+        elif isinstance(field.type, ARRAY) and isinstance(field.type.element, str):
+            field.type.element = beside[field.type.element]
 
 
 def _first_init(self: Any, **values: Any) -> None:

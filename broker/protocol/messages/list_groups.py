@@ -1,0 +1,30 @@
+"""ListGroups: the groups of one broker."""
+
+from __future__ import annotations
+
+from broker.protocol.wire_types import ARRAY, INT16, INT32, STRING, Message, Struct, wire
+
+
+class ListGroupsRequest(Message):
+    """v4 filter by state (KIP-518); v5 filter by group type (KIP-848)."""
+
+    API_KEY, VERSIONS, FLEXIBLE_SINCE = 16, range(6), 3
+
+    states_filter: list[str] = wire(ARRAY(STRING), default=[], since=4)
+    types_filter: list[str] = wire(ARRAY(STRING), default=[], since=5)
+
+
+class ListGroupsResponse(Message):
+    """v1 throttle time; v4 state; v5 group type."""
+
+    API_KEY, VERSIONS, FLEXIBLE_SINCE = 16, range(6), 3
+
+    class Group(Struct):
+        group_id: str = wire(STRING)
+        protocol_type: str = wire(STRING)
+        group_state: str = wire(STRING, default="", since=4)
+        group_type: str = wire(STRING, default="", since=5)
+
+    throttle_time_ms: int = wire(INT32, default=0, since=1)
+    error_code: int = wire(INT16, default=0)
+    groups: list[Group] = wire(ARRAY(Group))

@@ -1,0 +1,91 @@
+"""What can go wrong between kgctl and a cluster; each class knows the exit code that a script shall see."""
+
+from __future__ import annotations
+
+from broker.protocol.errors import ErrorCode
+
+
+class KgctlError(Exception):
+    """A failure that one line explains. `retriable`: the same request may succeed in a moment."""
+
+    exit_code = 1
+    retriable = False
+
+
+class TimedOut(KgctlError):
+    exit_code = 3
+
+
+class PartialFailure(KgctlError):
+    exit_code = 4
+
+
+class NotFound(KgctlError):
+    exit_code = 5
+
+
+class Precondition(KgctlError):
+    """The cluster is not in the state that the command needs: a group has members, a topic exists already."""
+
+    exit_code = 6
+
+
+class Unreachable(KgctlError):
+    exit_code = 7
+    retriable = True
+
+
+class NotKafka(Unreachable):
+    """Something answers at the address, but not in Kafka's protocol."""
+
+    retriable = False
+
+
+class Unsupported(KgctlError):
+    """The broker lacks a request, or the version of it, that a command needs."""
+
+
+class BrokerError(KgctlError):
+    """An error code that a broker answered, and what it was about."""
+
+    def __init__(self, code: int, about: str, message: str | None = None) -> None:
+        known = ErrorCode._value2member_map_.get(code)
+        kind = known if isinstance(known, ErrorCode) else None
+        self.code = code
+        self.name = kind.name if kind else f"error {code}"
+        # A topic that is not there is an answer, not a hiccup: a stale commit must not cost every table three seconds.
+        self.retriable = kind is not None and kind.retriable and code not in _FINAL
+        self.exit_code = _EXIT_CODES.get(code, 1)
+        reason = _HINTS.get(code) or message or (kind.meaning if kind else "the broker refused")
+        super().__init__(f"{about}: {reason.rstrip('.')} ({self.name})")
+
+
+def row_error(error: KgctlError) -> str:
+    """How a failure stands in the ERROR column of its row: Kafka's name for it, or the sentence."""
+    return error.name if isinstance(error, BrokerError) else str(error)
+
+
+_FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+
+_EXIT_CODES: dict[int, int] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 5,
+    ErrorCode.UNKNOWN_TOPIC_ID: 5,
+    ErrorCode.GROUP_ID_NOT_FOUND: 5,
+    ErrorCode.UNKNOWN_MEMBER_ID: 5,
+    ErrorCode.REQUEST_TIMED_OUT: 3,
+    ErrorCode.TOPIC_ALREADY_EXISTS: 6,
+    ErrorCode.NON_EMPTY_GROUP: 6,
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: 6,
+    ErrorCode.REBALANCE_IN_PROGRESS: 6,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: 7,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: 7,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 7,
+    ErrorCode.SASL_AUTHENTICATION_FAILED: 7,
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: 7,
+    ErrorCode.ILLEGAL_SASL_STATE: 7,
+}
+
+_HINTS: dict[int, str] = {
+    ErrorCode.NON_EMPTY_GROUP: "the group has active members; stop them, or see `kgctl groups remove-members`",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "the group is actively subscribed to the topic",
+}

@@ -375,8 +375,8 @@ class _Writer(_Generator):
             self.line(f"{count} = {found}")
         self.length(count, "i", compact)
         if isinstance(element, Scalar):
-            repeated = "'16s' * len({0})" if element.size == 16 else f"f'{{len({{0}})}}{element.code}'"
-            self.line(f"{self.add}(pack('>' + {repeated.format(items)}, *{items}))")
+            repeated = f"'16s' * len({items})" if element.size == 16 else f"f'{{len({items})}}{element.code}'"
+            self.line(f"{self.add}(pack('>' + {repeated}, *{items}))")
             return
         item = self.fresh("x")
         self.line(f"for {item} in {items}:")

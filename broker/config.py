@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker.options import OPTIONS, ConfigError, Option, Options, Value
+
+if TYPE_CHECKING:
+    from broker.log.settings import LogSettings
 
 __all__ = ["OPTIONS", "BrokerConfig", "ConfigError", "Endpoint", "load_config", "parse_properties"]
 
@@ -94,6 +97,34 @@ class BrokerConfig(Options):
         """Every option with its value in force and whether it was given."""
         for name, option in OPTIONS.items():
             yield option, self.value_of(name), name in self.given
+
+    def log_settings(self) -> LogSettings:
+        """The part that the log reads."""
+        from broker.log.settings import LogSettings
+
+        return LogSettings(
+            durability=self.durability,
+            segment_bytes=self.log_segment_bytes,
+            segment_ms=self.roll_ms,
+            index_interval_bytes=self.log_index_interval_bytes,
+            message_max_bytes=self.message_max_bytes,
+            message_timestamp_type=self.log_message_timestamp_type,
+            message_timestamp_before_max_ms=self.log_message_timestamp_before_max_ms,
+            message_timestamp_after_max_ms=self.log_message_timestamp_after_max_ms,
+            cleanup_policy=",".join(self.log_cleanup_policy),
+            retention_ms=self.retention_ms,
+            retention_bytes=self.log_retention_bytes,
+            retention_check_interval_ms=self.log_retention_check_interval_ms,
+            delete_retention_ms=self.log_cleaner_delete_retention_ms,
+            min_compaction_lag_ms=self.log_cleaner_min_compaction_lag_ms,
+            max_compaction_lag_ms=self.log_cleaner_max_compaction_lag_ms,
+            min_cleanable_dirty_ratio=self.log_cleaner_min_cleanable_ratio,
+            compaction_interval_ms=self.log_cleaner_backoff_ms,
+            producer_id_expiration_ms=self.producer_id_expiration_ms,
+            producer_id_expiration_check_interval_ms=self.producer_id_expiration_check_interval_ms,
+            offsets_topic_partitions=self.offsets_topic_num_partitions,
+            offsets_topic_segment_bytes=self.offsets_topic_segment_bytes,
+        )
 
     def _endpoints(self, option: str, text: str) -> list[Endpoint]:
         protocols = dict(entry.rsplit(":", 1) for entry in self.listener_security_protocol_map if ":" in entry)

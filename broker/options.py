@@ -219,6 +219,9 @@ class Options:
     offsets_topic_num_partitions: int = _int(
         "offsets.topic.num.partitions", 50, "log", "Partitions of __consumer_offsets; fixed once it is made.", least=1
     )
+    offsets_topic_segment_bytes: int = _int(
+        "offsets.topic.segment.bytes", 104857600, "log", "Default of segment.bytes of __consumer_offsets.", least=1
+    )
 
     # The log: defaults of the topic configs, and the broker's own.
     message_max_bytes: int = _int("message.max.bytes", 1048588, "log", "The largest record batch.", least=0)
@@ -267,6 +270,9 @@ class Options:
     log_cleanup_policy: tuple[str, ...] = _list(
         "log.cleanup.policy", ("delete",), "log", "What happens to old records.", choices=("compact", "delete")
     )
+    log_cleaner_backoff_ms: int = _long(
+        "log.cleaner.backoff.ms", 15000, "log", "How often logs to compact are looked for.", least=0
+    )
     log_cleaner_delete_retention_ms: int = _long(
         "log.cleaner.delete.retention.ms", 86400000, "log", "How long compaction keeps a tombstone.", least=0
     )
@@ -290,6 +296,9 @@ class Options:
         "log",
         "How long an idle producer's sequence numbers are remembered.",
         least=1,
+    )
+    producer_id_expiration_check_interval_ms: int = _int(
+        "producer.id.expiration.check.interval.ms", 600000, "log", "How often idle producers are looked for.", least=1
     )
 
 

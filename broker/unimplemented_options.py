@@ -29,9 +29,9 @@ group.streams.num.standby.replicas group.streams.session.timeout.ms initial.brok
 inter.broker.listener.name internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
 internal.metadata.max.batch.size.in.bytes internal.metadata.max.fetch.size.in.bytes
 kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
-log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
-log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir log.dir.failure.timeout.ms
-log.dirs log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
+log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
+log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir log.dir.failure.timeout.ms log.dirs
+log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
 log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.size.max.bytes
 log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms log.preallocate log.roll.jitter.hours
 log.roll.jitter.ms max.connection.creation.rate max.connections.per.ip.overrides
@@ -40,18 +40,17 @@ metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.se
 metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level
 metrics.sample.window.ms num.io.threads num.network.threads num.recovery.threads.per.data.dir
 num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms offsets.load.buffer.size
-offsets.topic.compression.codec offsets.topic.replication.factor offsets.topic.segment.bytes principal.builder.class
-process.roles producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests
-queued.max.request.bytes queued.max.requests quota.window.num quota.window.size.seconds remote.fetch.max.wait.ms
-remote.list.offsets.request.timeout.ms remote.log.index.file.cache.total.size.bytes
-remote.log.manager.copier.thread.pool.size remote.log.manager.copy.max.bytes.per.second
-remote.log.manager.copy.quota.window.num remote.log.manager.copy.quota.window.size.seconds
-remote.log.manager.expiration.thread.pool.size remote.log.manager.fetch.max.bytes.per.second
-remote.log.manager.fetch.quota.window.num remote.log.manager.fetch.quota.window.size.seconds
-remote.log.manager.task.interval.ms remote.log.manager.task.retry.backoff.max.ms
-remote.log.manager.task.retry.backoff.ms remote.log.manager.task.retry.jitter remote.log.manager.thread.pool.size
-remote.log.metadata.custom.metadata.max.bytes remote.log.metadata.manager.class.name
-remote.log.metadata.manager.class.path remote.log.metadata.manager.impl.prefix
+offsets.topic.compression.codec offsets.topic.replication.factor principal.builder.class process.roles
+producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
+quota.window.size.seconds remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
+remote.log.index.file.cache.total.size.bytes remote.log.manager.copier.thread.pool.size
+remote.log.manager.copy.max.bytes.per.second remote.log.manager.copy.quota.window.num
+remote.log.manager.copy.quota.window.size.seconds remote.log.manager.expiration.thread.pool.size
+remote.log.manager.fetch.max.bytes.per.second remote.log.manager.fetch.quota.window.num
+remote.log.manager.fetch.quota.window.size.seconds remote.log.manager.task.interval.ms
+remote.log.manager.task.retry.backoff.max.ms remote.log.manager.task.retry.backoff.ms
+remote.log.manager.task.retry.jitter remote.log.manager.thread.pool.size remote.log.metadata.custom.metadata.max.bytes
+remote.log.metadata.manager.class.name remote.log.metadata.manager.class.path remote.log.metadata.manager.impl.prefix
 remote.log.metadata.manager.listener.name remote.log.reader.max.pending.tasks remote.log.reader.threads
 remote.log.storage.manager.class.name remote.log.storage.manager.class.path remote.log.storage.manager.impl.prefix
 remote.log.storage.system.enable replica.fetch.backoff.ms replica.fetch.max.bytes replica.fetch.min.bytes

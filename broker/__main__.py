@@ -1,0 +1,84 @@
+"""`python -m broker`: the command line of the daemon."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any
+
+EXIT_CODES = """\
+exit codes:
+   0  stopped cleanly
+   1  failed unexpectedly; the log file has the details
+   2  wrong arguments
+   3  wrong configuration: an unknown option, a value out of its bounds, a file that cannot be read
+   4  another broker holds the data directory
+   5  the address cannot be listened on
+   6  the address is not a loopback one and --insecure-listen was not given
+   7  the data directory was written by a newer version
+   8  the data directory is damaged, or older than what was acknowledged (see --accept-loss)
+   9  no space left on the device
+  10  too few file descriptors (ulimit -n)
+  11  the data directory is on a network file system
+  12  the data directory cannot be used
+  13  a write or a sync failed while serving: stopped, to acknowledge nothing that could be lost
+A second SIGTERM or SIGINT during a clean stop ends the broker at once, with 128 plus the signal's number."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    # Until the event loop stops cleanly on SIGINT, die of it without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parsed = _parse(sys.argv[1:] if arguments is None else arguments)
+
+    from broker.server.daemon import Settings, run
+
+    return run(Settings(**parsed))
+
+
+def _parse(arguments: list[str]) -> dict[str, Any]:
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="python -m broker",
+        description="Run a local, single-node, Kafka-compatible broker in the foreground.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--data-dir", metavar="DIR", help="where everything is kept (default: $XDG_DATA_HOME/kgctl/broker)")
+    add(
+        "--listen", metavar="HOST:PORT", help="where to listen; port 0 lets the system choose (default: 127.0.0.1:9092)"
+    )
+    add("--ready-file", metavar="FILE", help="also write the ready file here; it appears when requests are served")
+    add(
+        "--durability",
+        choices=("power", "process"),
+        default="power",
+        help="what acknowledged records survive: a power cut, or the end of this program only (default: power)",
+    )
+    add("--config", metavar="FILE", action="append", default=[], help="a .properties file of Kafka's broker options")
+    add("--override", metavar="KEY=VALUE", action="append", default=[], help="one option; wins over --config")
+    add("--insecure-listen", action="store_true", help="allow an address that other machines reach, without encryption")
+    add("--accept-loss", action="store_true", help="start although acknowledged data are missing")
+    add("--log-file", metavar="FILE", help="where to log (default: broker.log in the data directory)")
+    add(
+        "--background",
+        action="store_true",
+        help="once ready, log to the file only and let go of stderr and the directory",
+    )
+    add(
+        "--parent",
+        metavar="PID",
+        type=int,
+        help="stop when this process is no longer the parent, or at the end of the pipe on stdin",
+    )
+    add("--temporary", action="store_true", help="with --parent: remove the data directory once the parent is gone")
+    parsed = parser.parse_args(arguments)
+    if parsed.temporary and parsed.parent is None:
+        parser.error("--temporary needs --parent")
+    return vars(parsed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""One data directory from outside: where it is by default, who holds it, its ready file, what file system it is on."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+LOCK_NAME, READY_NAME, LOG_NAME = "lock", "ready.json", "broker.log"
+
+# fmt: off
+NETWORK_FILE_SYSTEMS = frozenset((
+    "afs", "afpfs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.ceph", "fuse.gcsfuse", "fuse.glusterfs",
+    "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3",
+    "smbfs", "webdav",
+))
+# fmt: on
+
+
+class HeldError(Exception):
+    """Another broker holds the data directory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """What a broker that serves requests tells: its ready file."""
+
+    address: str
+    pid: int
+    data_dir: str
+    log_file: str
+    durability: str
+    started_ms: int
+    unimplemented_options: list[str]
+
+
+def default_data_dir() -> Path:
+    """The data directory of this user's broker (XDG)."""
+    home = os.environ.get("XDG_DATA_HOME", "")
+    return Path(home if os.path.isabs(home) else Path.home() / ".local" / "share") / "kgctl" / "broker"
+
+
+def hold(data_dir: Path) -> int:
+    """Take the directory for this program until it ends; the lock's file descriptor. Raises HeldError."""
+    descriptor = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    # Readers of the holder's pid take a shared lock for an instant: one refusal proves nothing.
+    for attempt in range(10):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            if attempt == 9:
+                os.close(descriptor)
+                raise HeldError(_describe_holder(data_dir)) from None
+            time.sleep(0.01)
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+    return descriptor
+
+
+def _describe_holder(data_dir: Path) -> str:
+    ready = read_ready(data_dir / READY_NAME)
+    pid = holder_pid(data_dir)
+    if ready is not None and ready.pid == pid:
+        return f"pid {pid}, at {ready.address}"
+    return f"pid {pid}, not serving yet" if pid is not None else "another program"
+
+
+def holder_pid(data_dir: Path) -> int | None:
+    """The pid of the broker that holds the directory now; None if there is none."""
+    try:
+        descriptor = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        text = os.read(descriptor, 32)
+        return int(text) if text.strip().isdigit() else None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def running(data_dir: Path) -> Ready | None:
+    """The ready file of the broker that serves this directory now; None if none does. A stale file does not count."""
+    ready = read_ready(data_dir / READY_NAME)
+    return ready if ready is not None and ready.pid == holder_pid(data_dir) else None
+
+
+def read_ready(path: Path) -> Ready | None:
+    try:
+        fields: dict[str, Any] = json.loads(path.read_bytes())
+        return Ready(**fields)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write_ready(path: Path, ready: Ready) -> None:
+    """Write the file whole: a reader sees the old one, none, or all of this one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(asdict(ready)) + "\n", encoding="utf-8")
+    os.replace(draft, path)
+
+
+def remove_ready(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def network_file_system(path: Path) -> str | None:
+    """The type of the network file system that `path` is on; None for a local one or where it cannot be told."""
+    kind = _darwin_file_system(path) if sys.platform == "darwin" else _linux_file_system(path)
+    return kind if kind in NETWORK_FILE_SYSTEMS else None
+
+
+def _linux_file_system(path: Path) -> str | None:
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    return file_system_of(os.path.realpath(path), mounts)
+
+
+def file_system_of(path: str, mountinfo: str) -> str | None:
+    """The type of the file system that holds the absolute `path`, from the text of Linux's mountinfo."""
+    found, kind = "", None
+    for line in mountinfo.splitlines():
+        before, separator, after = line.partition(" - ")
+        if not separator:
+            continue
+        mount_point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split(" ")[4])
+        inside = path == mount_point or path.startswith(mount_point.rstrip("/") + "/")
+        # A later mount on the same point covers the earlier.
+        if inside and len(mount_point) >= len(found):
+            found, kind = mount_point, after.split(" ")[0]
+    return kind
+
+
+def _darwin_file_system(path: Path) -> str | None:
+    import ctypes
+
+    # struct statfs with 64-bit inodes: f_fstypename is 16 bytes from offset 72.
+    answer = ctypes.create_string_buffer(4096)
+    library = ctypes.CDLL(None)
+    statfs = getattr(library, "statfs$INODE64", None) or getattr(library, "statfs", None)
+    if statfs is None or statfs(os.fsencode(path), answer) != 0:
+        return None
+    return answer.raw[72:88].split(b"\0")[0].decode("ascii", "replace")

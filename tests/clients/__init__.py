@@ -1,0 +1,1 @@
+"""Independent Kafka clients over a real socket: one text per scenario, three clients."""

@@ -1,0 +1,131 @@
+"""One face for three independent Kafka clients, so that a scenario is written once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Protocol
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+CLIENTS = {"confluent-kafka": "librdkafka", "kafka-python": "kafka_python", "aiokafka": "aiokafka_client"}
+
+Headers = tuple[tuple[str, bytes], ...]
+OwnershipChange = Callable[[str, list[int]], None]
+"""Called with "assigned" or "revoked" and the partitions that came or went."""
+
+
+@dataclass(frozen=True)
+class Record:
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an acknowledged record stands."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How a consumer takes part in a group."""
+
+    group: str
+    topic: str
+    client_id: str = "scenario"
+    assignor: str = "range"
+    session_timeout_ms: int = 6000
+    on_change: OwnershipChange = field(default=lambda kind, partitions: None)
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """What an admin client sees of a group; states as Kafka spells them."""
+
+    state: str
+    protocol: str
+    client_ids: list[str]
+
+
+class Producer(Protocol):
+    """Idempotent, acks=all."""
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> Future[Place]: ...
+
+    def flush(self, timeout_s: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Consumer(Protocol):
+    """Never commits by itself."""
+
+    def poll(self, timeout_s: float) -> list[Record]: ...
+
+    def commit(self, topic: str, next_offsets: Mapping[int, int]) -> None: ...
+
+    def committed(self, topic: str, partition: int) -> int | None: ...
+
+    def close(self) -> None: ...
+
+
+class Admin(Protocol):
+    """A client without a call leaves it out of `CAN`."""
+
+    def create_topic(self, topic: str, partitions: int) -> None: ...
+
+    def list_topics(self) -> set[str]: ...
+
+    def list_groups(self) -> set[str]: ...
+
+    def describe_group(self, group: str) -> GroupView: ...
+
+    def group_offsets(self, group: str, topic: str) -> dict[int, int]: ...
+
+    def alter_group_offsets(self, group: str, topic: str, next_offsets: Mapping[int, int]) -> None: ...
+
+    def delete_group(self, group: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Client(Protocol):
+    """What each adapter module offers."""
+
+    CAN: frozenset[str]
+    ASSIGNORS: tuple[str, ...]
+
+    def producer(self, bootstrap: str, codec: str = "none") -> Producer: ...
+
+    def member(self, bootstrap: str, membership: Membership) -> Consumer: ...
+
+    def reader(self, bootstrap: str, topic: str, partitions: Iterable[int]) -> Consumer: ...
+
+    def admin(self, bootstrap: str) -> Admin: ...
+
+    def begin_transaction(self, bootstrap: str, transactional_id: str, timeout_s: float) -> None: ...
+
+    def retriable(self, error: Exception) -> bool: ...
+
+
+def client_named(name: str) -> Client:
+    """The adapter of one client; ImportError where the client is not installed."""
+    module: Client = importlib.import_module(f"tests.clients.adapters.{CLIENTS[name]}")  # type: ignore[assignment]
+    return module

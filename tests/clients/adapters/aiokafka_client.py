@@ -1,0 +1,234 @@
+"""aiokafka, driven from an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import aiokafka
+import aiokafka.admin
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+from tests.clients.adapters import GroupView, Headers, Membership, Place, Record
+
+CAN: frozenset[str] = frozenset()
+_ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+ASSIGNORS = tuple(_ASSIGNORS)
+T = TypeVar("T")
+
+
+class _Loop:
+    """One event loop in a daemon thread: members heartbeat there whatever the scenario's thread does."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float = 30) -> T:
+        return self.begin(work).result(timeout_s)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+
+class _Producer:
+    def __init__(self, bootstrap: str, codec: str) -> None:
+        self._loop = _Loop()
+
+        async def start() -> aiokafka.AIOKafkaProducer:
+            made = aiokafka.AIOKafkaProducer(
+                bootstrap_servers=bootstrap,
+                enable_idempotence=True,
+                compression_type=None if codec == "none" else codec,
+                linger_ms=5,
+            )
+            await made.start()
+            return made
+
+        self._producer = self._loop.run(start())
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> Future[Place]:
+        async def placed() -> Place:
+            sent = await self._producer.send_and_wait(
+                topic, value, key=key, partition=partition, headers=list(headers), timestamp_ms=timestamp_ms
+            )
+            return Place(sent.partition, sent.offset)
+
+        return self._loop.begin(placed())
+
+    def flush(self, timeout_s: float) -> None:
+        self._loop.run(self._producer.flush(), timeout_s)
+
+    def close(self) -> None:
+        self._loop.run(self._producer.stop())
+        self._loop.close()
+
+
+class _Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, membership: Membership) -> None:
+        self._on_change = membership.on_change
+
+    def on_partitions_assigned(self, assigned: Iterable[aiokafka.TopicPartition]) -> None:
+        self._on_change("assigned", sorted(p.partition for p in assigned))
+
+    def on_partitions_revoked(self, revoked: Iterable[aiokafka.TopicPartition]) -> None:
+        self._on_change("revoked", sorted(p.partition for p in revoked))
+
+
+class _Consumer:
+    def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
+        self._loop = _Loop()
+
+        async def start() -> aiokafka.AIOKafkaConsumer:
+            made = aiokafka.AIOKafkaConsumer(
+                bootstrap_servers=bootstrap,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                fetch_max_wait_ms=100,
+                **settings,
+            )
+            await made.start()
+            return made
+
+        self._consumer = self._loop.run(start())
+
+    def join(self, membership: Membership) -> None:
+        async def subscribe() -> None:
+            self._consumer.subscribe([membership.topic], listener=_Listener(membership))
+
+        self._loop.run(subscribe())
+
+    def assign(self, topic: str, partitions: Iterable[int]) -> None:
+        async def assign() -> None:
+            wanted = [aiokafka.TopicPartition(topic, p) for p in partitions]
+            self._consumer.assign(wanted)
+            await self._consumer.seek_to_beginning(*wanted)
+
+        self._loop.run(assign())
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        polled = self._loop.run(self._consumer.getmany(timeout_ms=int(timeout_s * 1000)))
+        return [
+            Record(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
+            for batch in polled.values()
+            for r in batch
+        ]
+
+    def commit(self, topic: str, next_offsets: Mapping[int, int]) -> None:
+        self._loop.run(self._consumer.commit({aiokafka.TopicPartition(topic, p): o for p, o in next_offsets.items()}))
+
+    def committed(self, topic: str, partition: int) -> int | None:
+        return self._loop.run(self._consumer.committed(aiokafka.TopicPartition(topic, partition)))
+
+    def close(self) -> None:
+        self._loop.run(self._consumer.stop())
+        self._loop.close()
+
+
+class _Admin:
+    def __init__(self, bootstrap: str) -> None:
+        self._loop = _Loop()
+
+        async def start() -> aiokafka.admin.AIOKafkaAdminClient:
+            made = aiokafka.admin.AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+            await made.start()
+            return made
+
+        self._admin = self._loop.run(start())
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        done = self._loop.run(self._admin.create_topics([aiokafka.admin.NewTopic(topic, partitions, 1)]))
+        assert [error[1] for error in done.topic_errors] == [0], done
+
+    def list_topics(self) -> set[str]:
+        return set(self._loop.run(self._admin.list_topics()))
+
+    def list_groups(self) -> set[str]:
+        return {group[0] for group in self._loop.run(self._admin.list_consumer_groups())}
+
+    def describe_group(self, group: str) -> GroupView:
+        (answer,) = self._loop.run(self._admin.describe_consumer_groups([group]))
+        error, _, state, _, protocol, members = answer.groups[0][:6]
+        assert error == 0, answer
+        return GroupView(state, protocol, sorted(member[1] for member in members))
+
+    def group_offsets(self, group: str, topic: str) -> dict[int, int]:
+        found = self._loop.run(self._admin.list_consumer_group_offsets(group))
+        return {p.partition: o.offset for p, o in found.items() if p.topic == topic}
+
+    def alter_group_offsets(self, group: str, topic: str, next_offsets: Mapping[int, int]) -> None:
+        raise NotImplementedError
+
+    def delete_group(self, group: str) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self._loop.run(self._admin.close())
+        self._loop.close()
+
+
+def producer(bootstrap: str, codec: str = "none") -> _Producer:
+    return _Producer(bootstrap, codec)
+
+
+def member(bootstrap: str, membership: Membership) -> _Consumer:
+    settings = {
+        "group_id": membership.group,
+        "client_id": membership.client_id,
+        "partition_assignment_strategy": (_ASSIGNORS[membership.assignor],),
+        "session_timeout_ms": membership.session_timeout_ms,
+        "heartbeat_interval_ms": membership.session_timeout_ms // 10,
+    }
+    made = _Consumer(bootstrap, settings)
+    made.join(membership)
+    return made
+
+
+def reader(bootstrap: str, topic: str, partitions: Iterable[int]) -> _Consumer:
+    made = _Consumer(bootstrap, {"group_id": None, "check_crcs": True})
+    made.assign(topic, partitions)
+    return made
+
+
+def admin(bootstrap: str) -> _Admin:
+    return _Admin(bootstrap)
+
+
+def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -> None:
+    loop = _Loop()
+
+    async def begin() -> None:
+        made = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
+        try:
+            await asyncio.wait_for(made.start(), timeout_s)
+            await made.begin_transaction()
+        finally:
+            await asyncio.wait_for(made.stop(), 5)
+
+    try:
+        loop.run(begin())
+    finally:
+        loop.close()
+
+
+def retriable(error: Exception) -> bool:
+    return bool(getattr(error, "retriable", isinstance(error, TimeoutError)))

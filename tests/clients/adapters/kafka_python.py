@@ -1,0 +1,189 @@
+"""kafka-python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import kafka
+import kafka.admin
+import kafka.errors
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from tests.clients.adapters import GroupView, Headers, Membership, Place, Record
+
+CAN = frozenset({"alter offsets", "delete groups"})
+_ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+ASSIGNORS = tuple(_ASSIGNORS)
+
+
+class _Producer:
+    def __init__(self, bootstrap: str, codec: str) -> None:
+        self._producer = kafka.KafkaProducer(
+            bootstrap_servers=bootstrap,
+            enable_idempotence=True,
+            acks="all",
+            compression_type=None if codec == "none" else codec,
+            linger_ms=5,
+        )
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> Future[Place]:
+        future: Future[Place] = Future()
+        sent = self._producer.send(
+            topic, value, key=key, partition=partition, headers=list(headers), timestamp_ms=timestamp_ms
+        )
+        sent.add_callback(lambda placed: future.set_result(Place(placed.partition, placed.offset)))
+        sent.add_errback(future.set_exception)
+        return future
+
+    def flush(self, timeout_s: float) -> None:
+        self._producer.flush(timeout_s)
+
+    def close(self) -> None:
+        self._producer.close(timeout=5)
+
+
+class _Listener(kafka.ConsumerRebalanceListener):
+    def __init__(self, membership: Membership) -> None:
+        self._on_change = membership.on_change
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self._on_change("assigned", sorted(p.partition for p in assigned))
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self._on_change("revoked", sorted(p.partition for p in revoked))
+
+
+class _Consumer:
+    def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
+        self._consumer = kafka.KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=100,
+            **settings,
+        )
+
+    def join(self, membership: Membership) -> None:
+        self._consumer.subscribe([membership.topic], listener=_Listener(membership))
+
+    def assign(self, topic: str, partitions: Iterable[int]) -> None:
+        wanted = [TopicPartition(topic, p) for p in partitions]
+        self._consumer.assign(wanted)
+        self._consumer.seek_to_beginning(*wanted)
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+        return [
+            Record(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
+            for batch in polled.values()
+            for r in batch
+        ]
+
+    def commit(self, topic: str, next_offsets: Mapping[int, int]) -> None:
+        offsets = {TopicPartition(topic, p): OffsetAndMetadata(o, "", -1) for p, o in next_offsets.items()}
+        self._consumer.commit(offsets, timeout_ms=10_000)
+
+    def committed(self, topic: str, partition: int) -> int | None:
+        found: int | None = self._consumer.committed(TopicPartition(topic, partition), timeout_ms=10_000)
+        return found
+
+    def close(self) -> None:
+        self._consumer.close(autocommit=False, timeout_ms=5000)
+
+
+class _Admin:
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        wanted = {topic: {"num_partitions": partitions, "replication_factor": 1}}
+        self._admin.create_topics(wanted)
+        self._admin.wait_for_topics([topic])
+
+    def list_topics(self) -> set[str]:
+        return set(self._admin.list_topics())
+
+    def list_groups(self) -> set[str]:
+        return {group["group_id"] for group in self._admin.list_groups()}
+
+    def describe_group(self, group: str) -> GroupView:
+        seen = self._admin.describe_groups([group])[group]
+        assert seen["error"] is None, seen
+        clients = sorted(m["client_id"] for m in seen["members"])
+        return GroupView(seen["group_state"], seen["protocol_data"], clients)
+
+    def group_offsets(self, group: str, topic: str) -> dict[int, int]:
+        found = self._admin.list_group_offsets(group)[group]
+        return {p.partition: o.offset for p, o in found.items() if p.topic == topic}
+
+    def alter_group_offsets(self, group: str, topic: str, next_offsets: Mapping[int, int]) -> None:
+        wanted = {TopicPartition(topic, p): OffsetAndMetadata(o, "", -1) for p, o in next_offsets.items()}
+        for error in self._admin.alter_group_offsets(group, wanted).values():
+            assert error is kafka.errors.NoError, error
+
+    def delete_group(self, group: str) -> None:
+        done = self._admin.delete_groups([group])
+        assert done == {group: "OK"}, done
+
+    def close(self) -> None:
+        self._admin.close()
+
+
+def producer(bootstrap: str, codec: str = "none") -> _Producer:
+    return _Producer(bootstrap, codec)
+
+
+def member(bootstrap: str, membership: Membership) -> _Consumer:
+    settings = {
+        "group_id": membership.group,
+        "client_id": membership.client_id,
+        "partition_assignment_strategy": [_ASSIGNORS[membership.assignor]],
+        "session_timeout_ms": membership.session_timeout_ms,
+        "heartbeat_interval_ms": membership.session_timeout_ms // 10,
+    }
+    made = _Consumer(bootstrap, settings)
+    made.join(membership)
+    return made
+
+
+def reader(bootstrap: str, topic: str, partitions: Iterable[int]) -> _Consumer:
+    made = _Consumer(bootstrap, {"group_id": None, "check_crcs": True})
+    made.assign(topic, partitions)
+    return made
+
+
+def admin(bootstrap: str) -> _Admin:
+    return _Admin(bootstrap)
+
+
+def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -> None:
+    made = kafka.KafkaProducer(
+        bootstrap_servers=bootstrap, transactional_id=transactional_id, max_block_ms=int(timeout_s * 1000)
+    )
+    try:
+        made.init_transactions()
+        made.begin_transaction()
+    finally:
+        made.close(timeout=1)
+
+
+def retriable(error: Exception) -> bool:
+    return bool(getattr(error, "retriable", False))

@@ -1,0 +1,186 @@
+"""confluent-kafka, the binding of librdkafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import confluent_kafka as ck
+import confluent_kafka.admin as cka
+
+from tests.clients.adapters import GroupView, Headers, Membership, Place, Record
+
+CAN = frozenset({"alter offsets", "delete groups"})
+ASSIGNORS = ("range", "roundrobin", "cooperative-sticky")
+NO_OFFSET = -1001
+STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
+
+
+class _Producer:
+    def __init__(self, bootstrap: str, codec: str) -> None:
+        self._producer = ck.Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "compression.type": codec, "linger.ms": 5}
+        )
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp_ms: int | None = None,
+    ) -> Future[Place]:
+        future: Future[Place] = Future()
+
+        def delivered(error: ck.KafkaError | None, message: ck.Message) -> None:
+            if error is not None:
+                future.set_exception(ck.KafkaException(error))
+            else:
+                future.set_result(Place(message.partition(), message.offset()))
+
+        options: dict[str, Any] = {"partition": partition} if partition is not None else {}
+        if timestamp_ms is not None:
+            options["timestamp"] = timestamp_ms
+        self._producer.produce(topic, value, key, headers=list(headers), on_delivery=delivered, **options)
+        self._producer.poll(0)
+        return future
+
+    def flush(self, timeout_s: float) -> None:
+        if left := self._producer.flush(timeout_s):
+            raise TimeoutError(f"{left} records were not acknowledged")
+
+    def close(self) -> None:
+        self._producer.flush(5)
+
+
+class _Consumer:
+    def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 100,
+                "reconnect.backoff.max.ms": 500,
+                **settings,
+            }
+        )
+
+    def join(self, membership: Membership) -> None:
+        def partitions(given: list[ck.TopicPartition]) -> list[int]:
+            return sorted(p.partition for p in given)
+
+        self._consumer.subscribe(
+            [membership.topic],
+            on_assign=lambda _, given: membership.on_change("assigned", partitions(given)),
+            on_revoke=lambda _, given: membership.on_change("revoked", partitions(given)),
+            on_lost=lambda _, given: membership.on_change("revoked", partitions(given)),
+        )
+
+    def assign(self, topic: str, partitions: Iterable[int]) -> None:
+        self._consumer.assign([ck.TopicPartition(topic, p, ck.OFFSET_BEGINNING) for p in partitions])
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        messages = self._consumer.consume(500, timeout_s)
+        for message in messages:
+            if (error := message.error()) is not None and error.fatal():
+                raise ck.KafkaException(error)
+        return [_record(m) for m in messages if m.error() is None]
+
+    def commit(self, topic: str, next_offsets: Mapping[int, int]) -> None:
+        offsets = [ck.TopicPartition(topic, p, o) for p, o in next_offsets.items()]
+        for done in self._consumer.commit(offsets=offsets, asynchronous=False):
+            if done.error is not None:
+                raise ck.KafkaException(done.error)
+
+    def committed(self, topic: str, partition: int) -> int | None:
+        (found,) = self._consumer.committed([ck.TopicPartition(topic, partition)], timeout=10)
+        return None if found.offset == NO_OFFSET else int(found.offset)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _record(message: ck.Message) -> Record:
+    headers = tuple(message.headers() or ())
+    return Record(
+        message.partition(), message.offset(), message.key(), message.value(), headers, message.timestamp()[1]
+    )
+
+
+class _Admin:
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = cka.AdminClient({"bootstrap.servers": bootstrap})
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        self._admin.create_topics([cka.NewTopic(topic, partitions, 1)])[topic].result(10)
+
+    def list_topics(self) -> set[str]:
+        return set(self._admin.list_topics(timeout=10).topics)
+
+    def list_groups(self) -> set[str]:
+        listed = self._admin.list_consumer_groups().result(10)
+        assert not listed.errors, listed.errors
+        return {group.group_id for group in listed.valid}
+
+    def describe_group(self, group: str) -> GroupView:
+        seen = self._admin.describe_consumer_groups([group])[group].result(10)
+        state = STATES.get(seen.state.name, seen.state.name.capitalize())
+        return GroupView(state, seen.partition_assignor, sorted(m.client_id for m in seen.members))
+
+    def group_offsets(self, group: str, topic: str) -> dict[int, int]:
+        asked = ck.ConsumerGroupTopicPartitions(group)
+        found = self._admin.list_consumer_group_offsets([asked])[group].result(10)
+        return {p.partition: p.offset for p in found.topic_partitions if p.topic == topic}
+
+    def alter_group_offsets(self, group: str, topic: str, next_offsets: Mapping[int, int]) -> None:
+        wanted = [ck.TopicPartition(topic, p, o) for p, o in next_offsets.items()]
+        asked = ck.ConsumerGroupTopicPartitions(group, wanted)
+        for done in self._admin.alter_consumer_group_offsets([asked])[group].result(10).topic_partitions:
+            assert done.error is None, done
+
+    def delete_group(self, group: str) -> None:
+        self._admin.delete_consumer_groups([group])[group].result(10)
+
+    def close(self) -> None:
+        pass
+
+
+def producer(bootstrap: str, codec: str = "none") -> _Producer:
+    return _Producer(bootstrap, codec)
+
+
+def member(bootstrap: str, membership: Membership) -> _Consumer:
+    settings = {
+        "group.id": membership.group,
+        "client.id": membership.client_id,
+        "partition.assignment.strategy": membership.assignor,
+        "session.timeout.ms": membership.session_timeout_ms,
+        "heartbeat.interval.ms": membership.session_timeout_ms // 10,
+    }
+    made = _Consumer(bootstrap, settings)
+    made.join(membership)
+    return made
+
+
+def reader(bootstrap: str, topic: str, partitions: Iterable[int]) -> _Consumer:
+    made = _Consumer(bootstrap, {"group.id": "reader", "check.crcs": True})
+    made.assign(topic, partitions)
+    return made
+
+
+def admin(bootstrap: str) -> _Admin:
+    return _Admin(bootstrap)
+
+
+def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -> None:
+    made = ck.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
+    made.init_transactions(timeout_s)
+    made.begin_transaction()
+
+
+def retriable(error: Exception) -> bool:
+    return isinstance(error, ck.KafkaException) and bool(error.args[0].retriable())

@@ -1,0 +1,30 @@
+"""Each scenario runs with each client that is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.adapters import CLIENTS, Client, client_named
+
+# The clients warn of their own use of Python; that is theirs to mend.
+THEIRS = ("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(params=list(CLIENTS))
+def client_name(request: pytest.FixtureRequest) -> str:
+    pytest.importorskip(
+        {"confluent-kafka": "confluent_kafka", "kafka-python": "kafka"}.get(request.param, request.param)
+    )
+    return str(request.param)
+
+
+@pytest.fixture
+def client(client_name: str) -> Client:
+    return client_named(client_name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "/clients/" in str(item.path):
+            for warning in THEIRS:
+                item.add_marker(pytest.mark.filterwarnings(warning))

@@ -1,0 +1,109 @@
+"""Groups of three processes: they share the partitions, survive a killed member, and lose nothing."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from tests.clients.adapters import Client, Place
+from tests.clients.group import Group
+from tests.clients.test_records import make_topic
+from tests.reference.clusters import Cluster, fresh
+
+PARTITIONS = 6
+
+
+def produce(
+    client: Client, cluster: Cluster, topic: str, values: list[str], partitions: int = PARTITIONS
+) -> list[Place]:
+    """Send the values, in turn to each partition, and wait for all acknowledgements."""
+    with contextlib.closing(client.producer(cluster.bootstrap_servers)) as producer:
+        futures = [producer.send(topic, v.encode(), partition=n % partitions) for n, v in enumerate(values)]
+        producer.flush(20)
+        return [future.result(10) for future in futures]
+
+
+def values(stem: str, count: int) -> list[str]:
+    return [f"{stem}-{n}" for n in range(count)]
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_survivors_take_over_the_partitions_of_a_killed_member(
+    cluster: Cluster, client: Client, client_name: str, assignor: str
+) -> None:
+    if assignor not in client.ASSIGNORS:
+        pytest.skip(f"{client_name} has no {assignor} assignor")
+    topic = make_topic(client, cluster, PARTITIONS, "groups")
+    with Group(client_name, cluster.bootstrap_servers, fresh("three"), topic, assignor=assignor) as group:
+        _, second, _ = group.start(3)
+        group.wait_until_shared([2, 2, 2])
+        before = values("before", 60)
+        produce(client, cluster, topic, before)
+        group.wait_until_received(set(before))
+        group.wait_until_committed(dict.fromkeys(range(PARTITIONS), 10))
+        assert group.received_more_than_once() == []
+
+        second.kill()
+        group.wait_until_shared([3, 3])
+        after = values("after", 60)
+        produce(client, cluster, topic, after)
+        group.wait_until_received(set(after))
+        # All was committed before the kill, so nothing came a second time.
+        assert group.received_more_than_once() == []
+
+
+def test_a_cooperative_member_keeps_what_stays_its_own(cluster: Cluster, client: Client, client_name: str) -> None:
+    if "cooperative-sticky" not in client.ASSIGNORS:
+        pytest.skip(f"{client_name} has no cooperative assignor")
+    topic = make_topic(client, cluster, PARTITIONS, "cooperative")
+    with Group(
+        client_name, cluster.bootstrap_servers, fresh("cooperative"), topic, assignor="cooperative-sticky"
+    ) as group:
+        (first,) = group.start(1)
+        group.wait_until_shared([6])
+        group.start(1)
+        group.wait_until_shared([3, 3])
+        assert len(first.ever_revoked) == 3  # an eager rebalance takes all six away
+
+
+def test_a_group_resumes_where_it_committed(cluster: Cluster, client: Client, client_name: str) -> None:
+    topic = make_topic(client, cluster, 2, "resume")
+    name = fresh("resume")
+    first, second = values("first", 20), values("second", 20)
+    produce(client, cluster, topic, first, partitions=2)
+    with Group(client_name, cluster.bootstrap_servers, name, topic) as group:
+        (member,) = group.start(1)
+        group.wait_until_received(set(first))
+        group.wait_until_committed({0: 10, 1: 10})
+        member.leave()
+        produce(client, cluster, topic, second, partitions=2)
+        group.start(1)
+        group.wait_until_received(set(second))
+        assert group.received_more_than_once() == []
+
+
+def test_two_groups_on_one_partition_do_not_disturb_each_other(
+    cluster: Cluster, client: Client, client_name: str
+) -> None:
+    topic = make_topic(client, cluster, 1, "two-groups")
+    sent = values("v", 30)
+    with (
+        Group(client_name, cluster.bootstrap_servers, fresh("left"), topic) as left,
+        Group(client_name, cluster.bootstrap_servers, fresh("right"), topic) as right,
+    ):
+        (leaver,) = left.start(1)
+        right.start(1)
+        produce(client, cluster, topic, sent[:10], partitions=1)
+        for group in (left, right):
+            group.wait_until_received(set(sent[:10]))
+            group.wait_until_committed({0: 10})
+        leaver.leave()
+        produce(client, cluster, topic, sent[10:], partitions=1)
+        right.wait_until_received(set(sent))
+        right.wait_until_committed({0: 30})
+        with contextlib.closing(client.admin(cluster.bootstrap_servers)) as admin:
+            assert admin.group_offsets(left.group, topic) == {0: 10}
+            assert admin.group_offsets(right.group, topic) == {0: 30}
+            assert admin.describe_group(right.group).state == "Stable"
+            assert admin.describe_group(left.group).state == "Empty"

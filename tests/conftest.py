@@ -1,0 +1,45 @@
+"""What every room of tests may use: the running clusters, ours and (with the marker `reference`) a real Kafka."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.reference.clusters import Cluster
+
+BOTH = ["kgctl", pytest.param("kafka", marks=pytest.mark.reference)]
+
+
+@pytest.fixture(scope="session", params=BOTH)
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A running broker, ours and then a real one; tests share it and use names of their own."""
+    with _started(request.param) as running:
+        yield running
+
+
+@pytest.fixture(params=BOTH)
+def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """The same, for a test that kills it."""
+    with _started(request.param) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def our_cluster() -> Iterator[Cluster]:
+    """Our broker alone."""
+    with _started("kgctl") as running:
+        yield running
+
+
+def _started(kind: str) -> contextlib.AbstractContextManager[Cluster]:
+    from tests.reference import clusters
+    from tests.reference.kafka import Unavailable
+
+    try:
+        return clusters.start(kind)
+    except Unavailable as reason:
+        pytest.skip(f"no real Kafka: {reason}")

@@ -18,7 +18,7 @@ class AlterConfigsRequest(Message):
         configs: list[AlterConfigsRequest.Config] = wire(ARRAY("Config"))
 
     resources: list[Resource] = wire(ARRAY(Resource))
-    validate_only: bool = wire(BOOL)
+    validate_only: bool = wire(BOOL, default=False)
 
 
 class AlterConfigsResponse(Message):

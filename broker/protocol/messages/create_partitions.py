@@ -16,11 +16,13 @@ class CreatePartitionsRequest(Message):
     class Topic(Struct):
         name: str = wire(STRING)
         count: int = wire(INT32)
-        assignments: list[CreatePartitionsRequest.Assignment] | None = wire(ARRAY("Assignment"), null_since=0)
+        assignments: list[CreatePartitionsRequest.Assignment] | None = wire(
+            ARRAY("Assignment"), default=None, null_since=0
+        )
 
     topics: list[Topic] = wire(ARRAY(Topic))
     timeout_ms: int = wire(INT32)
-    validate_only: bool = wire(BOOL)
+    validate_only: bool = wire(BOOL, default=False)
 
 
 class CreatePartitionsResponse(Message):

@@ -22,8 +22,8 @@ class CreateTopicsRequest(Message):
         name: str = wire(STRING)
         num_partitions: int = wire(INT32)
         replication_factor: int = wire(INT16)
-        assignments: list[CreateTopicsRequest.Assignment] = wire(ARRAY("Assignment"))
-        configs: list[CreateTopicsRequest.Config] = wire(ARRAY("Config"))
+        assignments: list[CreateTopicsRequest.Assignment] = wire(ARRAY("Assignment"), default=[])
+        configs: list[CreateTopicsRequest.Config] = wire(ARRAY("Config"), default=[])
 
     topics: list[Topic] = wire(ARRAY(Topic))
     timeout_ms: int = wire(INT32, default=60000)

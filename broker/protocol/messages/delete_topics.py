@@ -12,7 +12,7 @@ class DeleteTopicsRequest(Message):
 
     class Topic(Struct):
         name: str | None = wire(STRING, default=None, null_since=0)
-        topic_id: bytes = wire(UUID)
+        topic_id: bytes = wire(UUID, default=ZERO_UUID)
 
     topics: list[Topic] = wire(ARRAY(Topic), default=[], since=6)
     topic_names: list[str] = wire(ARRAY(STRING), default=[], until=5)

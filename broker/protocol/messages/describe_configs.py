@@ -13,7 +13,7 @@ class DescribeConfigsRequest(Message):
     class Resource(Struct):
         resource_type: int = wire(INT8)
         resource_name: str = wire(STRING)
-        configuration_keys: list[str] | None = wire(ARRAY(STRING), null_since=0)
+        configuration_keys: list[str] | None = wire(ARRAY(STRING), default=None, null_since=0)
 
     resources: list[Resource] = wire(ARRAY(Resource))
     include_synonyms: bool = wire(BOOL, default=False)

@@ -102,6 +102,7 @@ class FetchResponse(Message):
             ARRAY("AbortedTransaction"), default=None, null_since=0
         )
         preferred_read_replica: int = wire(INT32, default=-1, since=11)
+        # Anything with a length, which `encode_parts` hands on as it is; decoded: a view, or None.
         records: Any = wire(RECORDS, null_since=0)
 
     class Topic(Struct):

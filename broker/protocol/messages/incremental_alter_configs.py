@@ -21,7 +21,7 @@ class IncrementalAlterConfigsRequest(Message):
         configs: list[IncrementalAlterConfigsRequest.Config] = wire(ARRAY("Config"))
 
     resources: list[Resource] = wire(ARRAY(Resource))
-    validate_only: bool = wire(BOOL)
+    validate_only: bool = wire(BOOL, default=False)
 
 
 class IncrementalAlterConfigsResponse(Message):

@@ -22,7 +22,7 @@ class ListOffsetsRequest(Message):
         name: str = wire(STRING)
         partitions: list[ListOffsetsRequest.Partition] = wire(ARRAY("Partition"))
 
-    replica_id: int = wire(INT32)
+    replica_id: int = wire(INT32, default=-1)
     isolation_level: int = wire(INT8, default=0, since=2)
     topics: list[Topic] = wire(ARRAY(Topic))
     timeout_ms: int = wire(INT32, default=0, since=10)

@@ -18,13 +18,12 @@ from broker.protocol.wire_types import (
 
 
 class ProduceRequest(Message):
-    """v7 zstd (KIP-110); v12 transactions of the second kind (KIP-890); v13 topic ids instead of names (KIP-516).
-
-    The broker names versions from 0 on in ApiVersions and refuses the first three: librdkafka takes a higher
-    minimum for a broker that lacks the older formats (KAFKA-18659).
-    """
+    """v7 zstd (KIP-110); v12 transactions of the second kind (KIP-890); v13 topic ids instead of names (KIP-516)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 0, range(3, 14), 9
+
+    # Versions 0 to 2 are advertised and refused: without them librdkafka switches compression off (KAFKA-18659).
+    ADVERTISED_SINCE = 0
 
     class Partition(Struct):
         index: int = wire(INT32)
@@ -59,7 +58,7 @@ class ProduceResponse(Message):
     class Partition(Struct):
         index: int = wire(INT32)
         error_code: int = wire(INT16, default=0)
-        base_offset: int = wire(INT64)
+        base_offset: int = wire(INT64, default=-1)
         log_append_time_ms: int = wire(INT64, default=-1)
         log_start_offset: int = wire(INT64, default=-1, since=5)
         record_errors: list[ProduceResponse.RecordError] = wire(ARRAY("RecordError"), default=[], since=8)

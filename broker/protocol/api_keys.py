@@ -1,0 +1,101 @@
+"""The table of requests: api key -> name, request, response; versions come from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import NamedTuple
+
+from broker.protocol.wire_types import Message
+
+# Kafka counts up from 0; ours stay out of its way.
+NATIVE_FIRST_KEY = 10000
+
+
+class Api(NamedTuple):
+    """One kind of request. `versions` are those that we can read and write."""
+
+    key: int
+    name: str
+    request: type[Message]
+    response: type[Message]
+
+    @property
+    def versions(self) -> range:
+        return self.request.VERSIONS
+
+    @property
+    def advertised_versions(self) -> range:
+        """What ApiVersions says: it may start before `versions`, with versions that are then refused."""
+        return range(getattr(self.request, "ADVERTISED_SINCE", self.versions.start), self.versions.stop)
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether the version has tagged fields, in its headers too."""
+        return version >= self.request.FLEXIBLE_SINCE
+
+
+# One module holds one api: a command line that sends three kinds of requests loads three.
+_MODULES = {
+    0: "produce",
+    1: "fetch",
+    2: "list_offsets",
+    3: "metadata",
+    8: "offset_commit",
+    9: "offset_fetch",
+    10: "find_coordinator",
+    11: "join_group",
+    12: "heartbeat",
+    13: "leave_group",
+    14: "sync_group",
+    15: "describe_groups",
+    16: "list_groups",
+    18: "api_versions",
+    19: "create_topics",
+    20: "delete_topics",
+    21: "delete_records",
+    22: "init_producer_id",
+    23: "offset_for_leader_epoch",
+    32: "describe_configs",
+    33: "alter_configs",
+    35: "describe_log_dirs",
+    37: "create_partitions",
+    42: "delete_groups",
+    44: "incremental_alter_configs",
+    47: "offset_delete",
+    60: "describe_cluster",
+    69: "consumer_group_describe",
+    75: "describe_topic_partitions",
+    77: "share_group_describe",
+    NATIVE_FIRST_KEY: "describe_group_details",
+}
+
+
+class _Apis(Mapping[int, Api]):
+    """Loads the module of an api when it is first looked up."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[int, Api] = {}
+
+    def __getitem__(self, key: int) -> Api:
+        found = self._loaded.get(key)
+        if found is None:
+            found = self._loaded[key] = _load(key)
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+    def __contains__(self, key: object) -> bool:
+        return key in _MODULES
+
+
+def _load(key: int) -> Api:
+    module = import_module(f"broker.protocol.messages.{_MODULES[key]}")
+    name = "".join(word.capitalize() for word in _MODULES[key].split("_"))
+    return Api(key, name, getattr(module, f"{name}Request"), getattr(module, f"{name}Response"))
+
+
+APIS: Mapping[int, Api] = _Apis()

@@ -1,0 +1,164 @@
+"""Frames on a connection: length prefix, request and response headers, and a buffer that is bounded."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+from broker.protocol.api_keys import APIS
+from broker.protocol.codec import Part, decode, encode, encode_parts
+from broker.protocol.messages.api_versions import ApiVersionsRequest
+from broker.protocol.varints import read_uvarint, skip_tagged_fields
+from broker.protocol.wire_types import DecodeError, Message
+
+M = TypeVar("M", bound=Message)
+
+_LENGTH = struct.Struct(">i")
+_REQUEST = struct.Struct(">hhih")
+
+
+class RequestHeader(NamedTuple):
+    """What stands before the body of a request; the body starts at `body_offset` of the same frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_offset: int
+
+
+def decode_request_header(frame: bytes) -> RequestHeader:
+    """Read the header of any request. Of an api that is not ours the body is out of reach: its header may go on."""
+    try:
+        api_key, api_version, correlation_id, length = _REQUEST.unpack_from(frame)
+        position = _REQUEST.size
+        client_id = None
+        if length > len(frame) - position or length < -1:
+            raise DecodeError("the client id has a wrong length")
+        if length >= 0:
+            client_id = frame[position : position + length].decode()
+            position += length
+        if api_key in APIS and APIS[api_key].is_flexible(api_version):
+            count, position = read_uvarint(frame, position)
+            position = skip_tagged_fields(frame, position, count)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise DecodeError(f"request header: {error}") from error
+    return RequestHeader(api_key, api_version, correlation_id, client_id, position)
+
+
+def request_frame(message: Message, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """A request with its header and length prefix."""
+    name = b"" if client_id is None else client_id.encode()
+    length = -1 if client_id is None else len(name)
+    header = _REQUEST.pack(message.API_KEY, version, correlation_id, length) + name
+    if version >= message.FLEXIBLE_SINCE:
+        header += b"\0"
+    body = encode(message, version)
+    return _LENGTH.pack(len(header) + len(body)) + header + body
+
+
+def response_parts(message: Message, version: int, correlation_id: int) -> list[Part]:
+    """A response with its header and length prefix, in buffers to be sent one after another."""
+    parts = encode_parts(message, version)
+    flexible = _has_tagged_header(type(message), version)
+    length = 4 + flexible + sum(len(part) for part in parts)
+    head = struct.pack(">ii", length, correlation_id) + b"\0" * flexible
+    first = parts[0]
+    if isinstance(first, bytes) and len(first) < 65536:
+        parts[0] = head + first
+    else:
+        parts.insert(0, head)
+    return parts
+
+
+def response_frame(message: Message, version: int, correlation_id: int) -> bytes:
+    """Like `response_parts`, in one piece; for responses whose records are bytes."""
+    return b"".join(response_parts(message, version, correlation_id))  # type: ignore[arg-type]
+
+
+def correlation_id_of(frame: bytes) -> int:
+    """The correlation id that a response frame starts with."""
+    if len(frame) < 4:
+        raise DecodeError("a response is shorter than its header")
+    return int.from_bytes(frame[:4], "big", signed=True)
+
+
+def decode_response(cls: type[M], frame: bytes, version: int) -> tuple[int, M]:
+    """(correlation id, message) of a response frame."""
+    correlation_id = correlation_id_of(frame)
+    position = 4
+    if _has_tagged_header(cls, version):
+        try:
+            count, position = read_uvarint(frame, position)
+            position = skip_tagged_fields(frame, position, count)
+        except IndexError as error:
+            raise DecodeError(f"response header: {error}") from error
+    return correlation_id, decode(cls, frame, version, position)
+
+
+def _has_tagged_header(cls: type[Message], version: int) -> bool:
+    # A client that asks for ApiVersions does not know yet whether the broker has flexible versions.
+    return version >= cls.FLEXIBLE_SINCE and cls.API_KEY != ApiVersionsRequest.API_KEY
+
+
+class FrameBuffer:
+    """Cuts received chunks into frames.
+
+    Holds what was received and no more: a length that a client announces allocates nothing.
+    """
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._pending = bytearray()
+        self._wanted = _LENGTH.size
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of the frame that is not whole yet."""
+        return len(self._pending)
+
+    def feed(self, chunk: bytes | bytearray | memoryview) -> Iterator[bytes]:
+        """Take what was received; yields each frame that it completes, without the length prefix.
+
+        DecodeError as soon as a length is negative or over the limit; the connection cannot go on after that.
+        To be exhausted before the next call.
+        """
+        if self._pending:
+            self._pending += chunk
+            frame = self._take_pending()
+            if frame is None:
+                return
+            chunk = bytes(self._pending)
+            self._pending = bytearray()
+            yield frame
+        data = bytes(chunk)
+        position, size = 0, len(data)
+        while size - position >= _LENGTH.size:
+            start = position + _LENGTH.size
+            end = start + self._length_at(data, position)
+            if end > size:
+                self._wanted = end - position
+                break
+            yield data[start:end]
+            position = end
+        if position < size:
+            self._pending += data[position:]
+
+    def _take_pending(self) -> bytes | None:
+        """Cut the frame that was waited for, once it is whole."""
+        if self._wanted == _LENGTH.size <= len(self._pending):
+            self._wanted += self._length_at(self._pending, 0)
+        if len(self._pending) < self._wanted:
+            return None
+        with memoryview(self._pending) as view:
+            frame = bytes(view[_LENGTH.size : self._wanted])
+        del self._pending[: self._wanted]
+        self._wanted = _LENGTH.size
+        return frame
+
+    def _length_at(self, data: bytes | bytearray, position: int) -> int:
+        length: int = _LENGTH.unpack_from(data, position)[0]
+        if not 0 <= length <= self._max_frame_bytes:
+            raise DecodeError(f"a frame of {length} bytes: at most {self._max_frame_bytes} are accepted")
+        return length

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker.options import OPTIONS, ConfigError, Option, Options, Value
 
 if TYPE_CHECKING:
+    from broker.coordinator.settings import GroupSettings
     from broker.log.settings import LogSettings
 
 __all__ = ["OPTIONS", "BrokerConfig", "ConfigError", "Endpoint", "load_config", "parse_properties"]
@@ -97,6 +98,12 @@ class BrokerConfig(Options):
         """Every option with its value in force and whether it was given."""
         for name, option in OPTIONS.items():
             yield option, self.value_of(name), name in self.given
+
+    def group_settings(self) -> GroupSettings:
+        """The part that the coordinator reads; its fields bear the names of ours."""
+        from broker.coordinator.settings import GroupSettings
+
+        return GroupSettings(**{field.name: getattr(self, field.name) for field in fields(GroupSettings)})
 
     def log_settings(self) -> LogSettings:
         """The part that the log reads."""
@@ -218,10 +225,10 @@ def _unescape(text: str) -> str:
         if char != "\\":
             out += char
         elif text[at : at + 1] == "u":
-            try:
-                out += chr(int(text[at + 1 : at + 5], 16))
-            except ValueError:
-                raise ConfigError(f"malformed \\u escape in {text!r}") from None
+            digits = text[at + 1 : at + 5]
+            if len(digits) < 4 or not set(digits) <= set("0123456789abcdefABCDEF"):
+                raise ConfigError(f"malformed \\u escape in {text!r}")
+            out += chr(int(digits, 16))
             at += 5
         else:
             out += {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(text[at : at + 1], text[at : at + 1])

@@ -1,0 +1,224 @@
+"""Broker options: Kafka's names, types and defaults; files and overrides; what is refused and in which words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.config import OPTIONS, BrokerConfig, ConfigError, Endpoint, load_config, parse_properties
+from broker.options import INT_MAX, spell
+from broker.unimplemented_options import UNIMPLEMENTED
+
+
+def options(*overrides: str) -> BrokerConfig:
+    return load_config(overrides=overrides)
+
+
+def refusal(*overrides: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(overrides=overrides)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_defaults_are_kafkas_and_the_first_rebalance_does_not_wait():
+    config = load_config()
+    assert config.auto_create_topics_enable is True
+    assert config.num_partitions == 1
+    assert config.offsets_topic_num_partitions == 50
+    assert config.message_max_bytes == 1048588
+    assert config.group_min_session_timeout_ms == 6000
+    assert config.group_initial_rebalance_delay_ms == 0
+    assert config.node_id == 1
+    assert config.listen == Endpoint("127.0.0.1", 9092)
+    assert config.advertised is None
+    assert config.retention_ms == 7 * 24 * 3600 * 1000
+    assert config.given == {}
+    assert config.warnings == []
+
+
+def test_each_default_lies_within_its_own_bounds():
+    for option in OPTIONS.values():
+        text = spell(option.default)
+        if text is not None:
+            assert option.parse(text) == option.default, option.name
+
+
+def test_no_name_is_both_implemented_and_not():
+    assert not set(OPTIONS) & UNIMPLEMENTED
+
+
+def test_every_option_is_read_somewhere():
+    """A name that the table has and no code reads belongs among the unimplemented ones."""
+    root = Path(__file__).parents[2] / "broker"
+    code = "".join(path.read_text() for path in root.rglob("*.py") if path.name != "options.py")
+    unread = [name for name, option in OPTIONS.items() if option.field_name not in code]
+    assert unread == []
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("num.partitons=3", "unknown option num.partitons; did you mean num.partitions?"),
+        ("group.initial.rebalance.delay=0", "did you mean group.initial.rebalance.delay.ms?"),
+        ("xyzzy=1", "unknown option xyzzy"),
+        ("num.partitions=three", "num.partitions=three: not a whole number"),
+        ("num.partitions=1_000", "not a whole number"),
+        ("num.partitions=+-1", "not a whole number"),
+        ("num.partitions=", "not a whole number"),
+        ("num.partitions=0", "must be at least 1"),
+        ("auto.create.topics.enable=yes", "must be true or false"),
+        ("log.cleaner.min.cleanable.ratio=1.1", "must be from 0 to 1"),
+        ("log.cleaner.min.cleanable.ratio=nan", "must be from 0 to 1"),
+        ("log.cleaner.min.cleanable.ratio=half", "not a number"),
+        ("log.cleanup.policy=compact,drop", "'drop' is not one of compact, delete"),
+        ("compression.type=brotli", "'brotli' is not one of"),
+        ("log.retention.ms=0", "must be -1 (for ever) or more than 0"),
+        ("log.roll.ms=0", "must be at least 1"),
+        ("default.replication.factor=3", "one node holds one replica"),
+        ("listeners=127.0.0.1:9092", "is not NAME://HOST:PORT"),
+        ("listeners=PLAINTEXT://127.0.0.1:65536", "a port is at most 65535"),
+        ("listeners=PLAINTEXT://::1:9092", "an IPv6 host stands in brackets"),
+        ("listeners=SSL://127.0.0.1:9092", "its protocol is SSL; only PLAINTEXT is served"),
+        ("listeners=INSIDE://127.0.0.1:9092", "it has no protocol; only PLAINTEXT is served"),
+        ("listeners=PLAINTEXT://127.0.0.1:1,PLAINTEXT://127.0.0.1:2", "exactly one plain-text listener"),
+        ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "exactly one address that clients can reach"),
+        ("nonsense", "must be key=value"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(override: str, message: str):
+    assert message in refusal(override)
+
+
+def test_both_sides_of_a_bound():
+    assert options("num.partitions=1").num_partitions == 1
+    assert options(f"num.partitions={INT_MAX}").num_partitions == INT_MAX
+    assert "at most" in refusal(f"num.partitions={INT_MAX + 1}")
+    assert options("group.min.session.timeout.ms=5", "group.max.session.timeout.ms=5").group_max_session_timeout_ms == 5
+    assert "more than" in refusal("group.min.session.timeout.ms=6", "group.max.session.timeout.ms=5")
+
+
+def test_an_option_of_kafka_that_is_not_implemented_warns_once_and_is_listed():
+    config = options("num.io.threads=8", "num.io.threads=9", "listener.name.outside.ssl.keystore.type=PEM")
+    assert config.unimplemented == ("listener.name.outside.ssl.keystore.type", "num.io.threads")
+    assert len(config.warnings) == 2
+    assert "num.io.threads" in config.warnings[1]
+
+
+def test_shorter_units_of_retention_win_and_any_negative_one_means_for_ever():
+    assert options("log.retention.hours=2").retention_ms == 7_200_000
+    assert options("log.retention.hours=2", "log.retention.minutes=3").retention_ms == 180_000
+    assert options("log.retention.minutes=3", "log.retention.ms=7").retention_ms == 7
+    assert options("log.retention.minutes=-5").retention_ms == -1
+    assert options("log.roll.hours=1").roll_ms == 3_600_000
+
+
+def test_overrides_win_over_files_later_files_over_earlier_and_listen_over_all(tmp_path: Path):
+    first, second = tmp_path / "a.properties", tmp_path / "b.properties"
+    first.write_text("num.partitions=2\nnode.id=7\nlisteners=PLAINTEXT://127.0.0.1:1\n")
+    second.write_text("num.partitions=3\ngroup.max.size=9\n")
+    config = load_config([first, second], ["group.max.size=10"], listen="[::1]:0")
+    assert (config.num_partitions, config.node_id, config.group_max_size) == (3, 7, 10)
+    assert config.listen == Endpoint("::1", 0)
+    assert str(config.listen) == "[::1]:0"
+    assert config.given["num.partitions"] == "3"
+
+
+def test_a_config_file_that_cannot_be_read_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"missing\.properties: No such file"):
+        load_config([tmp_path / "missing.properties"])
+
+
+def test_the_server_properties_that_kafka_ships_is_taken(tmp_path: Path):
+    path = tmp_path / "server.properties"
+    path.write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.bootstrap.servers=localhost:9093\n"
+        "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ninter.broker.listener.name=PLAINTEXT\n"
+        "advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093\n"
+        "controller.listener.names=CONTROLLER\n"
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL\n"
+        "log.dirs=/tmp/kraft-combined-logs\nnum.partitions=1\nlog.retention.hours=168\n"
+    )
+    config = load_config([path])
+    assert config.listen == Endpoint("", 9092)
+    assert not config.listen.is_loopback()
+    assert config.advertised == Endpoint("localhost", 9092)
+    assert "log.dirs" in config.unimplemented
+
+
+def test_a_listener_under_another_name_is_served_if_it_is_mapped_to_plain_text():
+    config = options("listeners=INSIDE://127.0.0.1:1", "listener.security.protocol.map=INSIDE:PLAINTEXT")
+    assert config.listen == Endpoint("127.0.0.1", 1)
+    assert "its protocol is SSL" in refusal("listeners=A://127.0.0.1:1", "listener.security.protocol.map=A:SSL")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_loopback_addresses_are_told(host: str):
+    assert Endpoint(host, 1).is_loopback()
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "192.0.2.1", "127.0.0.1.invalid"])
+def test_other_addresses_are_no_loopback_ones(host: str):
+    assert not Endpoint(host, 1).is_loopback()
+
+
+def test_broker_id_stands_in_for_node_id():
+    assert options("broker.id=5").node_id == 5
+    assert options("broker.id=5", "node.id=6").node_id == 6
+
+
+def test_rows_tell_value_and_origin_of_every_option():
+    rows = {option.name: (value, given) for option, value, given in options("num.partitions=4").rows()}
+    assert rows.keys() == OPTIONS.keys()
+    assert rows["num.partitions"] == (4, True)
+    assert rows["node.id"] == (1, False)
+
+
+def test_the_log_and_the_coordinator_get_their_parts():
+    config = load_config(
+        overrides=["log.cleanup.policy=compact,delete", "log.retention.minutes=1", "group.max.size=3"],
+        durability="process",
+    )
+    assert config.log_settings().cleanup_policy == "compact,delete"
+    assert config.log_settings().retention_ms == 60_000
+    assert config.log_settings().durability == "process"
+    assert config.group_settings().group_max_size == 3
+    assert config.group_settings().group_initial_rebalance_delay_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("a=1", {"a": "1"}),
+        ("a: 1\nb 2\nc\t=\t3", {"a": "1", "b": "2", "c": "3"}),
+        ("  # comment\n! another\n\n a = b = c ", {"a": "b = c "}),
+        ("a=1,\\\n   2,\\\n   3\nb=4", {"a": "1,2,3", "b": "4"}),
+        ("a=x\\\\\nb=2", {"a": "x\\", "b": "2"}),
+        ("a=1\\\n# no comment", {"a": "1# no comment"}),
+        ("a\\ b\\=c = d", {"a b=c": "d"}),
+        ("tab=\\t|\\n|\\u00e9|\\q", {"tab": "\t|\n|é|q"}),
+        ("key\nempty=", {"key": "", "empty": ""}),
+        ("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
+        ("a=1\na=2", {"a": "2"}),
+        ("a=1\\", {"a": "1"}),
+        ("", {}),
+    ],
+)
+def test_properties_are_read_as_java_reads_them(text: str, pairs: dict[str, str]):
+    assert parse_properties(text) == pairs
+
+
+def test_a_malformed_unicode_escape_is_refused():
+    with pytest.raises(ConfigError, match="malformed"):
+        parse_properties("a=\\u12")
+
+
+def test_reading_options_loads_neither_the_log_nor_asyncio():
+    code = (
+        "import sys, broker.config as c; c.load_config(overrides=['num.partitions=2']);"
+        "sys.exit(bool({'asyncio', 'difflib', 'broker.log', 'broker.unimplemented_options'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,109 @@
+"""All connections of the broker: what they share, how many there may be, and which have been idle too long."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.protocol.frames import FrameBuffer
+from broker.server.connection import Connection
+
+if TYPE_CHECKING:
+    from broker.server.commit_rounds import CommitRounds
+    from broker.server.router import Router
+
+# How many times in the idle limit idle connections are looked for.
+IDLE_CHECKS = 10
+
+
+class Connections:
+    """Makes a Connection per client and forgets it when it is lost."""
+
+    def __init__(
+        self,
+        router: Router,
+        rounds: CommitRounds,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        uncommitted: Callable[[], bool],
+        frame_bytes: int,
+        idle_ms: int,
+        most: int,
+        most_per_host: int,
+    ) -> None:
+        self.router = router
+        self.rounds = rounds
+        self.loop = loop
+        self.uncommitted = uncommitted
+        self.log = logging.getLogger("broker.server")
+        self._frame_bytes = frame_bytes
+        self._idle_s = idle_ms / 1000
+        self._most = most
+        self._most_per_host = most_per_host
+        self._open: set[Connection] = set()
+        self._per_host: dict[str, int] = {}
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def accept(self) -> Connection:
+        """The protocol factory of the listening socket."""
+        return Connection(self)
+
+    def new_frame_buffer(self) -> FrameBuffer:
+        return FrameBuffer(self._frame_bytes)
+
+    def admit(self, connection: Connection) -> bool:
+        """Count a new connection; False if there are too many."""
+        host = connection.client_host
+        count = self._per_host.get(host, 0)
+        if len(self._open) >= self._most or count >= self._most_per_host:
+            self.log.warning("too many connections: refusing %s", host)
+            return False
+        self._open.add(connection)
+        self._per_host[host] = count + 1
+        if self._idle_timer is None and self._idle_s > 0:
+            self._idle_timer = self.loop.call_later(self._idle_s / IDLE_CHECKS, self._close_idle)
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        if connection in self._open:
+            self._open.remove(connection)
+            count = self._per_host.pop(connection.client_host) - 1
+            if count:
+                self._per_host[connection.client_host] = count
+
+    def abort_all(self) -> None:
+        """Close every connection now; unsent answers are lost."""
+        for connection in list(self._open):
+            connection.abort()
+
+    async def close_all(self, grace_s: float) -> None:
+        """Close every connection when its answers have left, or after `grace_s`."""
+        self._stop_idle_timer()
+        until = self.loop.time() + grace_s
+        while self._open and self.loop.time() < until:
+            for connection in list(self._open):
+                if not connection.unsent:
+                    connection.close()
+            await asyncio.sleep(0.005)
+        self.abort_all()
+        while self._open:
+            await asyncio.sleep(0)
+
+    def _stop_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def _close_idle(self) -> None:
+        self._idle_timer = None
+        since = self.loop.time() - self._idle_s
+        for connection in list(self._open):
+            if connection.active_at < since and not connection.parked:
+                connection.abort()
+        if self._open:
+            self._idle_timer = self.loop.call_later(self._idle_s / IDLE_CHECKS, self._close_idle)

@@ -1,0 +1,74 @@
+"""DescribeCluster and DescribeLogDirs: the one broker, and how much each partition takes on its disk."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+
+if TYPE_CHECKING:
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def describe_cluster(
+    request: DescribeClusterRequest, exchange: Exchange, resources: Resources
+) -> DescribeClusterResponse:
+    node, rack = resources.node, resources.config.broker_rack
+    if request.endpoint_type != BROKERS:
+        known = request.endpoint_type == CONTROLLERS
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message="This endpoint serves brokers only.",
+            cluster_id="",
+            brokers=[],
+        )
+    return DescribeClusterResponse(
+        cluster_id=resources.log.cluster_id,
+        controller_id=node.node_id,
+        brokers=[DescribeClusterResponse.Broker(broker_id=node.node_id, host=node.host, port=node.port, rack=rack)],
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+
+
+def describe_log_dirs(
+    request: DescribeLogDirsRequest, exchange: Exchange, resources: Resources
+) -> DescribeLogDirsResponse:
+    log = resources.log
+    if request.topics is None:
+        asked = {topic.name: set(range(topic.partition_count)) for topic in log.topics.values()}
+    else:
+        asked = {}
+        for row in request.topics:
+            asked.setdefault(row.topic, set()).update(row.partitions)
+    topics = []
+    for name, indexes in asked.items():
+        found = [(index, log.partition(name, index)) for index in sorted(indexes)]
+        partitions = [
+            DescribeLogDirsResponse.Partition(
+                partition_index=index, partition_size=partition.size_bytes, offset_lag=0, is_future_key=False
+            )
+            for index, partition in found
+            if partition is not None
+        ]
+        if partitions:
+            topics.append(DescribeLogDirsResponse.Topic(name=name, partitions=partitions))
+    volume = os.statvfs(log.data_dir)
+    return DescribeLogDirsResponse(
+        results=[
+            DescribeLogDirsResponse.Result(
+                log_dir=os.path.abspath(log.data_dir),
+                topics=topics,
+                total_bytes=volume.f_frsize * volume.f_blocks,
+                usable_bytes=volume.f_frsize * volume.f_bavail,
+            )
+        ]
+    )

@@ -1,0 +1,122 @@
+"""Fetch: read record batches; a fetch that finds too little waits for more. Every fetch is a full one.
+
+Sessions (KIP-227) are refused as Kafka refuses them when its cache is full: a full fetch is answered with session 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.fetch import FetchRequest, FetchResponse
+from broker.server.resources import LEADER_EPOCH
+
+if TYPE_CHECKING:
+    from broker.log import PartitionLog
+    from broker.server.exchange import Exchange
+    from broker.server.fetch_waiters import PartitionKey
+    from broker.server.resources import Resources
+
+TOPIC_IDS_SINCE = 13
+FULL_FETCH_EPOCHS = (0, -1)
+READ_COMMITTED = 1
+
+
+def fetch(request: FetchRequest, exchange: Exchange, resources: Resources) -> FetchResponse | None:
+    if request.session_epoch not in FULL_FETCH_EPOCHS:
+        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
+    reading = Reading(request, exchange, resources)
+    if reading.attempt(final=request.max_wait_ms <= 0):
+        return None
+    exchange.abandon = lambda: resources.waiters.drop(reading)
+    resources.waiters.park(reading, request.max_wait_ms)
+    return None
+
+
+@dataclass(slots=True)
+class Found:
+    """What one attempt read."""
+
+    topics: list[FetchResponse.Topic] = field(default_factory=list)
+    bytes_read: int = 0
+    readable: int = 0
+    failed: bool = False
+
+
+class Reading:
+    """One fetch, which may be attempted several times until there is enough."""
+
+    def __init__(self, request: FetchRequest, exchange: Exchange, resources: Resources) -> None:
+        self._request = request
+        self._exchange = exchange
+        self._resources = resources
+        self._by_id = exchange.version >= TOPIC_IDS_SINCE
+        self._max_bytes = min(request.max_bytes, resources.config.fetch_max_bytes)
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
+        self._keys: list[PartitionKey] = []
+
+    @property
+    def keys(self) -> Iterable[PartitionKey]:
+        return self._keys
+
+    def attempt(self, *, final: bool) -> bool:
+        """Answer if there is enough, nothing to wait for, or an error to tell; or in any case if `final`."""
+        found = self._read()
+        if not final and found.readable and not found.failed and found.bytes_read < self._min_bytes:
+            return False
+        self._exchange.answer(FetchResponse(responses=found.topics))
+        return True
+
+    def _read(self) -> Found:
+        found = Found()
+        self._keys = []
+        for asked in self._request.topics:
+            topic = self._resources.topic(asked.topic, asked.topic_id, self._by_id)
+            rows = []
+            for partition in asked.partitions:
+                log = self._resources.log.partition(topic.name, partition.partition) if topic else None
+                if topic is None or log is None:
+                    unknown_id = topic is None and self._by_id
+                    code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    rows.append(_error(partition.partition, code))
+                else:
+                    found.readable += 1
+                    self._keys.append((topic.name, partition.partition))
+                    rows.append(self._read_partition(log, partition, found))
+            found.topics.append(FetchResponse.Topic(topic=asked.topic, topic_id=asked.topic_id, partitions=rows))
+        return found
+
+    def _read_partition(
+        self, log: PartitionLog, asked: FetchRequest.Partition, found: Found
+    ) -> FetchResponse.Partition:
+        refusal = epoch_error(asked.current_leader_epoch)
+        records: Any = None
+        if refusal is None:
+            max_bytes = max(0, min(asked.partition_max_bytes, self._max_bytes - found.bytes_read))
+            # Without this a batch larger than the client's limits could never be read.
+            records = log.read(asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0)
+        if records is None:
+            found.failed = True
+            return _error(asked.partition, refusal or ErrorCode.OFFSET_OUT_OF_RANGE)
+        found.bytes_read += len(records)
+        return FetchResponse.Partition(
+            partition_index=asked.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.high_watermark,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=[] if self._request.isolation_level == READ_COMMITTED else None,
+            records=records,
+        )
+
+
+def epoch_error(current_leader_epoch: int) -> ErrorCode | None:
+    """What is wrong with the leader epoch that a client believes in (KIP-320); -1 is no belief."""
+    if current_leader_epoch in (-1, LEADER_EPOCH):
+        return None
+    return ErrorCode.UNKNOWN_LEADER_EPOCH if current_leader_epoch > LEADER_EPOCH else ErrorCode.FENCED_LEADER_EPOCH
+
+
+def _error(index: int, code: ErrorCode) -> FetchResponse.Partition:
+    return FetchResponse.Partition(partition_index=index, error_code=code, high_watermark=-1, records=b"")

@@ -1,0 +1,25 @@
+"""InitProducerId: ids for idempotent producers. Transactions are not served, and a client learns so here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+# Java's client and librdkafka stop at once at this error; most others they would try again.
+TRANSACTIONS_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def init_producer_id(
+    request: InitProducerIdRequest, exchange: Exchange, resources: Resources
+) -> InitProducerIdResponse:
+    if request.transactional_id is not None:
+        return InitProducerIdResponse(error_code=TRANSACTIONS_REFUSED, producer_epoch=-1)
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
+    return InitProducerIdResponse(producer_id=resources.log.next_producer_id(), producer_epoch=0)

@@ -1,0 +1,99 @@
+"""ListOffsets and OffsetForLeaderEpoch: offsets by timestamp, at the ends of a log, and of a leader epoch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from broker.server.handlers.fetch import epoch_error
+from broker.server.resources import LEADER_EPOCH
+
+if TYPE_CHECKING:
+    from broker.log import PartitionLog
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+# The first version in which each special timestamp means something.
+SPECIAL_SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+
+def list_offsets(request: ListOffsetsRequest, exchange: Exchange, resources: Resources) -> ListOffsetsResponse:
+    times_asked = Counter((topic.name, row.partition_index) for topic in request.topics for row in topic.partitions)
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for asked in topic.partitions:
+            if times_asked[topic.name, asked.partition_index] > 1:
+                rows.append(_offset_error(asked, ErrorCode.INVALID_REQUEST))
+            else:
+                rows.append(_offset(topic.name, asked, exchange.version, resources))
+        topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=rows))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _offset(
+    topic: str, asked: ListOffsetsRequest.Partition, version: int, resources: Resources
+) -> ListOffsetsResponse.Partition:
+    if asked.timestamp < 0 and version < SPECIAL_SINCE.get(asked.timestamp, version + 1):
+        return _offset_error(asked, ErrorCode.UNSUPPORTED_VERSION)
+    log = resources.log.partition(topic, asked.partition_index)
+    if log is None:
+        return _offset_error(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    refusal = epoch_error(asked.current_leader_epoch)
+    if refusal is not None:
+        return _offset_error(asked, refusal)
+    found = _find(log, asked.timestamp)
+    if found is None:
+        return ListOffsetsResponse.Partition(partition_index=asked.partition_index)
+    offset, timestamp = found
+    return ListOffsetsResponse.Partition(
+        partition_index=asked.partition_index, timestamp=timestamp, offset=offset, leader_epoch=LEADER_EPOCH
+    )
+
+
+def _find(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
+    """(offset, timestamp) of what is asked for; a timestamp of -1 where none belongs to the offset."""
+    if timestamp == LATEST:
+        return log.high_watermark, -1
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return log.log_start_offset, -1
+    if timestamp == LATEST_TIERED:
+        return None
+    found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    # What is not synced yet nobody may learn of.
+    return found if found is not None and found[0] < log.high_watermark else None
+
+
+def _offset_error(asked: ListOffsetsRequest.Partition, code: ErrorCode) -> ListOffsetsResponse.Partition:
+    return ListOffsetsResponse.Partition(partition_index=asked.partition_index, error_code=code)
+
+
+def offset_for_leader_epoch(
+    request: OffsetForLeaderEpochRequest, exchange: Exchange, resources: Resources
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderEpochResponse.Topic(
+                topic=topic.topic,
+                partitions=[_epoch_end(topic.topic, asked, resources) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _epoch_end(
+    topic: str, asked: OffsetForLeaderEpochRequest.Partition, resources: Resources
+) -> OffsetForLeaderEpochResponse.Partition:
+    log = resources.log.partition(topic, asked.partition)
+    refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if log is None else epoch_error(asked.current_leader_epoch)
+    if log is None or refusal is not None:
+        return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, error_code=refusal or 0)
+    epoch, end_offset = log.end_offset_for_epoch(asked.leader_epoch)
+    return OffsetForLeaderEpochResponse.Partition(
+        partition=asked.partition, leader_epoch=epoch, end_offset=end_offset
+    )

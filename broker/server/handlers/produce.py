@@ -1,0 +1,84 @@
+"""Produce: append record batches. Every answer waits for the sync, whether acks is 1 or all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.log import Appended
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
+from broker.protocol.record_batch import compression_of
+from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
+from broker.server.router import RequestRefused
+
+if TYPE_CHECKING:
+    from broker.log import Topic
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+TOPIC_IDS_SINCE = 13
+ZSTD_SINCE = 7
+ACKS = (-1, 0, 1)
+
+
+def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -> ProduceResponse | None:
+    wall_ms = resources.wall_ms()
+    refusal = _refusal(request)
+    by_id = exchange.version >= TOPIC_IDS_SINCE
+    answers = []
+    for asked in request.topic_data:
+        topic = resources.topic(asked.name, asked.topic_id, by_id)
+        rows = []
+        for partition in asked.partition_data:
+            found = refusal or _append(topic, partition, by_id, exchange.version, resources, wall_ms)
+            rows.append(_row(partition.index, found))
+        answers.append(ProduceResponse.Topic(name=asked.name, topic_id=asked.topic_id, partition_responses=rows))
+    if request.acks != 0:
+        return ProduceResponse(responses=answers)
+    exchange.forgo()
+    for row in (row for answer in answers for row in answer.partition_responses if row.error_code):
+        # A client that wants no answer can learn of an error only by losing its connection.
+        raise RequestRefused(f"Produce with acks=0 failed: {ErrorCode(row.error_code).name}")
+    return None
+
+
+def _refusal(request: ProduceRequest) -> ErrorCode | None:
+    if request.transactional_id is not None:
+        return TRANSACTIONS_REFUSED
+    return None if request.acks in ACKS else ErrorCode.INVALID_REQUIRED_ACKS
+
+
+def _append(
+    topic: Topic | None,
+    asked: ProduceRequest.Partition,
+    by_id: bool,
+    version: int,
+    resources: Resources,
+    wall_ms: int,
+) -> Appended | ErrorCode:
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    log = resources.log.partition(topic.name, asked.index)
+    if log is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic.internal:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if not asked.records:
+        return ErrorCode.INVALID_RECORD
+    if version < ZSTD_SINCE and compression_of(asked.records) == "zstd":
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    appended = log.append(asked.records, wall_ms=wall_ms)
+    if isinstance(appended, Appended):
+        resources.waiters.moved(topic.name, asked.index)
+    return appended
+
+
+def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
+    if isinstance(found, Appended):
+        return ProduceResponse.Partition(
+            index=index,
+            base_offset=found.base_offset,
+            log_append_time_ms=found.log_append_time_ms,
+            log_start_offset=found.log_start_offset,
+        )
+    return ProduceResponse.Partition(index=index, error_code=found, base_offset=-1, error_message=found.meaning)

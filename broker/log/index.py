@@ -1,0 +1,116 @@
+"""A sparse index of one segment: for a batch every few kilobytes its offset, its position, and the time before it.
+
+One array serves both look-ups. The file on disk is a help, never the truth: chunks with a CRC each, and whatever
+is missing or damaged is found again by walking the segment.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Callable
+
+import google_crc32c
+
+_crc = google_crc32c.value
+_CHUNK_HEAD = struct.Struct(">4sII")
+_MAGIC = b"kix1"
+_FIELDS = 3
+_ENTRY_BYTES = 8 * _FIELDS
+
+
+class Index:
+    """Entries (offset, position, max timestamp of all batches before that position), ascending."""
+
+    __slots__ = ("_entries", "_saved", "_wanted_position", "interval_bytes")
+
+    def __init__(self, interval_bytes: int) -> None:
+        self.interval_bytes = interval_bytes
+        self._entries = array("q")
+        self._saved = 0  # values of _entries that the file holds
+        self._wanted_position = 0
+
+    def __len__(self) -> int:
+        return len(self._entries) // _FIELDS
+
+    def add(self, offset: int, position: int, max_timestamp_before: int) -> None:
+        """Note a batch, if it lies far enough from the last entry."""
+        if position >= self._wanted_position:
+            self._entries.extend((offset, position, max_timestamp_before))
+            self._wanted_position = position + self.interval_bytes
+
+    def position_of_offset(self, offset: int) -> int:
+        """Where to begin walking for the batch that holds `offset`."""
+        return self._search(0, lambda value: value <= offset)
+
+    def position_of_timestamp(self, timestamp: int) -> int:
+        """Where to begin walking for the first batch with a timestamp >= `timestamp`."""
+        return self._search(2, lambda value: value < timestamp)
+
+    def position_at_or_before(self, position: int) -> int:
+        return self._search(1, lambda value: value <= position)
+
+    def _search(self, field: int, before: Callable[[int], bool]) -> int:
+        entries = self._entries
+        low, high = 0, len(entries) // _FIELDS
+        while low < high:
+            middle = (low + high) >> 1
+            if before(entries[middle * _FIELDS + field]):
+                low = middle + 1
+            else:
+                high = middle
+        return entries[(low - 1) * _FIELDS + 1] if low else 0
+
+    @property
+    def last(self) -> tuple[int, int, int] | None:
+        if not self._entries:
+            return None
+        offset, position, timestamp = self._entries[-_FIELDS:]
+        return offset, position, timestamp
+
+    # -- on disk
+
+    def unsaved_chunk(self) -> bytes:
+        """The entries that the file lacks, as one chunk to append to it; empty if there are none."""
+        fresh = self._entries[self._saved :]
+        self._saved = len(self._entries)
+        return _chunk(fresh)
+
+    def whole_file(self) -> bytes:
+        self._saved = len(self._entries)
+        return _chunk(self._entries)
+
+    @classmethod
+    def load(cls, content: bytes, interval_bytes: int, end_position: int, base_offset: int) -> tuple[Index, int]:
+        """Read chunks up to the first damaged or senseless one. Returns also how many bytes of the file hold."""
+        index = cls(interval_bytes)
+        at = 0
+        while at + _CHUNK_HEAD.size <= len(content):
+            magic, count, crc = _CHUNK_HEAD.unpack_from(content, at)
+            body = content[at + _CHUNK_HEAD.size : at + _CHUNK_HEAD.size + count * _ENTRY_BYTES]
+            if magic != _MAGIC or len(body) != count * _ENTRY_BYTES or crc != _crc(body):
+                break
+            chunk = array("q", body)
+            if sys.byteorder == "big":
+                chunk.byteswap()
+            last = index.last
+            if not chunk or chunk[-2] >= end_position or chunk[0] < (last[0] if last else base_offset):
+                break
+            index._entries.extend(chunk)
+            at += _CHUNK_HEAD.size + len(body)
+        index._saved = len(index._entries)
+        last = index.last
+        if last is not None:
+            index._wanted_position = last[1] + interval_bytes
+        return index, at
+
+
+def _chunk(entries: array[int]) -> bytes:
+    if not entries:
+        return b""
+    if sys.byteorder == "big":
+        entries = array("q", entries)
+        entries.byteswap()
+    body = entries.tobytes()
+    return _CHUNK_HEAD.pack(_MAGIC, len(entries) // _FIELDS, _crc(body)) + body

@@ -1,0 +1,95 @@
+-- The store of one broker. Version: FORMAT_VERSION in store.py; change both together.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row per commit since the last checkpoint: chain = hash(chain of the commit before, seq, digest of the changes).
+CREATE TABLE commits (
+    seq    INTEGER PRIMARY KEY,
+    digest INTEGER NOT NULL,
+    chain  BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE topics (
+    topic_id        BLOB PRIMARY KEY,
+    name            TEXT NOT NULL UNIQUE,
+    partition_count INTEGER NOT NULL,
+    internal        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE topic_configs (
+    topic_id BLOB NOT NULL,
+    name     TEXT NOT NULL,
+    value    TEXT NOT NULL,
+    PRIMARY KEY (topic_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE broker_configs (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Only partitions that were written to, or whose log start was moved, have a row.
+CREATE TABLE partitions (
+    partition_id     INTEGER PRIMARY KEY,  -- never reused: files and synced ends are found by it
+    topic_id         BLOB NOT NULL,
+    partition        INTEGER NOT NULL,
+    log_start_offset INTEGER NOT NULL,
+    unrecorded       INTEGER NOT NULL,     -- 1: the active segment may reach beyond its row
+    UNIQUE (topic_id, partition)
+) STRICT;
+CREATE INDEX partitions_unrecorded ON partitions (partition_id) WHERE unrecorded;
+
+-- The list of segment files. The last one of a partition is active; its size and end are lower bounds while
+-- the partition is marked unrecorded.
+CREATE TABLE segments (
+    partition_id         INTEGER NOT NULL,
+    base_offset          INTEGER NOT NULL,
+    revision             INTEGER NOT NULL,  -- how often compaction has rewritten it; part of the file's name
+    end_offset           INTEGER NOT NULL,
+    size_bytes           INTEGER NOT NULL,
+    first_timestamp      INTEGER NOT NULL,
+    max_timestamp        INTEGER NOT NULL,
+    max_timestamp_offset INTEGER NOT NULL,  -- base offset of the first batch that has it
+    PRIMARY KEY (partition_id, base_offset)
+) STRICT, WITHOUT ROWID;
+
+-- Producer state as of the recorded end of the partition.
+CREATE TABLE producers (
+    partition_id   INTEGER NOT NULL,
+    producer_id    INTEGER NOT NULL,
+    epoch          INTEGER NOT NULL,
+    last_timestamp INTEGER NOT NULL,
+    batches        BLOB NOT NULL,
+    PRIMARY KEY (partition_id, producer_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE generation_floors (
+    group_id   TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- __consumer_offsets in the order of commits. The two tables below are its indexes, kept up to meta.settled_seq.
+CREATE TABLE offsets_log (
+    seq       INTEGER PRIMARY KEY,
+    partition INTEGER NOT NULL,
+    "offset"  INTEGER NOT NULL,
+    key       BLOB NOT NULL,
+    value     BLOB,                         -- NULL: a tombstone
+    timestamp INTEGER NOT NULL,
+    crc       INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE offsets_positions (
+    partition INTEGER NOT NULL,
+    "offset"  INTEGER NOT NULL,
+    seq       INTEGER NOT NULL,
+    PRIMARY KEY (partition, "offset")
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE offsets_latest (
+    key BLOB PRIMARY KEY,
+    seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,312 @@
+"""The SQLite store: one connection, one transaction per round, and the evidence that no commit has gone missing.
+
+Callers execute statements as they go; the first one opens a transaction and `commit` ends it. A failure of any
+kind is final for the process: see StorageError.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import apsw
+import google_crc32c
+
+from broker.log.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
+from broker.log.errors import DamageError, NewerFormatError, StorageError
+from broker.log.files import Files
+from broker.log.watermark import Watermark, WatermarkFile, boot_id
+
+APPLICATION_ID = 0x6B67636C  # "kgcl"
+FORMAT_VERSION = 1
+WATERMARK_SYNC_SECONDS = 1.0
+WAL_CHECKPOINT_BYTES = 16 << 20
+WAL_KEPT_BYTES = 64 << 20
+CACHE_KIB = 16384
+
+Value = int | str | bytes | float | None
+Row = tuple[Value, ...]
+
+_crc_extend = google_crc32c.extend
+_CHAIN_INPUT = struct.Struct(">16sqI")
+
+
+class Store:
+    """`seq` is the sequence number of the last commit; it grows by one with each, and skips one after a crash."""
+
+    def __init__(self, files: Files, directory: str, *, accept_loss: bool) -> None:
+        self.path = os.path.join(directory, "store.db")
+        self._files = files
+        self._watermark = WatermarkFile(files, os.path.join(directory, "watermark"))
+        self._boot_id = boot_id()
+        self._watermark_synced_at = time.monotonic()
+        self._watermark_unsynced = False
+        self._in_transaction = False
+        self._digest = 0
+        self.seq = 0
+        self._chain = bytes(16)
+        self.wal_pages = 0  # in the WAL since the last checkpoint
+        self.failure: StorageError | None = None
+        self.losses: list[str] = []
+        self.binding = True  # evidence beside the store must be met; not after a power cut with durability "process"
+        self.is_new = not os.path.exists(self.path) or os.path.getsize(self.path) == 0
+        if self.is_new and self._watermark.exists and self._watermark.read() is not None and not accept_loss:
+            raise DamageError(f"{self.path} is missing, but {self._watermark.path} says that it held commits")
+        self._vfs = CheckedPages(files.ops.sqlite_vfs)
+        try:
+            self._open(accept_loss)
+        except StorageError:
+            self._abandon()
+            raise
+        except apsw.Error as error:
+            failure = self._translate(error)
+            self._abandon()
+            raise failure from error
+
+    def _open(self, accept_loss: bool) -> None:
+        if not self.is_new:
+            self._check_header()
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        if self.is_new:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._db = apsw.Connection(self.path, flags=flags, vfs=self._vfs.vfs_name, statementcachesize=100)
+        run = self._db.execute
+        self._db.reserve_bytes("main", RESERVED_BYTES)
+        for pragma in (
+            f"page_size={PAGE_BYTES}",
+            "locking_mode=EXCLUSIVE",
+            "journal_mode=WAL",
+            f"synchronous={'FULL' if self._files.durable else 'NORMAL'}",
+            "fullfsync=ON",
+            "checkpoint_fullfsync=ON",
+            "wal_autocheckpoint=0",
+            f"journal_size_limit={WAL_KEPT_BYTES}",
+            "mmap_size=0",
+            f"cache_size=-{CACHE_KIB}",
+            "cell_size_check=ON",
+            "trusted_schema=OFF",
+        ):
+            run(f"PRAGMA {pragma}").fetchall()
+        self._db.set_wal_hook(self._note_wal)
+        if self.is_new:
+            self._create()
+        else:
+            self._check_format()
+            self._check_evidence(accept_loss)
+
+    def _check_header(self) -> None:
+        with open(self.path, "rb") as file:
+            header = file.read(100)
+        if header[:16] != b"SQLite format 3\0" or header[20] != RESERVED_BYTES:
+            raise DamageError(f"{self.path} is not a store of this broker, or its first page is damaged")
+
+    def _check_format(self) -> None:
+        application_id = self._one("PRAGMA application_id")
+        if application_id != APPLICATION_ID:
+            raise StorageError(f"{self.path} belongs to another program (application id {application_id})")
+        version = self._one("PRAGMA user_version")
+        if not isinstance(version, int) or version > FORMAT_VERSION:
+            raise NewerFormatError(f"{self.path} has format {version}; this version of kgctl knows {FORMAT_VERSION}")
+
+    def _create(self) -> None:
+        self.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        self.execute(f"PRAGMA user_version={FORMAT_VERSION}")
+        self._db.execute(Path(__file__).with_name("schema.sql").read_text())
+
+    def _check_evidence(self, accept_loss: bool) -> None:
+        commits = self.query("SELECT seq, digest, chain FROM commits ORDER BY seq")
+        if not commits:
+            raise DamageError(f"{self.path}: the commit sequence is gone")
+        chains: dict[int, bytes] = {}
+        for seq, digest, chain in commits:
+            if not (isinstance(seq, int) and isinstance(digest, int) and isinstance(chain, bytes)):
+                raise DamageError(f"{self.path}: a row of the commit sequence is damaged")
+            if chains and chain != _link(self._chain, seq, digest):
+                raise DamageError(f"{self.path}: the hash chain breaks at commit {seq}")
+            self.seq, self._chain = seq, chain
+            chains[seq] = chain
+        mark = self._watermark.read()
+        if mark is None:
+            self._lose(f"{self._watermark.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
+        else:
+            self.binding = mark.synced or (mark.boot_id == self._boot_id and mark.boot_id != b"")
+            if mark.commit_seq > self.seq:
+                self._lose(
+                    f"{self.path}: acknowledged commits {self.seq + 1} to {mark.commit_seq} are gone "
+                    f"(damaged or cut: store.db-wal or store.db)",
+                    accept_loss or not self.binding,
+                )
+            elif mark.chain != chains.get(mark.commit_seq, mark.chain):
+                self._lose(f"{self.path} and {self._watermark.path} are not of the same history", accept_loss)
+            self.seq = max(self.seq, mark.commit_seq)
+        # A commit that failed before a crash may be here or not: its number is not given to another.
+        self.seq += 1
+
+    def _lose(self, message: str, accepted: bool) -> None:
+        if not accepted:
+            raise DamageError(message)
+        self.losses.append(message)
+
+    # -- statements
+
+    def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
+        """Run one changing statement inside the transaction of this round."""
+        self._begin()
+        self.mix(repr((sql, values)).encode())
+        try:
+            self._db.execute(sql, values)
+        except apsw.Error as error:
+            raise self._fail(error) from error
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[Value]], *, mixed: bool = False) -> None:
+        """Run one changing statement for each row. `mixed`: the caller has given the digest of the rows to `mix`."""
+        self._begin()
+        if not mixed:
+            rows = list(rows)
+            self.mix(repr((sql, rows)).encode())
+        try:
+            self._db.executemany(sql, rows)
+        except apsw.Error as error:
+            raise self._fail(error) from error
+
+    def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+        try:
+            rows: list[Row] = self._db.execute(sql, values).fetchall()
+        except apsw.Error as error:
+            raise self._translate(error) from error
+        return rows
+
+    def iterate(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
+        """Rows one by one; to be used up before the next change."""
+        try:
+            yield from self._db.execute(sql, values)
+        except apsw.Error as error:
+            raise self._translate(error) from error
+
+    def _one(self, sql: str, values: Sequence[Value] = ()) -> Value:
+        rows = self.query(sql, values)
+        return rows[0][0] if rows else None
+
+    def meta(self, name: str) -> str | None:
+        value = self._one("SELECT value FROM meta WHERE name = ?", (name,))
+        return value if isinstance(value, str) else None
+
+    def set_meta(self, name: str, value: str) -> None:
+        self.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value))
+
+    def mix(self, content: bytes) -> None:
+        """Let these bytes count in the hash chain of the open commit."""
+        self._digest = _crc_extend(self._digest, content)
+
+    # -- rounds
+
+    @property
+    def dirty(self) -> bool:
+        return self._in_transaction
+
+    def _begin(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if not self._in_transaction:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+            except apsw.Error as error:
+                raise self._fail(error) from error
+            self._in_transaction = True
+
+    def commit(self) -> None:
+        """End the transaction: durable when this returns (durability "power": synced)."""
+        if self.failure is not None:
+            raise self.failure
+        if not self._in_transaction:
+            return
+        seq, digest = self.seq + 1, self._digest
+        chain = _link(self._chain, seq, digest)
+        try:
+            self._db.execute("INSERT INTO commits VALUES (?, ?, ?)", (seq, digest, chain))
+            self._db.execute("COMMIT")
+        except apsw.Error as error:
+            raise self._fail(error) from error
+        self._in_transaction = False
+        self._digest = 0
+        self.seq, self._chain = seq, chain
+        self._write_watermark()
+
+    def _write_watermark(self) -> None:
+        try:
+            self._watermark.write(Watermark(self.seq, self._chain, self._files.durable, self._boot_id))
+            self._watermark_unsynced = True
+            if time.monotonic() - self._watermark_synced_at >= WATERMARK_SYNC_SECONDS:
+                self.sync_watermark()
+        except StorageError as error:
+            self.failure = error
+            raise
+
+    def sync_watermark(self) -> None:
+        self._watermark_synced_at = time.monotonic()
+        if self._watermark_unsynced and self._files.durable:
+            self._watermark.sync()
+        self._watermark_unsynced = False
+
+    def _note_wal(self, _db: object, _name: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
+
+    @property
+    def wal_is_large(self) -> bool:
+        return self.wal_pages * PAGE_BYTES >= WAL_CHECKPOINT_BYTES
+
+    def checkpoint(self, *, truncate: bool = False) -> None:
+        """Move the WAL into the database file. Called between rounds."""
+        try:
+            self.sync_watermark()
+            self.execute("DELETE FROM commits WHERE seq < ?", (self.seq,))
+            self.commit()
+            mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_RESTART
+            self._db.wal_checkpoint("main", mode)
+            self.wal_pages = 0
+        except apsw.Error as error:
+            raise self._fail(error) from error
+
+    def close(self, *, clean: bool = True) -> None:
+        """`clean` false: as kill -9 would leave it."""
+        if not clean or self.failure is not None:
+            self._abandon()
+            return
+        try:
+            self.commit()
+            self.checkpoint(truncate=True)
+            if self._files.durable:
+                self._watermark.sync()
+        finally:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        db = getattr(self, "_db", None)
+        if db is not None:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            db.close(True)
+        self._vfs.unregister()
+
+    # -- failures
+
+    def _fail(self, error: apsw.Error) -> StorageError:
+        self.failure = self._translate(error)
+        return self.failure
+
+    def _translate(self, error: apsw.Error) -> StorageError:
+        if self._vfs.damage is not None:
+            return self._vfs.damage
+        if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+            return DamageError(f"{self.path} is damaged: {error}")
+        if isinstance(error, apsw.BusyError):
+            return StorageError(f"{self.path} is in use by another process")
+        return StorageError(f"{self.path}: {error}")
+
+
+def _link(chain: bytes, seq: int, digest: int) -> bytes:
+    return blake2b(_CHAIN_INPUT.pack(chain, seq, digest), digest_size=16).digest()

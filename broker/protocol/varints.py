@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from broker.protocol.wire_types import DecodeError
 
+_ONE_BYTE = [bytes([n]) for n in range(128)]
+
 
 def uvarint(value: int) -> bytes:
     """An unsigned varint, as lengths and tags have it."""
@@ -30,6 +32,33 @@ def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
     if value > 0xFFFFFFFF:
         raise DecodeError("a varint has more than 32 bits")
     return value, position
+
+
+def varint(value: int) -> bytes:
+    """A signed (zigzag) varint, as records have it."""
+    folded = (value << 1) ^ (value >> 63)
+    return _ONE_BYTE[folded] if folded < 128 else uvarint(folded)
+
+
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """(value, position after it) of a signed varint; at most ten bytes and 64 bits."""
+    byte = data[position]
+    position += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position
+    folded, shift = byte & 0x7F, 7
+    while True:
+        byte = data[position]
+        position += 1
+        folded |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 63:
+            raise DecodeError("a varint is longer than ten bytes")
+    if folded >> 64:
+        raise DecodeError("a varint has more than 64 bits")
+    return (folded >> 1) ^ -(folded & 1), position
 
 
 def skip_tagged_fields(data: bytes, position: int, count: int) -> int:

@@ -1,0 +1,149 @@
+"""Keys and values of the __consumer_offsets topic, byte for byte as Kafka writes them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from broker.protocol.codec import decode, encode
+from broker.protocol.wire_types import ARRAY, BYTES, INT32, INT64, STRING, DecodeError, Message, Struct, wire
+
+TOPIC = "__consumer_offsets"
+PARTITIONS = 50
+
+_VERSION_BYTES = 2
+_NO_EXPIRY = -1
+
+V = TypeVar("V", bound=Message)
+
+
+class OffsetCommitKey(NamedTuple):
+    """Key of a committed offset."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class GroupMetadataKey(NamedTuple):
+    """Key of a group."""
+
+    group: str
+
+
+Key: TypeAlias = OffsetCommitKey | GroupMetadataKey
+
+
+class _OffsetCommitKey(Message):
+    """Versions 0 and 1 are alike; the version tells the kind of the key."""
+
+    VERSIONS = range(2)
+
+    group: str = wire(STRING)
+    topic: str = wire(STRING)
+    partition: int = wire(INT32)
+
+
+class _GroupMetadataKey(Message):
+    VERSIONS = range(2, 3)
+
+    group: str = wire(STRING)
+
+
+class OffsetCommitValue(Message):
+    """v1 alone has the expiry; v3 leader epoch; v4 tagged fields."""
+
+    VERSIONS, FLEXIBLE_SINCE = range(5), 4
+
+    offset: int = wire(INT64)
+    leader_epoch: int = wire(INT32, default=-1, since=3)
+    metadata: str = wire(STRING, default="")
+    commit_timestamp: int = wire(INT64)
+    expire_timestamp: int = wire(INT64, default=_NO_EXPIRY, since=1, until=1)
+
+
+class GroupMetadataValue(Message):
+    """v1 rebalance timeout; v2 time of the last change of state; v3 instance ids; v4 tagged fields."""
+
+    VERSIONS, FLEXIBLE_SINCE = range(5), 4
+
+    class Member(Struct):
+        member_id: str = wire(STRING)
+        group_instance_id: str | None = wire(STRING, default=None, since=3, null_since=3)
+        client_id: str = wire(STRING)
+        client_host: str = wire(STRING)
+        rebalance_timeout: int = wire(INT32, default=-1, since=1)
+        session_timeout: int = wire(INT32)
+        subscription: bytes = wire(BYTES)
+        assignment: bytes = wire(BYTES)
+
+    protocol_type: str = wire(STRING)
+    generation: int = wire(INT32)
+    protocol: str | None = wire(STRING, null_since=0)
+    leader: str | None = wire(STRING, null_since=0)
+    current_state_timestamp: int = wire(INT64, default=-1, since=2)
+    members: list[Member] = wire(ARRAY(Member), default=[])
+
+
+Value: TypeAlias = OffsetCommitValue | GroupMetadataValue
+
+
+def partition_for(group_id: str, partitions: int = PARTITIONS) -> int:
+    """The partition that holds a group: Java's hash of its name, made positive."""
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    hashed = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        hashed = (31 * hashed + (high << 8 | low)) & 0xFFFFFFFF
+    signed = hashed - (1 << 32) if hashed >> 31 else hashed
+    # Java has no positive counterpart of the smallest int; Kafka takes 0.
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+
+
+def encode_key(key: Key) -> bytes:
+    """The key with its version in front: 1 for an offset, 2 for a group."""
+    if isinstance(key, OffsetCommitKey):
+        return _behind_version(_OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), 1)
+    return _behind_version(_GroupMetadataKey(group=key.group), 2)
+
+
+def decode_key(data: bytes) -> Key | None:
+    """The key, or None for a kind that came later than these (newer group protocols). DecodeError if malformed."""
+    version = _version_of(data)
+    if version in _OffsetCommitKey.VERSIONS:
+        commit = decode(_OffsetCommitKey, data, version, _VERSION_BYTES)
+        return OffsetCommitKey(commit.group, commit.topic, commit.partition)
+    if version in _GroupMetadataKey.VERSIONS:
+        return GroupMetadataKey(decode(_GroupMetadataKey, data, version, _VERSION_BYTES).group)
+    return None
+
+
+def encode_value(value: Value) -> bytes:
+    """The value with its version in front: 3, or 1 for an offset that expires at a time of its own."""
+    expires = isinstance(value, OffsetCommitValue) and value.expire_timestamp != _NO_EXPIRY
+    return _behind_version(value, 1 if expires else 3)
+
+
+def decode_offset_value(data: bytes) -> OffsetCommitValue:
+    """Read the value of an offset key; a tombstone, None, is the caller's to see."""
+    return _decode_value(OffsetCommitValue, data)
+
+
+def decode_group_value(data: bytes) -> GroupMetadataValue:
+    """Read the value of a group key; a tombstone, None, is the caller's to see."""
+    return _decode_value(GroupMetadataValue, data)
+
+
+def _behind_version(message: Message, version: int) -> bytes:
+    return version.to_bytes(_VERSION_BYTES, "big") + encode(message, version)
+
+
+def _decode_value(cls: type[V], data: bytes) -> V:
+    version = _version_of(data)
+    if version not in cls.VERSIONS:
+        raise DecodeError(f"{cls.__name__} version {version} is not known")
+    return decode(cls, data, version, _VERSION_BYTES)
+
+
+def _version_of(data: bytes) -> int:
+    if len(data) < _VERSION_BYTES:
+        raise DecodeError("a key or value is shorter than its version")
+    return int.from_bytes(data[:_VERSION_BYTES], "big", signed=True)

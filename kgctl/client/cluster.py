@@ -74,12 +74,12 @@ class Cluster:
 
     def ask_each(self, asks: Sequence[Ask[Any]]) -> Steps[list[Answer]]:
         """Ask nodes in parallel; per ask the response, or the KgctlError that stands for it."""
-        yield from self._learn_versions({ask.endpoint for ask in asks})
+        failures = yield from self._learn_versions({ask.endpoint for ask in asks})
         answers: list[Answer] = [None] * len(asks)
         calls: list[Call] = []
         places: list[int] = []
         for index, ask in enumerate(asks):
-            version = self._version(ask)
+            version = failures.get(ask.endpoint) or self._version(ask)
             if isinstance(version, KgctlError):
                 answers[index] = version
                 continue
@@ -111,22 +111,19 @@ class Cluster:
         raise failures[0] if len(failures) == 1 else Unreachable("; ".join(map(str, failures)))
 
     def range_of(self, endpoint: Endpoint, api_key: int) -> tuple[int, int] | None:
-        """The versions that a node offers of an API, None if it lacks it; known after the first ask."""
+        """The versions that a node offers of an API, None if it lacks it or was not asked anything yet."""
         return self._ranges.get(endpoint, {}).get(api_key)
 
     def _version(self, ask: Ask[Any]) -> int | KgctlError:
-        ranges = self._ranges.get(ask.endpoint)
-        if not isinstance(ranges, dict):
-            return Unreachable(f"{ask.endpoint}: not reachable")
         ours = ask.request.VERSIONS
-        low, high = ranges.get(ask.request.API_KEY, (1, 0))
+        low, high = self.range_of(ask.endpoint, ask.request.API_KEY) or (1, 0)
         version = min(high, ours[-1], ask.max_version)
         if version < max(low, ours[0], ask.min_version):
             name = type(ask.request).__name__.removesuffix("Request")
             return Unsupported(f"{ask.endpoint}: the broker does not offer {name} in a version that this needs")
         return version
 
-    def _learn_versions(self, endpoints: set[Endpoint]) -> Steps[None]:
+    def _learn_versions(self, endpoints: set[Endpoint]) -> Steps[dict[Endpoint, KgctlError]]:
         """ApiVersions from those that were not asked yet; a broker that does not know our version says which it knows."""
         unknown = sorted(endpoints - self._ranges.keys())
         failures: dict[Endpoint, KgctlError] = {}
@@ -148,8 +145,7 @@ class Cluster:
                         row.api_key: (row.min_version, row.max_version) for row in answer.api_keys
                     }
             unknown = again
-        if failures and len(failures) == len(endpoints):
-            raise next(iter(failures.values()))
+        return failures
 
     # --- metadata ---
 
@@ -293,10 +289,16 @@ class Cluster:
     def _round(
         self, found: dict[K, Node | KgctlError], make: Callable[[Node, list[K]], list[Batch[K]]]
     ) -> Steps[Found[K]]:
-        results: Found[K] = {key: node for key, node in found.items() if isinstance(node, KgctlError)}
+        # Before `make`, which may look at the versions that a node offers.
+        failures = yield from self._learn_versions({node.endpoint for node in found.values() if isinstance(node, Node)})
+        results: Found[K] = {}
         by_node: dict[Node, list[K]] = {}
         for key, node in found.items():
-            if isinstance(node, Node):
+            if isinstance(node, KgctlError):
+                results[key] = node
+            elif node.endpoint in failures:
+                results[key] = failures[node.endpoint]
+            else:
                 by_node.setdefault(node, []).append(key)
         batches = [batch for node, keys in sorted(by_node.items()) for batch in make(node, keys)]
         answers = yield from self.ask_each([batch.ask for batch in batches])

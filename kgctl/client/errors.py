@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.protocol.errors import ErrorCode
+from kgctl.model.failure import RowError
 
 
 class KgctlError(Exception):
@@ -10,29 +11,34 @@ class KgctlError(Exception):
 
     exit_code = 1
     retriable = False
+    name = "ERROR"
+
+    def as_row(self) -> RowError:
+        """The failure as part of a table: Kafka's name for it, or ours."""
+        return RowError(self.name, str(self), self.exit_code)
 
 
 class TimedOut(KgctlError):
     exit_code = 3
-
-
-class PartialFailure(KgctlError):
-    exit_code = 4
+    name = "TIMED_OUT"
 
 
 class NotFound(KgctlError):
     exit_code = 5
+    name = "NOT_FOUND"
 
 
 class Precondition(KgctlError):
     """The cluster is not in the state that the command needs: a group has members, a topic exists already."""
 
     exit_code = 6
+    name = "PRECONDITION"
 
 
 class Unreachable(KgctlError):
     exit_code = 7
     retriable = True
+    name = "UNREACHABLE"
 
 
 class NotKafka(Unreachable):
@@ -43,6 +49,8 @@ class NotKafka(Unreachable):
 
 class Unsupported(KgctlError):
     """The broker lacks a request, or the version of it, that a command needs."""
+
+    name = "UNSUPPORTED"
 
 
 class BrokerError(KgctlError):
@@ -58,11 +66,6 @@ class BrokerError(KgctlError):
         self.exit_code = _EXIT_CODES.get(code, 1)
         reason = _HINTS.get(code) or message or (kind.meaning if kind else "the broker refused")
         super().__init__(f"{about}: {reason.rstrip('.')} ({self.name})")
-
-
-def row_error(error: KgctlError) -> str:
-    """How a failure stands in the ERROR column of its row: Kafka's name for it, or the sentence."""
-    return error.name if isinstance(error, BrokerError) else str(error)
 
 
 _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}

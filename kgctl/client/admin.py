@@ -1,0 +1,118 @@
+"""The admin client: each method runs the steps of one question or change and returns rows of kgctl.model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from kgctl.client import groups, offsets, removals, reset, topics
+from kgctl.client.cluster import Cluster
+from kgctl.client.driver import BlockingDriver
+from kgctl.client.errors import KgctlError
+from kgctl.client.steps import Endpoint, Steps
+from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, ResetPlan, TopicChange
+from kgctl.model.groups import Committed, GroupDescription, Listing
+from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
+
+T = TypeVar("T")
+
+
+class Admin:
+    """A client of one cluster, for one thread. `timeout` bounds each method, in seconds.
+
+    Methods raise a KgctlError when nothing can be said; a part that failed is a row with its error.
+    """
+
+    def __init__(self, bootstrap: Iterable[Endpoint], timeout: float = 30.0, client_id: str = "kgctl") -> None:
+        self.cluster = Cluster(tuple(bootstrap), client_id)
+        self._timeout = timeout
+        # Half the time for one request: a node that hangs leaves time to report what the others said.
+        self._driver = BlockingDriver(client_id, request_timeout=timeout / 2)
+
+    def __enter__(self) -> Admin:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def run(self, steps: Steps[T]) -> T:
+        return self._driver.run(steps, self._timeout)
+
+    # --- topics ---
+
+    def list_topics(self) -> list[TopicRow]:
+        return self.run(topics.list_topics(self.cluster))
+
+    def describe_topics(self, names: Sequence[str] | None = None) -> list[TopicPartitionRow]:
+        return self.run(topics.describe_topics(self.cluster, names))
+
+    def topic_configs(self, names: Sequence[str], *, all_of_them: bool = False) -> list[TopicConfigRow]:
+        return self.run(topics.topic_configs(self.cluster, names, all_of_them=all_of_them))
+
+    def create_topics(
+        self,
+        names: Sequence[str],
+        *,
+        partitions: int | None = None,
+        replicas: int | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> list[TopicChange]:
+        return self.run(
+            topics.create_topics(self.cluster, names, partitions=partitions, replicas=replicas, configs=configs)
+        )
+
+    def plan_topic_deletion(self, names: Sequence[str]) -> list[TopicChange]:
+        return self.run(topics.plan_deletion(self.cluster, names))
+
+    def delete_topics(self, plan: Sequence[TopicChange]) -> list[TopicChange]:
+        return self.run(topics.delete_topics(self.cluster, plan))
+
+    # --- groups ---
+
+    def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> Listing:
+        return self.run(groups.list_groups(self.cluster, states, types))
+
+    def describe_groups(self, names: Sequence[str], *, offsets: bool = True) -> list[GroupDescription]:
+        return self.run(groups.describe_groups(self.cluster, names, offsets=offsets))
+
+    def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
+        return self.run(removals.plan_group_deletion(self.cluster, names))
+
+    def delete_groups(self, plan: Sequence[GroupChange]) -> list[GroupChange]:
+        return self.run(removals.delete_groups(self.cluster, plan))
+
+    def plan_member_removal(
+        self, group: str, members: Sequence[str] = (), instances: Sequence[str] = (), *, everyone: bool = False
+    ) -> list[MemberChange]:
+        return self.run(removals.plan_member_removal(self.cluster, group, members, instances, everyone=everyone))
+
+    def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
+        return self.run(removals.remove_members(self.cluster, group, plan, reason))
+
+    # --- offsets ---
+
+    def list_offsets(
+        self, wanted: Mapping[tuple[str, int], int]
+    ) -> dict[tuple[str, int], offsets.OffsetAt | KgctlError]:
+        return self.run(offsets.list_offsets(self.cluster, wanted))
+
+    def committed(self, names: Sequence[str]) -> dict[str, dict[tuple[str, int], Committed] | KgctlError]:
+        return self.run(offsets.committed(self.cluster, names))
+
+    def plan_reset(self, group: str, scope: reset.Scope, target: reset.Target) -> ResetPlan:
+        return self.run(reset.plan_reset(self.cluster, group, scope, target))
+
+    def apply_reset(self, plan: ResetPlan) -> ResetPlan:
+        return self.run(reset.apply_reset(self.cluster, plan))
+
+    def plan_offset_deletion(self, group: str, scope: reset.Scope) -> list[OffsetChange]:
+        return self.run(removals.plan_offset_deletion(self.cluster, group, scope))
+
+    def delete_offsets(self, group: str, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
+        return self.run(removals.delete_offsets(self.cluster, group, plan))

@@ -1,0 +1,204 @@
+"""Rows about consumer groups: listings, state, members, lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kgctl.model.failure import RowError
+
+CLASSIC, CONSUMER, SHARE = "Classic", "Consumer", "Share"
+STATES = (
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Dead",
+    "Empty",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+)
+TYPES = (CLASSIC, CONSUMER, SHARE, "Streams")
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    group: str
+    type: str | None
+    state: str | None
+    protocol: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The groups of all brokers that answered; `errors` of those that did not."""
+
+    groups: tuple[GroupListing, ...]
+    errors: tuple[RowError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartitions:
+    topic: str
+    partitions: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{','.join(map(str, self.partitions))}"
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> tuple[TopicPartitions, ...]:
+    """(topic, partition) pairs as one entry per topic, in order."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(set(partitions)):
+        found.setdefault(topic, []).append(partition)
+    return tuple(TopicPartitions(topic, tuple(numbers)) for topic, numbers in found.items())
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A member of a group. An assignment of None is one that cannot be known: not the consumer protocol."""
+
+    group: str
+    consumer_id: str
+    group_instance_id: str | None
+    host: str
+    client_id: str
+    partitions: int | None
+    generation: int | None
+    current_epoch: int | None = None
+    current_assignment: tuple[TopicPartitions, ...] | None = None
+    target_epoch: int | None = None
+    target_assignment: tuple[TopicPartitions, ...] | None = None
+    leader: bool | None = None
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    phase: str | None = None
+    heartbeat_age_ms: int | None = None
+
+    def owned(self) -> list[tuple[str, int]]:
+        return [(entry.topic, number) for entry in self.current_assignment or () for number in entry.partitions]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """How far a group has read one partition; None where nothing was committed or the log cannot be asked."""
+
+    group: str
+    topic: str
+    partition: int
+    leader_epoch: int | None
+    current_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+    consumer_id: str | None
+    host: str | None
+    client_id: str | None
+    group_instance_id: str | None = None
+    error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    group: str
+    coordinator: str | None
+    coordinator_id: int | None
+    assignment_strategy: str | None
+    state: str | None
+    group_epoch: int | None
+    target_assignment_epoch: int | None
+    members: int | None
+    generation: int | None
+    type: str | None
+    error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One committed offset; an error instead of it where the coordinator would not tell."""
+
+    offset: int | None
+    leader_epoch: int | None = None
+    metadata: str | None = None
+    error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """All that is known of one group; with an error, the little that is."""
+
+    group: str
+    type: str | None = None
+    protocol_type: str | None = None
+    state: str | None = None
+    assignment_strategy: str | None = None
+    coordinator: str | None = None
+    coordinator_id: int | None = None
+    generation: int | None = None
+    leader: str | None = None
+    group_epoch: int | None = None
+    target_assignment_epoch: int | None = None
+    members: tuple[MemberRow, ...] = ()
+    partitions: tuple[PartitionLag, ...] = ()
+    error: RowError | None = None
+
+    @property
+    def total_lag(self) -> int:
+        return sum(row.lag for row in self.partitions if row.lag)
+
+    def state_row(self) -> StateRow:
+        return StateRow(
+            group=self.group,
+            coordinator=self.coordinator,
+            coordinator_id=self.coordinator_id,
+            assignment_strategy=self.assignment_strategy or None,
+            state=self.state,
+            group_epoch=self.group_epoch,
+            target_assignment_epoch=self.target_assignment_epoch,
+            members=None if self.error else len(self.members),
+            generation=self.generation,
+            type=self.type,
+            error=self.error,
+        )
+
+
+def lag_of(committed: int | None, log_end: int | None) -> int | None:
+    """None where either is unknown. A commit beyond the end (a truncated or recreated topic) is negative, as Kafka's tool has it."""
+    return None if committed is None or log_end is None else log_end - committed
+
+
+def lag_rows(
+    group: str,
+    members: Iterable[MemberRow],
+    committed: Mapping[tuple[str, int], Committed],
+    log_ends: Mapping[tuple[str, int], int | RowError],
+) -> tuple[PartitionLag, ...]:
+    """A row per assigned partition, members with most partitions first, then the commits that nobody owns."""
+    rows, owned = [], set()
+    for member in sorted(members, key=lambda member: (-(member.partitions or 0), member.consumer_id)):
+        partitions = member.owned()
+        owned.update(partitions)
+        rows += [_lag_row(group, key, member, committed.get(key), log_ends.get(key)) for key in sorted(partitions)]
+    rows += [_lag_row(group, key, None, committed[key], log_ends.get(key)) for key in sorted(committed.keys() - owned)]
+    return tuple(rows)
+
+
+def _lag_row(
+    group: str, key: tuple[str, int], member: MemberRow | None, commit: Committed | None, log_end: int | RowError | None
+) -> PartitionLag:
+    offset = commit.offset if commit else None
+    end = log_end if isinstance(log_end, int) else None
+    return PartitionLag(
+        group=group,
+        topic=key[0],
+        partition=key[1],
+        leader_epoch=commit.leader_epoch if commit else None,
+        current_offset=offset,
+        log_end_offset=end,
+        lag=lag_of(offset, end),
+        consumer_id=member.consumer_id if member else None,
+        host=member.host if member else None,
+        client_id=member.client_id if member else None,
+        group_instance_id=member.group_instance_id if member else None,
+        error=(commit.error if commit else None) or (log_end if isinstance(log_end, RowError) else None),
+    )

@@ -1,0 +1,225 @@
+"""Group requests over a read-only view of the topics and the coordinator core: unknown topics, lookups, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from broker.coordinator.coordinator import HANDLERS, Coordinator
+from broker.coordinator.step import Effects, Reply, RequestContext
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.delete_groups import DeleteGroupsRequest
+from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
+from broker.protocol.messages.describe_groups import DescribeGroupsRequest
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from broker.protocol.wire_types import Message
+
+GROUP_KEY, TRANSACTION_KEY = 0, 1
+
+CommitTopics: TypeAlias = "list[OffsetCommitRequest.Topic]"
+DeleteTopics: TypeAlias = "list[OffsetDeleteRequest.Topic]"
+
+
+class CatalogView(Protocol):
+    """The topics, as far as group requests look at them."""
+
+    def partition_count(self, topic: str) -> int | None: ...
+
+
+class Node(NamedTuple):
+    """This broker, as clients reach it."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class GroupApi:
+    """Answers every request about groups, as Kafka's request layer and coordinator do together."""
+
+    REQUESTS: tuple[type[Message], ...] = (*HANDLERS, FindCoordinatorRequest)
+    API_KEYS: frozenset[int] = frozenset(request.API_KEY for request in REQUESTS)
+
+    def __init__(self, coordinator: Coordinator, catalog: CatalogView, node: Node) -> None:
+        self._coordinator = coordinator
+        self._catalog = catalog
+        self._node = node
+        self._handlers: dict[type[Message], Callable[[Any, RequestContext, int], Effects]] = {
+            **dict.fromkeys(HANDLERS, coordinator.handle),
+            SyncGroupRequest: self._sync_group,
+            OffsetCommitRequest: self._commit_offsets,
+            OffsetDeleteRequest: self._delete_offsets,
+            FindCoordinatorRequest: self._find_coordinator,
+        }
+
+    def handle(self, request: Message, context: RequestContext, now_ms: int) -> Effects:
+        """The effects of one request; see `Coordinator.handle`."""
+        return self._handlers[type(request)](request, context, now_ms)
+
+    def groups_to_load(self, request: Message) -> list[str]:
+        """The groups whose offsets the runner is to hand to `Coordinator.load` before it hands over this request."""
+        named = _GROUPS_NAMED.get(type(request))
+        if named is None:
+            return []
+        # Of a group that is known, only what touches offsets needs them; one that is not known may lie in the store alone.
+        only_unknown = type(request) in _NEEDS_NO_OFFSETS
+        return [
+            group_id
+            for group_id in dict.fromkeys(named(request))
+            if self._coordinator.needs_load(group_id) and not (only_unknown and self._coordinator.knows(group_id))
+        ]
+
+    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> Effects:
+        """Drop the topic's offsets; the groups in the store that have some are to be loaded before."""
+        return self._coordinator.topic_deleted(topic, now_ms, wall_ms)
+
+    # ---- requests --------------------------------------------------------------------------------------------------
+
+    def _sync_group(self, request: SyncGroupRequest, context: RequestContext, now_ms: int) -> Effects:
+        if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+            # Before anything else is looked at, the group id included.
+            return self._answer(
+                context, SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
+            )
+        return self._coordinator.handle(request, context, now_ms)
+
+    def _commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, now_ms: int) -> Effects:
+        known, unknown = self._sort_commits(request.topics)
+        if not unknown:
+            return self._coordinator.handle(request, context, now_ms)
+        if not known:
+            return self._answer(context, OffsetCommitResponse(topics=unknown))
+        request.topics = known
+        effects = self._coordinator.handle(request, context, now_ms)
+        response = _response_to(context, effects)
+        assert isinstance(response, OffsetCommitResponse)
+        for topic in unknown:
+            same = next((other for other in response.topics if other.name == topic.name), None)
+            if same is None:
+                response.topics.append(topic)
+            else:
+                same.partitions.extend(topic.partitions)
+        return effects
+
+    def _delete_offsets(self, request: OffsetDeleteRequest, context: RequestContext, now_ms: int) -> Effects:
+        known, unknown = self._sort_deletions(request.topics)
+        if not unknown:
+            return self._coordinator.handle(request, context, now_ms)
+        request.topics = known
+        effects = self._coordinator.handle(request, context, now_ms)
+        response = _response_to(context, effects)
+        assert isinstance(response, OffsetDeleteResponse)
+        if response.error_code:
+            return effects
+        for topic in unknown:
+            same = next((other for other in response.topics if other.name == topic.name), None)
+            if same is None:
+                response.topics.append(topic)
+            else:
+                same.partitions.extend(topic.partitions)
+        return effects
+
+    def _find_coordinator(self, request: FindCoordinatorRequest, context: RequestContext, now_ms: int) -> Effects:
+        error, message = _lookup_error(request.key_type)
+        # Without an error the message is "NONE" where there is one key, and empty where there may be several.
+        node = Node(-1, "", -1) if error else self._node
+        if context.api_version < 4:
+            response = FindCoordinatorResponse(
+                error_code=error,
+                error_message=message or "NONE",
+                node_id=node.node_id,
+                host=node.host,
+                port=node.port,
+            )
+            return self._answer(context, response)
+        coordinators = [
+            FindCoordinatorResponse.Coordinator(
+                key=key,
+                node_id=node.node_id,
+                host=node.host,
+                port=node.port,
+                error_code=error,
+                error_message=message,
+            )
+            for key in request.coordinator_keys
+        ]
+        return self._answer(context, FindCoordinatorResponse(coordinators=coordinators))
+
+    def _answer(self, context: RequestContext, response: Message) -> Effects:
+        return Effects([], [Reply(context.ticket, response)], self._coordinator.wake_at())
+
+    # ---- topics ----------------------------------------------------------------------------------------------------
+
+    def _sort_commits(self, topics: CommitTopics) -> tuple[CommitTopics, list[OffsetCommitResponse.Topic]]:
+        """The part of the request that names partitions that exist, and the answer to the rest."""
+        known: CommitTopics = []
+        unknown: list[OffsetCommitResponse.Topic] = []
+        for topic in topics:
+            count = self._catalog.partition_count(topic.name) or 0
+            there = [p for p in topic.partitions if 0 <= p.partition_index < count]
+            if there:
+                known.append(OffsetCommitRequest.Topic(name=topic.name, partitions=there))
+            if len(there) < len(topic.partitions) or not there:
+                missing = [
+                    OffsetCommitResponse.Partition(
+                        partition_index=p.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    )
+                    for p in topic.partitions
+                    if not 0 <= p.partition_index < count
+                ]
+                unknown.append(OffsetCommitResponse.Topic(name=topic.name, partitions=missing))
+        return known, unknown
+
+    def _sort_deletions(self, topics: DeleteTopics) -> tuple[DeleteTopics, list[OffsetDeleteResponse.Topic]]:
+        """The part of the request that names partitions that exist, and the answer to the rest."""
+        known: DeleteTopics = []
+        unknown: list[OffsetDeleteResponse.Topic] = []
+        for topic in topics:
+            count = self._catalog.partition_count(topic.name) or 0
+            there = [p for p in topic.partitions if 0 <= p.partition_index < count]
+            if there:
+                known.append(OffsetDeleteRequest.Topic(name=topic.name, partitions=there))
+            if len(there) < len(topic.partitions):
+                missing = [
+                    OffsetDeleteResponse.Partition(
+                        partition_index=p.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    )
+                    for p in topic.partitions
+                    if not 0 <= p.partition_index < count
+                ]
+                unknown.append(OffsetDeleteResponse.Topic(name=topic.name, partitions=missing))
+        return known, unknown
+
+
+def _response_to(context: RequestContext, effects: Effects) -> Message:
+    return next(reply.response for reply in effects.replies if reply.ticket == context.ticket)
+
+
+def _lookup_error(key_type: int) -> tuple[ErrorCode, str]:
+    if key_type == GROUP_KEY:
+        return ErrorCode.NONE, ""
+    if key_type == TRANSACTION_KEY:
+        # Clients retry "not available" for ever; this code they take as final.
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "this broker does not serve transactions yet"
+    return ErrorCode.INVALID_REQUEST, f"key type {key_type} is not known"
+
+
+def _fetched(request: OffsetFetchRequest) -> Iterable[str]:
+    return [group.group_id for group in request.groups] or [request.group_id]
+
+
+_GROUPS_NAMED: dict[type[Message], Callable[[Any], Iterable[str]]] = {
+    OffsetCommitRequest: lambda request: [request.group_id],
+    OffsetDeleteRequest: lambda request: [request.group_id],
+    OffsetFetchRequest: _fetched,
+    DeleteGroupsRequest: lambda request: request.groups_names,
+    DescribeGroupsRequest: lambda request: request.groups,
+    DescribeGroupDetailsRequest: lambda request: request.groups,
+    JoinGroupRequest: lambda request: [request.group_id],
+}
+_NEEDS_NO_OFFSETS = (DescribeGroupsRequest, DescribeGroupDetailsRequest, JoinGroupRequest)

@@ -1,0 +1,63 @@
+"""Static membership (KIP-345): a process that comes back under its group instance id takes over its old self's place."""
+
+from __future__ import annotations
+
+from broker.coordinator import rebalance
+from broker.coordinator.group import BrokenInvariant, Group, GroupState, Member, Offer
+from broker.coordinator.replies import join_refused, joined, members_for_leader, sync_refused
+from broker.coordinator.step import Step
+from broker.coordinator.story import Cause
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.join_group import JoinGroupRequest
+
+
+def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, member_id: str) -> None:
+    """A JoinGroup without member id, of an instance id that the group knows."""
+    assert request.group_instance_id is not None
+    old = group.members[group.static_members[request.group_instance_id]]
+    leader_before = group.leader
+    _fence_parked_requests(step, group, old)
+    member = group.replace(old, member_id)
+    group.update(member, offer)
+    step.end_session(group, old.member_id)
+    step.restart_session(group, member)
+    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol:
+        return _go_on_without_rebalance(step, group, member, leader_before)
+    group.park_join(member, step.park())
+    if group.state is GroupState.EMPTY:
+        raise BrokenInvariant(f"group {group.group_id} is Empty and has the static member {old.member_id}")
+    _tell(step, group, old.member_id, member_id, request.reason or "static member replaced")
+    return rebalance.prepare_or_go_on(step, group)
+
+
+def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
+    parked_join = group.take_join(old)
+    if parked_join is not None:
+        step.answer(parked_join, join_refused(ErrorCode.FENCED_INSTANCE_ID, parked_join.api_version, old.member_id))
+    if old.parked_sync is not None:
+        parked_sync, old.parked_sync = old.parked_sync, None
+        step.answer(parked_sync, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
+
+
+def _go_on_without_rebalance(step: Step, group: Group, member: Member, leader_before: str | None) -> None:
+    group.note_subscriptions()
+    step.record(group.to_record(step.wall_ms))
+    step.core.stories.tell(
+        group.group_id,
+        Cause.MEMBER_JOINED,
+        group.generation,
+        step.wall_ms,
+        joined=[member.member_id],
+        detail="static member replaced",
+    )
+    is_leader = group.leader == member.member_id
+    if step.request.api_version >= 9:
+        # KIP-814: the leader learns who is there and is told to keep the assignment.
+        members = members_for_leader(group) if is_leader else []
+        return step.reply(joined(group, member, members, skip_assignment=is_leader))
+    # An older client that finds itself leader would make a new assignment: it is told its old id as the leader's.
+    return step.reply(joined(group, member, [], leader=leader_before))
+
+
+def _tell(step: Step, group: Group, old_id: str, new_id: str, detail: str) -> None:
+    step.tell(group, Cause.MEMBER_JOINED, joined=[new_id], left=[old_id], detail=detail)

@@ -1,0 +1,54 @@
+"""What a producer asks before its first record: the topic's partitions and its own id. Steps without I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kgctl.client.cluster import Cluster
+from kgctl.client.errors import BrokerError, NotFound
+from kgctl.client.steps import Pause, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdentity:
+    """Who the producer is to the broker's duplicate check."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+def find_topic(cluster: Cluster, topic: str) -> Steps[int]:
+    """How many partitions the topic has; asks the broker to make it, and waits a few seconds for that."""
+    request = MetadataRequest(topics=[MetadataRequest.Topic(name=topic)], allow_auto_topic_creation=True)
+    for wait in (*cluster.retry_waits, None):
+        answer = yield from cluster.ask_any(request, MetadataResponse, min_version=4)
+        row = answer.topics[0]
+        code = row.error_code
+        if not code and any(partition.leader_id >= 0 for partition in row.partitions):
+            yield from cluster.metadata([topic])
+            return len(row.partitions)
+        error = BrokerError(code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r}")
+        if not error.retriable:
+            raise error
+        if wait is not None:
+            yield Pause(wait, str(error))
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        raise NotFound(f"topic {topic!r} does not exist, and the broker does not create it")
+    raise error
+
+
+def init_producer_id(cluster: Cluster) -> Steps[ProducerIdentity]:
+    """A producer id for idempotent writes (KIP-98); any broker gives one."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFFFFFF)
+    for wait in (*cluster.retry_waits, None):
+        answer = yield from cluster.ask_any(request, InitProducerIdResponse)
+        if not answer.error_code:
+            break
+        error = BrokerError(answer.error_code, "producer id")
+        if wait is None or not error.retriable:
+            raise error
+        yield Pause(wait, str(error))
+    return ProducerIdentity(answer.producer_id, answer.producer_epoch)

@@ -1,0 +1,42 @@
+"""Counts what was acknowledged, per partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kgctl.client.producer.sender import Delivery
+from kgctl.client.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class PartitionTally:
+    """Offsets are None as long as no acknowledgement told one (acks=0)."""
+
+    records: int = 0
+    payload_bytes: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    partitions: dict[TopicPartition, PartitionTally] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        return sum(one.records for one in self.partitions.values())
+
+    @property
+    def payload_bytes(self) -> int:
+        """Keys and values, uncompressed."""
+        return sum(one.payload_bytes for one in self.partitions.values())
+
+    def add(self, delivery: Delivery) -> None:
+        batch, base = delivery.batch, delivery.base_offset
+        one = self.partitions.setdefault(batch.partition, PartitionTally())
+        one.records += len(batch.records)
+        one.payload_bytes += sum(len(record.key or b"") + len(record.value or b"") for record in batch.records)
+        if base >= 0:
+            last = base + len(batch.records) - 1
+            one.first_offset = base if one.first_offset is None else min(one.first_offset, base)
+            one.last_offset = last if one.last_offset is None else max(one.last_offset, last)

@@ -1,0 +1,100 @@
+"""`python -m kgctl.demo.consumer`: one member of the demo's group, with confluent-kafka, in a process of its own.
+
+It commits what it has read, and leaves the group on SIGTERM or when the pipe on its stdin ends, which it does with the
+demo, however that ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError
+
+POLL_S = 0.1
+GOODBYE_S = 5
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m kgctl.demo.consumer")
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--group", required=True)
+    parser.add_argument("--client-id", required=True)
+    parser.add_argument("--topic", action="append", required=True)
+    parser.add_argument("--session-timeout-ms", type=int, required=True)
+    parser.add_argument("--until-end", action="store_true", help="leave at the end of all assigned partitions")
+    given = parser.parse_args()
+
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    threading.Thread(target=_wait_for_end_of_stdin, args=(ended,), daemon=True).start()
+    member = Member(given)
+    member.consume(ended)
+    return 0
+
+
+class Member:
+    """A consumer and what it owns now."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self._until_end: bool = given.until_end
+        self._owned: set[tuple[str, int]] = set()
+        self._at_end: set[tuple[str, int]] = set()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": given.bootstrap,
+                "group.id": given.group,
+                "client.id": given.client_id,
+                "auto.offset.reset": "earliest",
+                "auto.commit.interval.ms": 500,
+                "session.timeout.ms": given.session_timeout_ms,
+                "heartbeat.interval.ms": max(given.session_timeout_ms // 6, 100),
+                "enable.partition.eof": True,
+                "log_level": 3,
+            }
+        )
+        self._consumer.subscribe(given.topic, on_assign=self._on_assign, on_revoke=self._on_revoke)
+
+    def consume(self, ended: threading.Event) -> None:
+        try:
+            while not ended.is_set():
+                message = self._consumer.poll(POLL_S)
+                if message is None:
+                    continue
+                partition = (str(message.topic()), int(message.partition() or 0))
+                error = message.error()
+                if error is None:
+                    self._at_end.discard(partition)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    self._at_end.add(partition)
+                    if self._until_end and self._owned and self._owned <= self._at_end:
+                        break
+        finally:
+            self._consumer.close()
+
+    def _on_assign(self, _consumer: Any, partitions: list[Any]) -> None:
+        self._owned |= {(found.topic, found.partition) for found in partitions}
+
+    def _on_revoke(self, _consumer: Any, partitions: list[Any]) -> None:
+        gone = {(found.topic, found.partition) for found in partitions}
+        self._owned -= gone
+        self._at_end -= gone
+
+
+def _wait_for_end_of_stdin(ended: threading.Event) -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    ended.set()
+    # The broker may be gone as well, and a client that says goodbye to nobody takes its time.
+    time.sleep(GOODBYE_S)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

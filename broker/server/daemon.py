@@ -343,7 +343,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
 
 
 def _explain_storage(error: BaseException) -> tuple[int, str]:
-    from broker.log import DamageError, NewerFormatError, StorageError
+    from broker.log.errors import DamageError, NewerFormatError, StorageError
 
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)

@@ -1,0 +1,87 @@
+"""Starts `python -m broker` as a user or a supervisor would, and waits for what it does."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from broker.data_directory import Ready, read_ready
+from broker.local import broker_command, broker_environment
+
+PATIENCE_S = 30.0
+
+
+def eventually(holds: Callable[[], Any], what: str) -> Any:
+    """The first true answer of `holds`."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        found = holds()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.01)
+
+
+class Program:
+    """One run of the daemon in the foreground."""
+
+    def __init__(self, data_dir: Path, *arguments: str, listen: str | None = "127.0.0.1:0", **options: Any) -> None:
+        self.ready_path = data_dir / "ready.json"
+        words = ["--data-dir", str(data_dir), *(["--listen", listen] if listen else []), *arguments]
+        self.process = subprocess.Popen(
+            [*options.pop("before", ()), *broker_command(), *words],
+            stdin=options.pop("stdin", subprocess.DEVNULL),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=broker_environment() | options.pop("env", {}),
+            **options,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def ready(self) -> Ready:
+        """Its ready file, once it is there."""
+
+        def look() -> Ready | None:
+            if self.process.poll() is not None:
+                raise AssertionError(f"ended with {self.process.returncode}: {self.process.communicate()}")
+            return read_ready(self.ready_path)
+
+        found = eventually(look, "the ready file")
+        assert isinstance(found, Ready)
+        return found
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code and all that it said on stderr, once it has ended."""
+        said, complained = self.process.communicate(timeout=PATIENCE_S)
+        assert said == ""
+        return self.process.returncode, complained
+
+
+@contextlib.contextmanager
+def started(data_dir: Path, *arguments: str, **options: Any) -> Iterator[Program]:
+    program = Program(data_dir, *arguments, **options)
+    try:
+        yield program
+    finally:
+        program.process.kill()
+        program.process.communicate()
+        if program.process.stdin is not None:
+            program.process.stdin.close()
+
+
+def accepts(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except OSError:
+        return False
+    return True

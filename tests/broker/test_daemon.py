@@ -1,0 +1,239 @@
+"""`python -m broker`: ready, stop, recovery, and one line with its own exit code for each failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.local import broker_command, broker_environment
+from tests.broker.programs import PATIENCE_S, accepts, eventually, started
+
+LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+
+def refused(data_dir: Path, *arguments: str, **options: object) -> tuple[int, str]:
+    """The exit code and the one line of a start that fails."""
+    with started(data_dir, *arguments, **options) as program:
+        code, said = program.end()
+    lines = said.splitlines()
+    assert len(lines) == 1, said
+    assert lines[0].startswith("broker: ")
+    return code, lines[0]
+
+
+def test_the_ready_file_tells_the_address_when_requests_are_served(tmp_path: Path):
+    with started(tmp_path / "d", "--ready-file", str(tmp_path / "mine.json")) as program:
+        ready = program.ready()
+        assert ready.pid == program.pid
+        assert ready.data_dir == str(tmp_path / "d")
+        assert ready.durability == "power"
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", ready.address)
+        assert accepts(ready.address)
+        eventually((tmp_path / "mine.json").exists, "the second ready file")
+        assert json.loads((tmp_path / "mine.json").read_text())["address"] == ready.address
+
+
+def test_files_are_the_users_alone(tmp_path: Path):
+    with started(tmp_path / "a" / "d") as program:
+        program.ready()
+        for path in [tmp_path / "a" / "d", *(tmp_path / "a" / "d").rglob("*")]:
+            expected = 0o700 if path.is_dir() else 0o600
+            assert stat.S_IMODE(path.stat().st_mode) == expected, path
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_it_cleanly_and_removes_the_ready_file(tmp_path: Path, number: signal.Signals):
+    with started(tmp_path) as program:
+        program.ready()
+        program.process.send_signal(number)
+        code, said = program.end()
+        assert code == 0
+        assert not program.ready_path.exists()
+        assert "Traceback" not in said
+    assert number.name in (tmp_path / "broker.log").read_text()
+
+
+def test_a_killed_broker_starts_again_on_its_data(tmp_path: Path):
+    with started(tmp_path) as program:
+        program.ready()
+        program.process.kill()
+        program.process.wait()
+        assert program.ready_path.exists()
+    with started(tmp_path) as program:
+        eventually(lambda: program.ready().pid == program.pid, "the new ready file")
+
+
+def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
+    with started(tmp_path) as first:
+        ready = first.ready()
+        code, line = refused(tmp_path)
+        assert code == 4
+        assert f"pid {first.pid}, at {ready.address}" in line
+        assert first.process.poll() is None
+        assert first.ready_path.exists()
+
+
+def test_a_port_in_use_is_told(tmp_path: Path):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        assert refused(tmp_path, listen=address) == (
+            5,
+            f"broker: cannot listen on {address}: {os.strerror(98 if sys.platform == 'linux' else 48)}",
+        )
+        assert not (tmp_path / "ready.json").exists()
+
+
+def test_an_address_of_another_machine_is_told(tmp_path: Path):
+    code, line = refused(tmp_path, "--insecure-listen", listen="192.0.2.1:0")
+    assert code == 5
+    assert "cannot listen on 192.0.2.1:0" in line
+
+
+def test_other_machines_are_let_in_only_if_that_was_asked_for(tmp_path: Path):
+    code, line = refused(tmp_path, listen="0.0.0.0:0")
+    assert code == 6
+    assert "--insecure-listen" in line
+    with started(tmp_path, "--insecure-listen", listen="0.0.0.0:0") as program:
+        ready = program.ready()
+        assert ready.address.startswith("127.0.0.1:")
+        assert accepts(ready.address)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--override", "num.partitons=3"], "unknown option num.partitons; did you mean num.partitions?"),
+        (["--override", "num.partitions=0"], "num.partitions=0: must be at least 1"),
+        (["--config", "/nonexistent"], "cannot read config file /nonexistent: No such file or directory"),
+        (["--listen", "nowhere"], "not HOST:PORT"),
+    ],
+)
+def test_a_wrong_configuration_is_told(tmp_path: Path, arguments: list[str], message: str):
+    code, line = refused(tmp_path / "d", *arguments, listen=None)
+    assert code == 3
+    assert message in line
+    assert not (tmp_path / "d").exists()
+
+
+def test_options_come_from_files_and_overrides(tmp_path: Path):
+    (tmp_path / "my.properties").write_text("listeners=PLAINTEXT://127.0.0.1:0\nnum.io.threads=8\n")
+    arguments = ["--config", str(tmp_path / "my.properties"), "--override", "log.dirs=/x"]
+    with started(tmp_path / "d", *arguments, listen=None) as program:
+        assert program.ready().unimplemented_options == ["log.dirs", "num.io.threads"]
+        program.process.terminate()
+        code, said = program.end()
+    assert code == 0
+    assert said.count("num.io.threads is not implemented") == 1
+
+
+def test_wrong_arguments_are_told():
+    ended = subprocess.run([*broker_command(), "--nonsense"], capture_output=True, text=True, env=broker_environment())
+    assert ended.returncode == 2
+    assert "unrecognized arguments: --nonsense" in ended.stderr
+
+
+def test_help_documents_every_exit_code():
+    from broker.server import daemon
+
+    ended = subprocess.run([*broker_command(), "--help"], capture_output=True, text=True, env=broker_environment())
+    documented = {int(code) for code in re.findall(r"^ +(\d+)  ", ended.stdout, re.MULTILINE)}
+    assert documented == set(range(daemon.STORAGE + 1))
+
+
+def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path):
+    (tmp_path / "d").write_text("")
+    code, line = refused(tmp_path / "d")
+    assert code == 12
+    assert str(tmp_path / "d") in line
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_data_directory_that_may_not_be_written_is_told(tmp_path: Path):
+    (tmp_path / "d").mkdir(mode=0o500)
+    code, line = refused(tmp_path / "d")
+    assert code == 12
+    assert "Permission denied" in line
+
+
+def test_too_few_file_descriptors_are_told(tmp_path: Path):
+    code, line = refused(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9)))
+    assert code == 10
+    assert "ulimit -n is 9" in line
+
+
+def _can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    probe = ["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
+@LINUX_ONLY
+def test_a_full_disk_at_start_is_told(tmp_path: Path):
+    if not _can_mount():
+        pytest.skip("this user may not mount a small file system")
+    (tmp_path / "d").mkdir()
+    mount = ["unshare", "-Urm", "sh", "-c", 'mount -t tmpfs -o size=16k none "$0" && exec "$@"', str(tmp_path / "d")]
+    code, line = refused(tmp_path / "d", before=mount)
+    assert code == 9
+    assert "no space left" in line
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path):
+    with started(tmp_path) as program:
+        address = program.ready().address
+        host, _, port = address.rpartition(":")
+        # An answer that nobody reads holds up the clean stop.
+        with socket.create_connection((host, int(port))):
+            program.process.send_signal(signal.SIGSTOP)
+            program.process.send_signal(signal.SIGTERM)
+            program.process.send_signal(signal.SIGINT)
+            program.process.send_signal(signal.SIGCONT)
+            code, _ = program.end()
+    assert code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+
+
+def test_it_stops_when_the_pipe_on_stdin_ends(tmp_path: Path):
+    with started(tmp_path, "--parent", str(os.getpid()), stdin=subprocess.PIPE) as program:
+        program.ready()
+        assert program.process.stdin is not None
+        program.process.stdin.close()
+        assert program.process.wait(PATIENCE_S) == 0
+    assert "the parent is gone" in (tmp_path / "broker.log").read_text()
+
+
+def test_it_stops_when_its_parent_is_another_process_than_was_said(tmp_path: Path):
+    with started(tmp_path, "--parent", "1", stdin=subprocess.PIPE) as program:
+        assert program.process.wait(PATIENCE_S) == 0
+
+
+def test_a_background_broker_lets_go_of_stderr_when_it_is_ready(tmp_path: Path):
+    with started(tmp_path, "--background", "--override", "num.io.threads=8") as program:
+        assert program.process.stderr is not None
+        said = program.process.stderr.read()
+        assert program.process.poll() is None
+        ready = program.ready()
+        assert ready.pid == program.pid
+    assert said.count("\n") == 1
+    assert "num.io.threads" in said
+    assert "serving at" in (tmp_path / "broker.log").read_text()
+
+
+def test_the_log_file_can_be_elsewhere(tmp_path: Path):
+    with started(tmp_path / "d", "--log-file", str(tmp_path / "other.log")) as program:
+        assert program.ready().log_file == str(tmp_path / "other.log")
+    assert "serving at" in (tmp_path / "other.log").read_text()
+    assert not (tmp_path / "d" / "broker.log").exists()

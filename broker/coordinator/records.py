@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from broker.protocol.offsets_topic import (
+    PARTITIONS,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_group_value,
+    decode_key,
+    decode_offset_value,
+    encode_key,
+    encode_value,
+    partition_for,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +90,110 @@ class GenerationFloor:
 
 OffsetsRecord: TypeAlias = "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone"
 HardRecord: TypeAlias = "OffsetsRecord | GenerationFloor"
+
+
+class OffsetsRow(NamedTuple):
+    """A record as a row of `__consumer_offsets`; without a value it is a tombstone."""
+
+    partition: int
+    key: bytes
+    value: bytes | None
+    timestamp_ms: int
+
+
+def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
+    """The record in the form that Kafka gives it; `partitions` is how many `__consumer_offsets` has."""
+    partition = partition_for(record.group_id, partitions)
+    if isinstance(record, OffsetCommitRecord):
+        key = encode_key(OffsetCommitKey(record.group_id, record.topic, record.partition))
+        return OffsetsRow(partition, key, encode_value(_offset_value(record)), record.commit_timestamp_ms)
+    if isinstance(record, OffsetTombstone):
+        key = encode_key(OffsetCommitKey(record.group_id, record.topic, record.partition))
+        return OffsetsRow(partition, key, None, record.timestamp_ms)
+    value = encode_value(_group_value(record)) if isinstance(record, GroupMetadataRecord) else None
+    return OffsetsRow(partition, encode_key(GroupMetadataKey(record.group_id)), value, record.timestamp_ms)
+
+
+def from_row(key: bytes, value: bytes | None, timestamp_ms: int) -> OffsetsRecord | None:
+    """The record that a row stands for; None for a kind of a later Kafka. DecodeError if the bytes make no sense."""
+    name = decode_key(key)
+    if name is None:
+        return None
+    if isinstance(name, OffsetCommitKey):
+        if value is None:
+            return OffsetTombstone(name.group, name.topic, name.partition, timestamp_ms)
+        return _offset_record(name, decode_offset_value(value))
+    if value is None:
+        return GroupMetadataTombstone(name.group, timestamp_ms)
+    return _group_record(name.group, decode_group_value(value), timestamp_ms)
+
+
+def _offset_value(record: OffsetCommitRecord) -> OffsetCommitValue:
+    return OffsetCommitValue(
+        offset=record.offset,
+        leader_epoch=record.leader_epoch,
+        metadata=record.metadata,
+        commit_timestamp=record.commit_timestamp_ms,
+        expire_timestamp=-1 if record.expire_timestamp_ms is None else record.expire_timestamp_ms,
+    )
+
+
+def _offset_record(name: OffsetCommitKey, value: OffsetCommitValue) -> OffsetCommitRecord:
+    return OffsetCommitRecord(
+        name.group,
+        name.topic,
+        name.partition,
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        None if value.expire_timestamp == -1 else value.expire_timestamp,
+    )
+
+
+def _group_value(record: GroupMetadataRecord) -> GroupMetadataValue:
+    return GroupMetadataValue(
+        protocol_type=record.protocol_type,
+        generation=record.generation,
+        protocol=record.protocol,
+        leader=record.leader,
+        current_state_timestamp=record.state_timestamp_ms,
+        members=[
+            GroupMetadataValue.Member(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.subscription,
+                assignment=member.assignment,
+            )
+            for member in record.members
+        ],
+    )
+
+
+def _group_record(group_id: str, value: GroupMetadataValue, timestamp_ms: int) -> GroupMetadataRecord:
+    return GroupMetadataRecord(
+        group_id,
+        value.protocol_type,
+        value.generation,
+        value.protocol,
+        value.leader,
+        value.current_state_timestamp,
+        tuple(
+            MemberMetadata(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout,
+                member.session_timeout,
+                member.subscription,
+                member.assignment,
+            )
+            for member in value.members
+        ),
+        timestamp_ms,
+    )

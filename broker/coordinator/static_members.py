@@ -40,7 +40,7 @@ def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
 
 
 def _go_on_without_rebalance(step: Step, group: Group, member: Member, leader_before: str | None) -> None:
-    group.note_subscriptions()
+    # What the group counts as subscribed to stays that of the generation, as in Kafka, even if the member's metadata changed.
     step.record(group.to_record(step.wall_ms))
     step.core.stories.tell(
         group.group_id,

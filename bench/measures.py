@@ -1,0 +1,95 @@
+"""What is measured on one started broker: one entry per line of the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bench import load, members, streams, wire
+from bench.targets import Running
+
+IDLE_S = 1.0
+LOAD_S = 2.0
+WARM_UP_S = 0.3
+STREAM_RECORDS = 100_000
+LINES = 64
+
+
+@dataclass(frozen=True)
+class Figure:
+    measure: str
+    unit: str
+    value: float
+    more_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`only` names it on the command line."""
+
+    only: str
+    take: Callable[[Running], Iterator[Figure]]
+
+
+def _start(running: Running) -> Iterator[Figure]:
+    wire.make_topic(running.address, "bench-first")
+    wire.produce_one(running.address, "bench-first")
+    yield Figure("spawn to first ack", "ms", (time.perf_counter() - running.began) * 1000)
+
+
+def _rss(running: Running) -> Iterator[Figure]:
+    time.sleep(IDLE_S)
+    yield Figure("RSS idle", "MB", running.rss_mb())
+
+
+def _streams(running: Running) -> Iterator[Figure]:
+    topic = "bench-stream"
+    wire.make_topic(running.address, topic)
+    streams.produce_mb_s(running.bootstrap, topic, 1000)
+    yield Figure(
+        "produce 1 KiB, acks=all", "MB/s", streams.produce_mb_s(running.bootstrap, topic, STREAM_RECORDS), True
+    )
+    yield Figure("consume 1 KiB", "MB/s", streams.consume_mb_s(running.bootstrap, topic, STREAM_RECORDS), True)
+    yield Figure("RSS after 100 MB in and out", "MB", running.rss_mb())
+
+
+def _commits(running: Running) -> Iterator[Figure]:
+    wire.make_topic(running.address, load.TOPIC)
+    yield from _rates(running, "OffsetCommit", load.commit_lines)
+
+
+def _heartbeats(running: Running) -> Iterator[Figure]:
+    yield from _rates(running, "Heartbeat", load.heartbeat_lines)
+
+
+def _rates(
+    running: Running, what: str, make: Callable[[tuple[str, int], int, str], list[load.Line]]
+) -> Iterator[Figure]:
+    for connections, in_flight, label in ((1, 1, "1 in flight"), (1, 64, "64 in flight"), (LINES, 1, "64 connections")):
+        lines = make(running.address, connections, f"{what}-{connections}-{in_flight}")
+        try:
+            load.run(lines, in_flight, WARM_UP_S)
+            before = running.cpu_s()
+            rate = load.run(lines, in_flight, LOAD_S)
+            used = running.cpu_s() - before
+        finally:
+            load.close(lines)
+        yield Figure(f"{what}, {label}", "/s", rate.per_s, True)
+        yield Figure(f"{what}, {label}: broker's cpu", "us each", used / rate.answers * 1e6)
+
+
+def _joins(running: Running) -> Iterator[Figure]:
+    for count in (3, 64, 1000):
+        took = members.join_time_s(running.address, count, f"join-{count}")
+        yield Figure(f"join of {count:,} members", "ms", took * 1000)
+
+
+MEASURES = [
+    Measure("start", _start),
+    Measure("rss", _rss),
+    Measure("streams", _streams),
+    Measure("commits", _commits),
+    Measure("heartbeats", _heartbeats),
+    Measure("joins", _joins),
+]

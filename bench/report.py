@@ -1,0 +1,70 @@
+"""Medians of all rounds, target beside target, with ratios to the first one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from bench.measures import Figure
+from bench.targets import Target
+
+
+class Report:
+    """Collects figures by measure and target."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.targets = targets
+        self._figures: dict[str, dict[str, list[float]]] = {}
+        self._kind: dict[str, Figure] = {}
+
+    def add(self, target: Target, figure: Figure) -> None:
+        self._kind.setdefault(figure.measure, figure)
+        self._figures.setdefault(figure.measure, {}).setdefault(target.name, []).append(figure.value)
+
+    def rows(self) -> list[dict[str, object]]:
+        """One for each measure and target, for machines."""
+        return [
+            {
+                "measure": measure,
+                "unit": self._kind[measure].unit,
+                "target": target.name,
+                "durability": target.durability,
+                "median": statistics.median(values),
+                "rounds": values,
+            }
+            for measure, by_target in self._figures.items()
+            for target in self.targets
+            if (values := by_target.get(target.name))
+        ]
+
+    def text(self) -> str:
+        """A table; `x` says how many times better the first target is (below 1: worse)."""
+        lines = [f"{target.name}: {target.durability}" for target in self.targets]
+        first, width = self.targets[0], max(14, *(len(target.name) + 2 for target in self.targets))
+        head = f"{'median of the rounds':40}" + "".join(f"{target.name:>{width}}" for target in self.targets)
+        head += "".join(f"{'x ' + target.name:>{width + 2}}" for target in self.targets[1:])
+        lines += ["", head]
+        for measure, by_target in self._figures.items():
+            medians = {name: statistics.median(values) for name, values in by_target.items()}
+            kind = self._kind[measure]
+            line = f"{measure + ' (' + kind.unit + ')':40}"
+            line += "".join(f"{_number(medians.get(target.name)):>{width}}" for target in self.targets)
+            for target in self.targets[1:]:
+                ratio = _times_better(medians.get(first.name), medians.get(target.name), kind.more_is_better)
+                line += f"{_number(ratio):>{width + 2}}"
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def _times_better(ours: float | None, theirs: float | None, more_is_better: bool) -> float | None:
+    if not ours or not theirs:
+        return None
+    return ours / theirs if more_is_better else theirs / ours
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

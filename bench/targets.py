@@ -1,0 +1,165 @@
+"""What is measured: our broker, and peers that are commands; each is started fresh, on a port that it chooses."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+START_WITHIN_S = 90.0
+STOP_WITHIN_S = 15.0
+LOOK_EVERY_S = 0.001
+
+
+class TargetFailed(Exception):
+    """A broker did not start, or ended before it was told to."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing to measure; `command` makes its command line from a fresh directory."""
+
+    name: str
+    durability: str
+    command: Callable[[Path], list[str]]
+    writes_ready_file: bool = False
+
+
+def ours(durability: str) -> Target:
+    survives = {"power": "synced before each answer", "process": "page cache before each answer"}
+
+    def command(home: Path) -> list[str]:
+        where = [
+            "--data-dir",
+            str(home / "broker"),
+            "--ready-file",
+            str(home / "ready.json"),
+            "--listen",
+            "127.0.0.1:0",
+        ]
+        return [sys.executable, "-P", "-m", "broker", *where, "--durability", durability]
+
+    return Target(f"ours-{durability}", survives[durability], command, writes_ready_file=True)
+
+
+def peer(option: str) -> Target:
+    """From `NAME=COMMAND` or `NAME: DURABILITY=COMMAND`; `{dir}` in the command is a fresh directory."""
+    label, equals, command = option.partition("=")
+    if not (label and equals and command.strip()):
+        raise ValueError(f"a peer is NAME=COMMAND, not {option!r}")
+    name, _, durability = (part.strip() for part in label.partition(":"))
+    return Target(name, durability or "not stated", lambda home: shlex.split(command.replace("{dir}", str(home))))
+
+
+class Running:
+    """A started broker; its directory and every one of its processes go at the end of the block."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.home = Path(tempfile.mkdtemp(prefix="kgctl-bench-"))
+        self.began = 0.0
+        self.host, self.port, self.pid = "", 0, 0
+        self._child: subprocess.Popen[str] | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self.host, self.port
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def __enter__(self) -> Running:
+        # Compiled modules are what an installed broker has.
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
+        log = (self.home / "output.log").open("w")
+        self.began = time.perf_counter()
+        with log:
+            self._child = subprocess.Popen(
+                self.target.command(self.home),
+                stdin=subprocess.DEVNULL,
+                stdout=log if self.target.writes_ready_file else subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment,
+                start_new_session=True,
+            )
+        try:
+            address, self.pid = self._ready_file() if self.target.writes_ready_file else self._ready_line()
+        except BaseException:
+            self._end()
+            raise
+        self.host, _, port = address.rpartition(":")
+        self.port = int(port)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end()
+
+    def rss_mb(self) -> float:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise TargetFailed(f"{self.target.name} has no memory to speak of")
+
+    def cpu_s(self) -> float:
+        """Processor time used so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _ready_file(self) -> tuple[str, int]:
+        path, deadline = self.home / "ready.json", time.perf_counter() + START_WITHIN_S
+        while not path.exists():
+            self._check(deadline)
+            time.sleep(LOOK_EVERY_S)
+        ready = json.loads(path.read_text())
+        return ready["address"], ready["pid"]
+
+    def _ready_line(self) -> tuple[str, int]:
+        assert self._child is not None
+        assert self._child.stdout is not None
+        deadline = time.perf_counter() + START_WITHIN_S
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.stdout, selectors.EVENT_READ)
+            while True:
+                self._check(deadline)
+                if selector.select(0.2):
+                    words = self._child.stdout.readline().split()
+                    if words[:1] == ["READY"]:
+                        return words[1], int(words[2])
+
+    def _check(self, deadline: float) -> None:
+        assert self._child is not None
+        if self._child.poll() is not None:
+            said = (self.home / "output.log").read_text().strip()
+            raise TargetFailed(f"{self.target.name} ended with {self._child.returncode}: {said[-500:]}")
+        if time.perf_counter() > deadline:
+            raise TargetFailed(f"{self.target.name} was not ready within {START_WITHIN_S:.0f} s")
+
+    def _end(self) -> None:
+        child = self._child
+        if child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                child.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(STOP_WITHIN_S)
+            # Its session is ours alone: a wrapper's children go with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            if child.stdout is not None:
+                child.stdout.close()
+        shutil.rmtree(self.home, ignore_errors=True)

@@ -1,0 +1,155 @@
+"""Blocking requests over `broker.protocol`, for all that is prepared and not measured."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from typing import Any, TypeVar
+
+from broker.protocol import frames
+from broker.protocol.api_keys import APIS
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.create_topics import CreateTopicsRequest
+from broker.protocol.messages.heartbeat import HeartbeatRequest
+from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.protocol.messages.produce import ProduceRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.record_batch import Record, build_batch
+from broker.protocol.wire_types import Message
+
+# Understood by every broker of Kafka 3 level.
+VERSIONS: dict[type[Message], int] = {
+    CreateTopicsRequest: 5,
+    HeartbeatRequest: 4,
+    JoinGroupRequest: 7,
+    MetadataRequest: 7,
+    OffsetCommitRequest: 8,
+    ProduceRequest: 7,
+    SyncGroupRequest: 5,
+}
+CLIENT_ID = "bench"
+SESSION_TIMEOUT_MS = 60_000
+M = TypeVar("M", bound=Message)
+
+
+class Refused(Exception):
+    """The broker answered with an error where the measurement needs a success."""
+
+
+def connect(address: tuple[str, int]) -> socket.socket:
+    sock = socket.create_connection(address, 30)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def frame(message: Message) -> bytes:
+    return frames.request_frame(message, VERSIONS[type(message)], 1, CLIENT_ID)
+
+
+def ask(sock: socket.socket, message: Message) -> Any:
+    """The decoded answer."""
+    return answer_to(message, ask_raw(sock, frame(message))[4:])
+
+
+def ask_raw(sock: socket.socket, framed: bytes) -> bytes:
+    """The answer as it came, with its length prefix."""
+    sock.sendall(framed)
+    head = _exactly(sock, 4)
+    return head + _exactly(sock, struct.unpack(">i", head)[0])
+
+
+def answer_to(message: Message, response: bytes) -> Any:
+    return frames.decode_response(APIS[message.API_KEY].response, response, VERSIONS[type(message)])[1]
+
+
+def make_topic(address: tuple[str, int], topic: str, partitions: int = 1) -> None:
+    """Create it and wait for its leaders."""
+    wanted = CreateTopicsRequest.Topic(
+        name=topic, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
+    )
+    with connect(address) as sock:
+        answer = ask(sock, CreateTopicsRequest(topics=[wanted], timeout_ms=10_000))
+        _expect([created.error_code for created in answer.topics], f"create {topic}")
+        _wait_for_leaders(sock, topic, partitions)
+
+
+def _wait_for_leaders(sock: socket.socket, topic: str, partitions: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        (seen,) = ask(sock, MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])).topics
+        led = [p for p in seen.partitions if p.error_code == 0 and p.leader_id >= 0]
+        if seen.error_code == 0 and len(led) == partitions:
+            return
+        time.sleep(0.002)
+    raise Refused(f"{topic} got no leaders")
+
+
+def produce_one(address: tuple[str, int], topic: str) -> None:
+    """Return once a record is acknowledged with acks=all."""
+    batch = build_batch([Record(0, int(time.time() * 1000), None, b"first", ())])
+    at = ProduceRequest.Partition(index=0, records=batch)
+    placed = ProduceRequest.Topic(name=topic, partition_data=[at])
+    with connect(address) as sock:
+        answer = ask(sock, ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[placed]))
+    _expect([p.error_code for t in answer.responses for p in t.partition_responses], "produce")
+
+
+def join_alone(sock: socket.socket, group: str) -> tuple[str, int]:
+    """Become the only member of a stable group: (member id, generation)."""
+    member_id = ""
+    for _ in range(2):
+        joined = ask(sock, join_request(group, member_id))
+        member_id = joined.member_id
+        if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+            break
+    _expect([joined.error_code], f"join {group}")
+    synced = ask(sock, sync_request(group, member_id, joined.generation_id, [member_id]))
+    _expect([synced.error_code], f"sync {group}")
+    return member_id, joined.generation_id
+
+
+def join_request(group: str, member_id: str) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        rebalance_timeout_ms=SESSION_TIMEOUT_MS,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.Protocol(name="range", metadata=SUBSCRIPTION)],
+    )
+
+
+def sync_request(group: str, member_id: str, generation: int, members: list[str]) -> SyncGroupRequest:
+    given = [SyncGroupRequest.Assignment(member_id=member, assignment=ASSIGNMENT) for member in members]
+    return SyncGroupRequest(
+        group_id=group,
+        generation_id=generation,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=given,
+    )
+
+
+# Version 0 of the consumer protocol: one topic, and one partition of it.
+SUBSCRIPTION = struct.pack(">hih5si", 0, 1, 5, b"bench", -1)
+ASSIGNMENT = struct.pack(">hih5siii", 0, 1, 5, b"bench", 1, 0, -1)
+
+
+def _expect(codes: list[int], what: str) -> None:
+    if any(codes):
+        raise Refused(f"{what}: errors {codes}")
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    pieces = []
+    while size:
+        piece = sock.recv(size)
+        if not piece:
+            raise Refused("the broker closed the connection")
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)

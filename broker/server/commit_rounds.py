@@ -10,6 +10,7 @@ from broker.log import StorageError
 if TYPE_CHECKING:
     import asyncio
 
+    from broker.server.connection import Connection
     from broker.server.exchange import Exchange
 
 
@@ -69,7 +70,7 @@ class CommitRounds:
                 self.stop(error)
                 return
         held, self._held = self._held, []
-        connections = {}
+        connections: dict[Connection, None] = {}
         for exchange in held:
             exchange.released = True
             connections[exchange.connection] = None

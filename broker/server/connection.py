@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from broker.log import StorageError
 from broker.protocol.codec import DecodeError
 from broker.server.outbox import Outbox
 from broker.server.router import RequestRefused
 
 if TYPE_CHECKING:
-    from broker.protocol.codec import Message
+    from broker.protocol.wire_types import Message
     from broker.server.connections import Connections
     from broker.server.exchange import Exchange
 
@@ -146,6 +147,8 @@ class Connection(asyncio.Protocol):
                 self._behind = self._execute()
             except (RequestRefused, DecodeError) as error:
                 self._refuse(str(error))
+            except StorageError as error:
+                self._shared.rounds.stop(error)
             except Exception:
                 self._shared.log.exception("a request of %s failed", self.client_host)
                 self._refuse("")

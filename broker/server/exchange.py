@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from broker.protocol.codec import Message
+    from broker.protocol.codec import Part
+    from broker.protocol.wire_types import Message
     from broker.server.connection import Connection
     from broker.server.router import Route
 
@@ -38,7 +39,7 @@ class Exchange:
         self.version = version
         self.correlation_id = correlation_id
         self.client_id = client_id
-        self.parts: list[object] = []
+        self.parts: list[Part] = []
         self.answered = False
         self.released = False
         self.abandon: Callable[[], None] | None = None

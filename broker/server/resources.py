@@ -26,9 +26,11 @@ class Resources:
     runner: CoordinatorRunner
     waiters: FetchWaiters
 
-    def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
     def topic(self, name: str, topic_id: bytes, by_id: bool) -> Topic | None:
         """The topic of a request that names topics by id from some version on."""
         return self.log.topic_by_id(topic_id) if by_id else self.log.topics.get(name)
+
+
+def wall_ms() -> int:
+    """Milliseconds since 1970, for timestamps; deadlines have the loop's own clock."""
+    return time.time_ns() // 1_000_000

@@ -20,7 +20,9 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 def api_versions(request: ApiVersionsRequest, exchange: Exchange, resources: Resources) -> ApiVersionsResponse:
     if exchange.version < 0:
-        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_range(ApiVersionsRequest.API_KEY)])
+        return ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_range(ApiVersionsRequest.API_KEY)]
+        )
     if exchange.version >= 3 and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):

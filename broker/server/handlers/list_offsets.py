@@ -94,6 +94,4 @@ def _epoch_end(
     if log is None or refusal is not None:
         return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, error_code=refusal or 0)
     epoch, end_offset = log.end_offset_for_epoch(asked.leader_epoch)
-    return OffsetForLeaderEpochResponse.Partition(
-        partition=asked.partition, leader_epoch=epoch, end_offset=end_offset
-    )
+    return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.log import Appended
+from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
-from broker.protocol.record_batch import compression_of
+from broker.protocol.record_batch import HEADER_BYTES, parse_header
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
+from broker.server.resources import wall_ms
 from broker.server.router import RequestRefused
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ ACKS = (-1, 0, 1)
 
 
 def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -> ProduceResponse | None:
-    wall_ms = resources.wall_ms()
+    now_ms = wall_ms()
     refusal = _refusal(request)
     by_id = exchange.version >= TOPIC_IDS_SINCE
     answers = []
@@ -30,7 +32,7 @@ def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -
         topic = resources.topic(asked.name, asked.topic_id, by_id)
         rows = []
         for partition in asked.partition_data:
-            found = refusal or _append(topic, partition, by_id, exchange.version, resources, wall_ms)
+            found = refusal or _append(topic, partition, by_id, exchange.version, resources, now_ms)
             rows.append(_row(partition.index, found))
         answers.append(ProduceResponse.Topic(name=asked.name, topic_id=asked.topic_id, partition_responses=rows))
     if request.acks != 0:
@@ -38,7 +40,7 @@ def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -
     exchange.forgo()
     for row in (row for answer in answers for row in answer.partition_responses if row.error_code):
         # A client that wants no answer can learn of an error only by losing its connection.
-        raise RequestRefused(f"Produce with acks=0 failed: {ErrorCode(row.error_code).name}")
+        raise RequestRefused(f"Produce with acks=0 failed: {row.error_message}")
     return None
 
 
@@ -54,7 +56,7 @@ def _append(
     by_id: bool,
     version: int,
     resources: Resources,
-    wall_ms: int,
+    now_ms: int,
 ) -> Appended | ErrorCode:
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -65,9 +67,9 @@ def _append(
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if not asked.records:
         return ErrorCode.INVALID_RECORD
-    if version < ZSTD_SINCE and compression_of(asked.records) == "zstd":
+    if version < ZSTD_SINCE and len(asked.records) >= HEADER_BYTES and parse_header(asked.records).codec == Codec.ZSTD:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    appended = log.append(asked.records, wall_ms=wall_ms)
+    appended = log.append(asked.records, wall_ms=now_ms)
     if isinstance(appended, Appended):
         resources.waiters.moved(topic.name, asked.index)
     return appended

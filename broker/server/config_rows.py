@@ -1,0 +1,110 @@
+"""The configs of topics and of the broker as DescribeConfigs shows them: value, where it comes from, what it hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from broker.config import OPTIONS
+from broker.log import TOPIC_CONFIGS
+from broker.options import spell
+
+if TYPE_CHECKING:
+    from broker.server.resources import Resources
+
+
+class Source(IntEnum):
+    """Where a value comes from; the numbers are Kafka's."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+TYPE_NUMBERS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7}
+# Options that say the same in other units, the stronger first; the log is told milliseconds.
+_OTHER_UNITS = {
+    "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "log.roll.ms": ("log.roll.hours",),
+}
+# What may be changed while the broker runs: the defaults of the topic configs.
+DYNAMIC_OPTIONS = frozenset(config.synonym for config in TOPIC_CONFIGS.values() if config.synonym and config.used)
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    name: str
+    value: str | None
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRow:
+    """One config in force. The first synonym is what gives the value; the others would, without it."""
+
+    name: str
+    value: str | None
+    type_number: int
+    read_only: bool
+    synonyms: list[Synonym]
+    doc: str | None
+
+    @property
+    def source(self) -> Source:
+        return self.synonyms[0].source if self.synonyms else Source.DEFAULT
+
+
+def topic_rows(configs: Mapping[str, str], resources: Resources) -> Iterator[ConfigRow]:
+    """Every topic config, with the values that a topic with these `configs` of its own gets."""
+    for name, config in TOPIC_CONFIGS.items():
+        synonyms = list(_broker_synonyms(config.synonym, resources, Source.DYNAMIC_BROKER)) if config.synonym else []
+        value = _in_force(config.synonym, synonyms, resources) if synonyms else config.default
+        if name in configs:
+            value = configs[name]
+            synonyms.insert(0, Synonym(name, value, Source.TOPIC))
+        elif config.synonym is not None and not synonyms:
+            synonyms = [Synonym(config.synonym, value, Source.DEFAULT)]
+        doc = OPTIONS[config.synonym].doc if config.synonym in OPTIONS else None
+        yield ConfigRow(name, value, TYPE_NUMBERS[config.type], False, synonyms, doc)
+
+
+def broker_rows(resources: Resources) -> Iterator[ConfigRow]:
+    """Every option of the broker."""
+    for name, option in OPTIONS.items():
+        synonyms = list(_broker_synonyms(name, resources, Source.DYNAMIC_BROKER))
+        value = resources.log.broker_configs.get(name, spell(resources.config.value_of(name)))
+        number = TYPE_NUMBERS[option.kind.upper()]
+        yield ConfigRow(name, value, number, name not in DYNAMIC_OPTIONS, synonyms, option.doc)
+
+
+def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:
+    """The options that were changed while the broker ran."""
+    for name, value in sorted(resources.log.broker_configs.items()):
+        synonyms = [Synonym(name, value, Source.DYNAMIC_DEFAULT_BROKER)]
+        option = OPTIONS.get(name)
+        number = TYPE_NUMBERS[option.kind.upper()] if option else 0
+        yield ConfigRow(name, value, number, False, synonyms, option.doc if option else None)
+
+
+def _broker_synonyms(name: str, resources: Resources, dynamic: Source) -> Iterator[Synonym]:
+    if name in resources.log.broker_configs:
+        yield Synonym(name, resources.log.broker_configs[name], dynamic)
+    names = (name, *_OTHER_UNITS.get(name, ()))
+    for given in names:
+        if given in resources.config.given:
+            yield Synonym(given, resources.config.given[given], Source.STATIC_BROKER)
+    for known in names:
+        if known in OPTIONS and OPTIONS[known].default is not None:
+            yield Synonym(known, spell(OPTIONS[known].default), Source.DEFAULT)
+
+
+def _in_force(option: str | None, synonyms: list[Synonym], resources: Resources) -> str | None:
+    """The value that the strongest synonym gives, in the units of the topic config."""
+    strongest = synonyms[0]
+    if strongest.source is Source.DYNAMIC_BROKER or strongest.name == option:
+        return strongest.value
+    return str(resources.config.retention_ms if option == "log.retention.ms" else resources.config.roll_ms)

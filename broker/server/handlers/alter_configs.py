@@ -1,0 +1,179 @@
+"""AlterConfigs and IncrementalAlterConfigs: of topics, and of those options of the broker that may change while it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from broker.log import TOPIC_CONFIGS
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from broker.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from broker.server.config_rows import DYNAMIC_OPTIONS
+from broker.server.handlers.describe_configs import BROKER, GROUP, TOPIC, broker_name_error
+from broker.server.topic_names import name_error
+
+if TYPE_CHECKING:
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+_TOPIC_CONFIG_OF = {config.synonym: config for config in TOPIC_CONFIGS.values()}
+
+
+class _Refused(Exception):
+    """One resource is left as it is; code and message are for its row."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def alter_configs(request: AlterConfigsRequest, exchange: Exchange, resources: Resources) -> AlterConfigsResponse:
+    """What is not named goes back to its default."""
+    times_named = Counter((row.resource_type, row.resource_name) for row in request.resources)
+    responses = []
+    for asked in request.resources:
+        key = asked.resource_type, asked.resource_name
+        code, message = ErrorCode.NONE, None
+        try:
+            _check_names((config.name for config in asked.configs), times_named[key])
+            present = _present(*key, resources)
+            wanted = {config.name: _given(config.name, config.value) for config in asked.configs}
+            changes = dict.fromkeys(present) | wanted
+            _change(*key, changes, present, resources, only_check=request.validate_only)
+        except _Refused as refused:
+            code, message = refused.code, str(refused)
+        responses.append(
+            AlterConfigsResponse.Response(
+                error_code=code, error_message=message, resource_type=key[0], resource_name=key[1]
+            )
+        )
+    return AlterConfigsResponse(responses=responses)
+
+
+def incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, exchange: Exchange, resources: Resources
+) -> IncrementalAlterConfigsResponse:
+    times_named = Counter((row.resource_type, row.resource_name) for row in request.resources)
+    responses = []
+    for asked in request.resources:
+        key = asked.resource_type, asked.resource_name
+        code, message = ErrorCode.NONE, None
+        try:
+            _check_names((config.name for config in asked.configs), times_named[key])
+            present = _present(*key, resources)
+            changes = {config.name: _new_value(config, key[0], present) for config in asked.configs}
+            _change(*key, changes, present, resources, only_check=request.validate_only)
+        except _Refused as refused:
+            code, message = refused.code, str(refused)
+        responses.append(
+            IncrementalAlterConfigsResponse.Response(
+                error_code=code, error_message=message, resource_type=key[0], resource_name=key[1]
+            )
+        )
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+def check_topic_configs(configs: Mapping[str, str]) -> str | None:
+    """What is wrong with the configs of a topic, or None."""
+    for name, value in configs.items():
+        config = TOPIC_CONFIGS.get(name)
+        if config is None:
+            return f"Unknown topic config name: {name}"
+        try:
+            config.check(value)
+        except ValueError as error:
+            return str(error)
+    shortest = int(configs.get("min.compaction.lag.ms", TOPIC_CONFIGS["min.compaction.lag.ms"].default))
+    longest = int(configs.get("max.compaction.lag.ms", TOPIC_CONFIGS["max.compaction.lag.ms"].default))
+    if shortest > longest:
+        return f"min.compaction.lag.ms ({shortest}) is more than max.compaction.lag.ms ({longest})"
+    return None
+
+
+def _check_names(names: Iterable[str], times_named: int) -> None:
+    if times_named > 1:
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
+    if any(times > 1 for times in Counter(names).values()):
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Each config may be named once.")
+
+
+def _present(kind: int, name: str, resources: Resources) -> Mapping[str, str]:
+    """The configs that the resource has of its own."""
+    if kind == TOPIC:
+        topic = resources.log.topics.get(name)
+        if topic is not None:
+            return topic.configs
+        invalid = name_error(name)
+        if invalid is not None:
+            raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
+        raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+    if kind == BROKER:
+        wrong = broker_name_error(name, resources)
+        if wrong is not None:
+            raise _Refused(ErrorCode.INVALID_REQUEST, wrong)
+        return resources.log.broker_configs
+    if kind == GROUP and name:
+        return {}
+    raise _Refused(ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs here.")
+
+
+def _given(name: str, value: str | None) -> str:
+    if value is None:
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"{name} cannot be set to null.")
+    return value
+
+
+def _new_value(config: IncrementalAlterConfigsRequest.Config, kind: int, present: Mapping[str, str]) -> str | None:
+    if config.config_operation == DELETE:
+        return None
+    given = _given(config.name, config.value)
+    if config.config_operation == SET:
+        return given
+    if config.config_operation not in (APPEND, SUBTRACT):
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Operation {config.config_operation} is not known.")
+    declared = TOPIC_CONFIGS.get(config.name) if kind == TOPIC else _TOPIC_CONFIG_OF.get(config.name)
+    if declared is None or declared.type != "LIST":
+        raise _Refused(ErrorCode.INVALID_CONFIG, f"{config.name} is not a list.")
+    old = [item for item in present.get(config.name, declared.default).split(",") if item]
+    if config.config_operation == APPEND:
+        return ",".join([*old, *(item for item in given.split(",") if item not in old)])
+    return ",".join(item for item in old if item not in given.split(","))
+
+
+def _change(
+    kind: int,
+    name: str,
+    changes: Mapping[str, str | None],
+    present: Mapping[str, str],
+    resources: Resources,
+    *,
+    only_check: bool,
+) -> None:
+    wanted = {key: value for key, value in {**present, **changes}.items() if value is not None}
+    if kind == TOPIC:
+        problem = check_topic_configs(wanted)
+    elif kind == BROKER:
+        problem = _check_options(wanted)
+    else:
+        problem = f"Unknown group config name: {next(iter(changes))}" if changes else None
+    if problem is not None:
+        raise _Refused(ErrorCode.INVALID_CONFIG, problem)
+    if only_check:
+        return
+    if kind == TOPIC:
+        resources.log.alter_topic_configs(name, changes)
+    elif kind == BROKER:
+        resources.log.alter_broker_configs(changes)
+
+
+def _check_options(options: Mapping[str, str]) -> str | None:
+    fixed = sorted(options.keys() - DYNAMIC_OPTIONS)
+    if fixed:
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Not to be changed while the broker runs: {', '.join(fixed)}")
+    return check_topic_configs({_TOPIC_CONFIG_OF[name].name: value for name, value in options.items()})

@@ -1,0 +1,88 @@
+"""DescribeConfigs: of topics and of the broker. Groups have no configs of their own here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, topic_rows
+from broker.server.topic_names import name_error
+
+if TYPE_CHECKING:
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+Refusal = tuple[ErrorCode, str]
+
+
+def describe_configs(
+    request: DescribeConfigsRequest, exchange: Exchange, resources: Resources
+) -> DescribeConfigsResponse:
+    results = []
+    for asked in request.resources:
+        rows, (code, message) = _rows(asked.resource_type, asked.resource_name, resources)
+        keys = set(asked.configuration_keys or ())
+        configs = [_config(row, request) for row in rows if not keys or row.name in keys]
+        results.append(
+            DescribeConfigsResponse.Result(
+                error_code=code,
+                error_message=message,
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+                configs=configs,
+            )
+        )
+    return DescribeConfigsResponse(results=results)
+
+
+def broker_name_error(name: str, resources: Resources) -> str | None:
+    """Why a broker resource is not ours: it is named by our node id, or "" for the default of all brokers."""
+    if not name:
+        return None
+    try:
+        number = int(name)
+    except ValueError:
+        return f"A broker is named by its number, not by '{name}'."
+    node_id = resources.node.node_id
+    return None if number == node_id else f"Unexpected broker id {number}: this is broker {node_id}."
+
+
+def _rows(kind: int, name: str, resources: Resources) -> tuple[Iterable[ConfigRow], Refusal]:
+    # Kafka has an empty message here, not null, where all is well.
+    fine: Refusal = ErrorCode.NONE, ""
+    if kind == TOPIC:
+        topic = resources.log.topics.get(name)
+        if topic is not None:
+            return topic_rows(topic.configs, resources), fine
+        invalid = name_error(name)
+        if invalid is not None:
+            return (), (ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
+        return (), (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    if kind == BROKER:
+        wrong = broker_name_error(name, resources)
+        if wrong is not None:
+            return (), (ErrorCode.INVALID_REQUEST, wrong)
+        return (broker_rows(resources) if name else dynamic_rows(resources)), fine
+    if kind == GROUP:
+        return (), fine if name else (ErrorCode.INVALID_REQUEST, "The group id is empty.")
+    return (), (ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs here.")
+
+
+def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsResponse.Config:
+    synonyms = row.synonyms if request.include_synonyms else []
+    return DescribeConfigsResponse.Config(
+        name=row.name,
+        value=row.value,
+        read_only=row.read_only,
+        config_source=row.source,
+        is_sensitive=False,
+        synonyms=[
+            DescribeConfigsResponse.Synonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in synonyms
+        ],
+        config_type=row.type_number,
+        documentation=row.doc if request.include_documentation else None,
+    )

@@ -1,0 +1,230 @@
+"""CreateTopics, DeleteTopics and CreatePartitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from broker.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from broker.protocol.wire_types import ZERO_UUID
+from broker.server.config_rows import topic_rows
+from broker.server.handlers.alter_configs import check_topic_configs
+from broker.server.topic_names import collision, name_error
+
+if TYPE_CHECKING:
+    from broker.log import Topic
+    from broker.server.exchange import Exchange
+    from broker.server.resources import Resources
+
+# As Kafka's limit on what one administrative request may write.
+MAX_PARTITIONS_PER_REQUEST = 10_000
+DELETION_DISABLED_SINCE = 3
+
+
+class _Refused(Exception):
+    """One topic is left alone; code and message are for its row."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or code.meaning)
+        self.code = code
+
+
+def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> CreateTopicsResponse:
+    times_named = Counter(topic.name for topic in request.topics)
+    made = 0
+    rows = {}
+    for asked in request.topics:
+        try:
+            if times_named[asked.name] > 1:
+                raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            count = _partition_count(asked, resources)
+            configs = _checked_configs(asked)
+            made += count
+            if made > MAX_PARTITIONS_PER_REQUEST:
+                raise _Refused(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"A request may make at most {MAX_PARTITIONS_PER_REQUEST} partitions.",
+                )
+            topic = None if request.validate_only else resources.log.create_topic(asked.name, count, configs)
+            rows[asked.name] = _created(asked.name, topic, count, configs, resources)
+        except _Refused as refused:
+            rows[asked.name] = CreateTopicsResponse.Topic(
+                name=asked.name, error_code=refused.code, error_message=str(refused), configs=[]
+            )
+    return CreateTopicsResponse(topics=list(rows.values()))
+
+
+def _partition_count(asked: CreateTopicsRequest.Topic, resources: Resources) -> int:
+    """How many partitions the topic is to have; refused if it cannot be made."""
+    topics, node_id = resources.log.topics, resources.node.node_id
+    invalid = name_error(asked.name)
+    if invalid is not None:
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
+    if asked.name in topics:
+        raise _Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{asked.name}' already exists.")
+    same = collision(asked.name, topics)
+    if same is not None:
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{asked.name}' collides with topic '{same}'.")
+    if asked.assignments:
+        return _assigned_count(asked, node_id)
+    if asked.replication_factor == 0 or asked.replication_factor < -1:
+        raise _Refused(ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must be 1, or -1 for the default.")
+    if asked.num_partitions == 0 or asked.num_partitions < -1:
+        raise _Refused(
+            ErrorCode.INVALID_PARTITIONS, "The number of partitions must be positive, or -1 for the default."
+        )
+    if asked.replication_factor > 1:
+        raise _Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"A replication factor of {asked.replication_factor} cannot be reached: there is one broker.",
+        )
+    return resources.config.num_partitions if asked.num_partitions == -1 else asked.num_partitions
+
+
+def _assigned_count(asked: CreateTopicsRequest.Topic, node_id: int) -> int:
+    if asked.replication_factor != -1 or asked.num_partitions != -1:
+        raise _Refused(
+            ErrorCode.INVALID_REQUEST,
+            "With a manual assignment, number of partitions and replication factor must be -1.",
+        )
+    indexes = [assignment.partition_index for assignment in asked.assignments]
+    if len(set(indexes)) < len(indexes):
+        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "A partition is assigned twice.")
+    for assignment in asked.assignments:
+        _check_replicas(assignment.broker_ids, node_id)
+    if set(indexes) != set(range(len(indexes))):
+        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be numbered from 0 without gaps.")
+    return len(indexes)
+
+
+def _check_replicas(broker_ids: list[int], node_id: int) -> None:
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    if not broker_ids:
+        raise _Refused(code, "The replicas of a partition cannot be an empty list.")
+    unknown = [broker_id for broker_id in broker_ids if broker_id != node_id]
+    if unknown:
+        raise _Refused(code, f"Broker {unknown[0]} is not there.")
+    if len(broker_ids) > 1:
+        raise _Refused(code, f"Broker {node_id} is named twice for a partition.")
+
+
+def _checked_configs(asked: CreateTopicsRequest.Topic) -> dict[str, str]:
+    nulls = [config.name for config in asked.configs if config.value is None]
+    if nulls:
+        raise _Refused(ErrorCode.INVALID_CONFIG, f"Topic configs cannot be null: {','.join(nulls)}")
+    configs = {config.name: config.value for config in asked.configs if config.value is not None}
+    problem = check_topic_configs(configs)
+    if problem is not None:
+        raise _Refused(ErrorCode.INVALID_CONFIG, problem)
+    return configs
+
+
+def _created(
+    name: str, topic: Topic | None, count: int, configs: dict[str, str], resources: Resources
+) -> CreateTopicsResponse.Topic:
+    return CreateTopicsResponse.Topic(
+        name=name,
+        topic_id=topic.topic_id if topic is not None else ZERO_UUID,
+        num_partitions=count,
+        replication_factor=1,
+        configs=[
+            CreateTopicsResponse.Config(
+                name=row.name,
+                value=row.value,
+                read_only=row.read_only,
+                config_source=row.source,
+                is_sensitive=False,
+            )
+            for row in topic_rows(configs, resources)
+        ],
+    )
+
+
+def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> DeleteTopicsResponse:
+    asked = request.topics + [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
+    times_named = Counter((row.name, row.topic_id) for row in asked)
+    responses = []
+    for (name, topic_id), times in times_named.items():
+        row = DeleteTopicsResponse.Response(name=name, topic_id=topic_id)
+        try:
+            if not resources.config.delete_topic_enable:
+                old = exchange.version < DELETION_DISABLED_SINCE
+                raise _Refused(ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED)
+            topic = _to_delete(name, topic_id, times, resources)
+            row.name, row.topic_id = topic.name, topic.topic_id
+            _delete(topic, resources)
+        except _Refused as refused:
+            row.error_code, row.error_message = refused.code, str(refused)
+        responses.append(row)
+    return DeleteTopicsResponse(responses=responses)
+
+
+def _to_delete(name: str | None, topic_id: bytes, times_named: int, resources: Resources) -> Topic:
+    if (name is None) == (topic_id == ZERO_UUID):
+        raise _Refused(ErrorCode.INVALID_REQUEST, "A topic is named either by its name or by its id.")
+    if times_named > 1:
+        raise _Refused(ErrorCode.INVALID_REQUEST, "A topic is named twice.")
+    topic = resources.log.topic_by_id(topic_id) if name is None else resources.log.topics.get(name)
+    if topic is None:
+        raise _Refused(ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.internal:
+        # The groups' offsets live in it: without it there would be no coordinator.
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is the broker's own.")
+    return topic
+
+
+def _delete(topic: Topic, resources: Resources) -> None:
+    resources.log.delete_topic(topic.name)
+    resources.runner.topic_deleted(topic.name)
+    resources.waiters.topic_gone(topic.name)
+
+
+def create_partitions(
+    request: CreatePartitionsRequest, exchange: Exchange, resources: Resources
+) -> CreatePartitionsResponse:
+    times_named = Counter(topic.name for topic in request.topics)
+    made = 0
+    rows = {}
+    for asked in request.topics:
+        row = rows[asked.name] = CreatePartitionsResponse.Result(name=asked.name)
+        try:
+            if times_named[asked.name] > 1:
+                raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            made += _new_partitions(asked, resources)
+            if made > MAX_PARTITIONS_PER_REQUEST:
+                raise _Refused(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"A request may make at most {MAX_PARTITIONS_PER_REQUEST} partitions.",
+                )
+            if not request.validate_only:
+                resources.log.add_partitions(asked.name, asked.count)
+        except _Refused as refused:
+            row.error_code, row.error_message = refused.code, str(refused)
+    return CreatePartitionsResponse(results=list(rows.values()))
+
+
+def _new_partitions(asked: CreatePartitionsRequest.Topic, resources: Resources) -> int:
+    topic = resources.log.topics.get(asked.name)
+    if topic is None:
+        raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    there = topic.partition_count
+    if asked.count <= there:
+        raise _Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic '{asked.name}' has {there} partition(s); {asked.count} would not be an increase.",
+        )
+    if topic.internal:
+        # A group's partition follows from their number, which is fixed once there are groups.
+        raise _Refused(ErrorCode.INVALID_PARTITIONS, f"Topic '{asked.name}' keeps its number of partitions.")
+    if asked.assignments is not None:
+        if len(asked.assignments) != asked.count - there:
+            raise _Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{asked.count - there} partition(s) are to be added, but {len(asked.assignments)} assigned.",
+            )
+        for assignment in asked.assignments:
+            _check_replicas(assignment.broker_ids, resources.node.node_id)
+    return asked.count - there

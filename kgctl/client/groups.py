@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from broker.protocol import consumer_protocol
+from broker.protocol.consumer_protocol import decode_assignment
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -128,7 +128,7 @@ def _assigned(blob: bytes) -> list[tuple[str, int]] | None:
     if not blob:
         return []
     try:
-        decoded = consumer_protocol.decode_assignment(blob)
+        decoded = decode_assignment(blob)
     except DecodeError:
         return None
     return [(topic.topic, number) for topic in decoded.assigned_partitions for number in topic.partitions]

@@ -15,7 +15,7 @@ from kgctl.client.offsets import committed
 from kgctl.client.offsets import delete_offsets as forget
 from kgctl.client.reset import EMPTY_STATES, Scope
 from kgctl.client.steps import Steps
-from kgctl.model.changes import DONE, FAILED, GroupChange, MemberChange, OffsetChange
+from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC
 
@@ -34,7 +34,7 @@ def plan_group_deletion(cluster: Cluster, groups: Sequence[str]) -> Steps[list[G
         error = group.error
         if error is None and group.state not in EMPTY_STATES:
             error = BrokerError(NON_EMPTY_GROUP, f"group {group.group!r}").as_row()
-        rows.append(GroupChange(group.group, group.state, FAILED if error else GroupChange.status, error))
+        rows.append(GroupChange(group.group, group.state, FAILED if error else PLANNED, error))
     return rows
 
 

@@ -31,7 +31,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which partitions: topics, each with its partitions or None for all; or all that the group has commits for."""
+    """Which partitions: topics, each with its partitions or None for all; or all that the group has commits for.
+
+    A file of offsets brings its own.
+    """
 
     topics: tuple[tuple[str, tuple[int, ...] | None], ...] = ()
     all_topics: bool = False
@@ -95,8 +98,7 @@ def _in_scope(
 ) -> Steps[tuple[list[Partition], dict[Partition, RowError]]]:
     """The partitions to move, and an error for each that was named and is not there."""
     if target.offsets is not None:
-        named = {topic: numbers for topic, numbers in scope.topics}
-        return [key for key in target.offsets if not named or key[1] in (named.get(key[0], ()) or (key[1],))], {}
+        return sorted(target.offsets), {}
     wanted = set(commits) if scope.all_topics else set()
     errors: dict[Partition, RowError] = {}
     if scope.topics:

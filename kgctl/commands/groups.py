@@ -1,0 +1,167 @@
+"""`kgctl groups`: list and describe consumer groups, delete them, remove members; offsets are in `offsets`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Annotated
+
+import typer
+
+from kgctl.commands import offsets
+from kgctl.commands.outcome import conclude, note_dry_run
+from kgctl.commands.settings import settings
+from kgctl.model.changes import GroupChange, MemberChange
+from kgctl.model.groups import (
+    REBALANCING,
+    SHARE,
+    STATES,
+    TYPES,
+    GroupDescription,
+    GroupListing,
+    MemberRow,
+    PartitionLag,
+    StateRow,
+)
+from kgctl.render import note, show
+
+groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
+groups_app.command("reset-offsets")(offsets.reset_offsets)
+groups_app.command("delete-offsets")(offsets.delete_offsets)
+
+Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
+NOT_FOUND = "NOT_FOUND"
+
+
+@groups_app.command("list")
+def list_groups(
+    ctx: typer.Context,
+    state: Annotated[list[str] | None, typer.Option(metavar="STATE[,...]", help="Only groups in these states.")] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types.")
+    ] = None,
+) -> None:
+    """List groups with type, state and protocol."""
+    with settings(ctx).admin() as admin:
+        listing = admin.list_groups(_named(state, STATES, "--state"), _named(type_, TYPES, "--type"))
+    show(listing.groups, settings(ctx).output, kind="groups", row_type=GroupListing)
+    conclude(listing.errors, len(listing.errors) + 1)
+
+
+@groups_app.command()
+def describe(
+    ctx: typer.Context,
+    groups: Annotated[list[str] | None, typer.Argument(metavar="GROUP...", show_default=False)] = None,
+    all_groups: Annotated[bool, typer.Option("--all", help="Describe every group.")] = False,
+    offsets_view: Annotated[bool, typer.Option("--offsets", help="Committed offsets and lag. [default]")] = False,
+    members_view: Annotated[bool, typer.Option("--members", help="Members and how many partitions each has.")] = False,
+    state_view: Annotated[bool, typer.Option("--state", help="State, coordinator, assignor, generation.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="More columns: assignments, epochs.")] = False,
+) -> None:
+    """Show the offsets and lag of groups, their members, or their state.
+
+    Columns are those of kafka-consumer-groups.sh, then GENERATION: known on kgctl's own broker, `-` elsewhere.
+    """
+    if bool(groups) == all_groups:
+        raise typer.BadParameter("Name groups, or give --all.", param_hint="'GROUP...'")
+    if offsets_view + members_view + state_view > 1:
+        raise typer.BadParameter("Give one of --offsets, --members and --state.", param_hint="'--offsets'")
+    with settings(ctx).admin() as admin:
+        names = groups or [row.group for row in admin.list_groups().groups]
+        found = admin.describe_groups(names, offsets=not members_view and not state_view)
+    output = settings(ctx).output
+    if members_view:
+        show(
+            [row for group in found for row in group.members],
+            output,
+            kind="group-members",
+            row_type=MemberRow,
+            verbose=verbose,
+        )
+    elif state_view:
+        show([group.state_row() for group in found], output, kind="group-state", row_type=StateRow, verbose=verbose)
+    else:
+        show(_lag_rows(found), output, kind="group-offsets", row_type=PartitionLag, verbose=verbose)
+    _comment(found, offsets_shown=not members_view and not state_view)
+    partition_errors = [row.error for group in found for row in group.partitions if row.error]
+    healthy = sum(1 for group in found for row in group.partitions if not row.error)
+    conclude([*(group.error for group in found), *partition_errors], len(found) + len(partition_errors) + healthy)
+
+
+@groups_app.command()
+def delete(
+    ctx: typer.Context,
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)],
+    execute: Execute = False,
+) -> None:
+    """Delete groups without members, with all that they have committed."""
+    with settings(ctx).admin() as admin:
+        rows = admin.plan_group_deletion(groups)
+        if execute:
+            rows = admin.delete_groups(rows)
+    show(rows, settings(ctx).output, kind="group-deletion", row_type=GroupChange)
+    note_dry_run(execute)
+    conclude((row.error for row in rows), len(rows))
+
+
+@groups_app.command("remove-members")
+def remove_members(
+    ctx: typer.Context,
+    group: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    member: Annotated[list[str] | None, typer.Option("--member", metavar="ID", help="A member id; repeatable.")] = None,
+    instance: Annotated[
+        list[str] | None, typer.Option("--instance", metavar="ID", help="A group instance id; repeatable.")
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--all", help="All members.")] = False,
+    reason: Annotated[str, typer.Option("--reason", help="Told to the broker, which logs it.")] = "",
+    execute: Execute = False,
+) -> None:
+    """Remove members, which makes the group rebalance; a consumer that still runs joins again.
+
+    Static members, which never leave by themselves, are removed by their instance id.
+    """
+    if bool(member or instance) == everyone:
+        raise typer.BadParameter("Name members by --member or --instance, or give --all.", param_hint="'--member'")
+    with settings(ctx).admin() as admin:
+        rows = admin.plan_member_removal(group, member or (), instance or (), everyone=everyone)
+        if execute:
+            rows = admin.remove_members(group, rows, reason)
+    show(rows, settings(ctx).output, kind="member-removal", row_type=MemberChange)
+    if not rows:
+        note(f"Consumer group '{group}' has no active members.")
+    note_dry_run(execute)
+    conclude((row.error for row in rows), len(rows))
+
+
+def _named(given: list[str] | None, known: Sequence[str], option: str) -> list[str]:
+    """Values in Kafka's spelling, from any spelling of them."""
+    spelled = {name.lower(): name for name in known}
+    words = [word.strip() for text in given or () for word in text.split(",") if word.strip()]
+    for word in words:
+        if word.lower() not in spelled:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
+    return [spelled[word.lower()] for word in words]
+
+
+def _lag_rows(found: Sequence[GroupDescription]) -> list[PartitionLag]:
+    """The rows of all groups; a group that could not be asked is a row with its error."""
+    rows: list[PartitionLag] = []
+    for group in found:
+        rows += group.partitions
+        if group.error and group.error.name != NOT_FOUND:
+            blank = dict.fromkeys(field.name for field in fields(PartitionLag))
+            rows.append(PartitionLag(**{**blank, "group": group.group, "error": group.error}))  # type: ignore[arg-type]
+    return rows
+
+
+def _comment(found: Sequence[GroupDescription], offsets_shown: bool) -> None:
+    """What Kafka's tool says beside its tables."""
+    for group in found:
+        if group.error:
+            continue
+        if group.state == "Empty":
+            note(f"Consumer group '{group.group}' has no active members.")
+        elif group.state in REBALANCING:
+            note(f"Warning: Consumer group '{group.group}' is rebalancing.")
+        if group.type == SHARE and offsets_shown:
+            note(f"Group '{group.group}' is a share group: it has no committed offsets of this kind.")

@@ -1,0 +1,181 @@
+"""`kgctl groups reset-offsets` and `delete-offsets`: move or forget what groups have committed."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kgctl.client.errors import NotFound
+from kgctl.client.reset import Scope, Target
+from kgctl.commands.outcome import conclude, note_dry_run
+from kgctl.commands.settings import settings
+from kgctl.commands.times import parse_datetime, parse_duration
+from kgctl.model.changes import OffsetChange, ResetPlan, ResetRow
+from kgctl.render import note, show
+
+Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
+Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC[:P,...]", help="A topic, or some of its partitions; repeatable."),
+]
+AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics that the group has committed offsets for.")]
+
+
+def reset_offsets(
+    ctx: typer.Context,
+    group: Group,
+    topic: Topics = None,
+    all_topics: AllTopics = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the start of the log.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end of the log.")] = False,
+    to_current: Annotated[
+        bool, typer.Option("--to-current", help="To where it is; to the end where nothing is committed.")
+    ] = False,
+    to_offset: Annotated[int | None, typer.Option("--to-offset", metavar="N", help="To this offset.")] = None,
+    shift_by: Annotated[
+        int | None, typer.Option("--shift-by", metavar="N", help="N records on, or back if negative.")
+    ] = None,
+    by_duration: Annotated[
+        str | None,
+        typer.Option("--by-duration", metavar="PnDTnHnMnS", help="To the time that long ago: PT1H is one hour."),
+    ] = None,
+    to_datetime: Annotated[
+        str | None,
+        typer.Option("--to-datetime", metavar="ISO", help="To a time: 2026-01-31T12:00:00.000+01:00; no zone is UTC."),
+    ] = None,
+    from_file: Annotated[
+        str | None,
+        typer.Option("--from-file", metavar="CSV", help="To the offsets of a plan that was exported; - is stdin."),
+    ] = None,
+    execute: Execute = False,
+    export: Annotated[bool, typer.Option("--export", help="Print the plan as CSV: topic,partition,offset.")] = False,
+) -> None:
+    """Move the committed offsets of a group without members.
+
+    Shows where each offset would go and changes nothing, unless --execute is given. Offsets outside of the log are
+    clamped to it. A group that does not exist is made by giving it offsets.
+    """
+    given = {
+        "earliest": to_earliest or None,
+        "latest": to_latest or None,
+        "current": to_current or None,
+        "offset": to_offset,
+        "shift": shift_by,
+        "duration": by_duration,
+        "datetime": to_datetime,
+        "file": from_file,
+    }
+    target = _target(group, {kind: value for kind, value in given.items() if value is not None})
+    scope = _scope(topic or [], all_topics, needed=from_file is None)
+    with settings(ctx).admin() as admin:
+        plan = admin.plan_reset(group, scope, target)
+        if execute:
+            plan = admin.apply_reset(plan)
+    if export:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(
+            (row.topic, row.partition, row.new_offset) for row in plan.rows if not row.error
+        )
+    else:
+        show(plan.rows, settings(ctx).output, kind="offset-reset", row_type=ResetRow)
+    _comment(plan, execute, export)
+    conclude((row.error for row in plan.rows), len(plan.rows))
+
+
+def delete_offsets(
+    ctx: typer.Context, group: Group, topic: Topics = None, all_topics: AllTopics = False, execute: Execute = False
+) -> None:
+    """Forget committed offsets; topics that a live group subscribes to are refused."""
+    scope = _scope(topic or [], all_topics, needed=True)
+    with settings(ctx).admin() as admin:
+        rows = admin.plan_offset_deletion(group, scope)
+        if execute:
+            rows = admin.delete_offsets(group, rows)
+    show(rows, settings(ctx).output, kind="offset-deletion", row_type=OffsetChange)
+    note_dry_run(execute)
+    conclude((row.error for row in rows), len(rows))
+
+
+def _comment(plan: ResetPlan, execute: bool, export: bool) -> None:
+    if plan.state is None:
+        note(f"Consumer group '{plan.group}' does not exist{'' if execute else '; executing this makes it'}.")
+    if (
+        execute
+        and any(row.error and row.status == "failed" for row in plan.rows)
+        and not any(r.status == "done" for r in plan.rows)
+    ):
+        note("Nothing was changed.")
+    if not export:
+        note_dry_run(execute)
+
+
+def _scope(topics: list[str], all_topics: bool, needed: bool) -> Scope:
+    if topics and all_topics:
+        raise typer.BadParameter("Give --topic or --all-topics, not both.", param_hint="'--topic'")
+    if needed and not topics and not all_topics:
+        raise typer.BadParameter("Say which topics: --topic TOPIC[:P,...] or --all-topics.", param_hint="'--topic'")
+    if not needed and (topics or all_topics):
+        raise typer.BadParameter("The file says which topics.", param_hint="'--from-file'")
+    return Scope(tuple(_topic(text) for text in topics), all_topics)
+
+
+def _topic(text: str) -> tuple[str, tuple[int, ...] | None]:
+    name, colon, numbers = text.partition(":")
+    if not colon:
+        return name, None
+    parts = numbers.split(",")
+    if not name or not all(part.isascii() and part.isdigit() for part in parts):
+        raise typer.BadParameter(f"{text!r} is not TOPIC or TOPIC:P,...", param_hint="'--topic'")
+    return name, tuple(int(part) for part in parts)
+
+
+def _target(group: str, given: dict[str, Any]) -> Target:
+    if len(given) != 1:
+        raise typer.BadParameter(
+            "Give exactly one of --to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --by-duration, "
+            "--to-datetime and --from-file.",
+            param_hint="'--to-earliest'",
+        )
+    (kind, value) = next(iter(given.items()))
+    if kind == "duration":
+        return Target("timestamp", int(time.time() * 1000) - parse_duration(value))
+    if kind == "datetime":
+        return Target("timestamp", parse_datetime(value))
+    if kind == "file":
+        return Target("file", offsets=_read_plan(group, value))
+    return Target(kind, value if kind in ("offset", "shift") else 0)  # type: ignore[arg-type]
+
+
+def _read_plan(group: str, path: str) -> dict[tuple[str, int], int]:
+    """`topic,partition,offset` or `group,topic,partition,offset` lines without a header, as Kafka's tool writes them."""
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"Cannot read {path}: {error}", param_hint="'--from-file'") from error
+    plan, others = {}, False
+    for number, fields in enumerate(csv.reader(text.splitlines()), 1):
+        if not fields:
+            continue
+        try:
+            *names, topic, partition, offset = fields
+            key, value = (topic, int(partition)), int(offset)
+            if len(names) > 1 or key[1] < 0 or value < 0:
+                raise ValueError
+        except ValueError:
+            where = f"{path}, line {number}: not [group,]topic,partition,offset"
+            raise typer.BadParameter(where, param_hint="'--from-file'") from None
+        if names and names[0] != group:
+            others = True
+            continue
+        plan[key] = value
+    if not plan:
+        raise NotFound(
+            f"No reset plan for group {group} found"
+            + (f"; {path} is about other groups." if others else f" in {path}.")
+        )
+    return plan

@@ -1,0 +1,98 @@
+"""The options that every command has, before or after its words: which cluster, which output, how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup, TyperOption
+
+if TYPE_CHECKING:
+    from kgctl.client.admin import Admin
+    from kgctl.client.steps import Endpoint
+
+OUTPUTS = ("table", "json", "yaml", "csv")
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a command finds as `ctx.obj`."""
+
+    bootstrap: str | None = None
+    output: str = "table"
+    timeout: float = 30.0
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        from kgctl.client.bootstrap import resolve
+
+        return resolve(self.bootstrap)
+
+    def admin(self) -> Admin:
+        """A client of the chosen cluster; use it in a `with`."""
+        from kgctl.client.admin import Admin
+
+        return Admin(self.endpoints(), self.timeout)
+
+
+def settings(ctx: typer.Context) -> Settings:
+    found = ctx.obj
+    assert isinstance(found, Settings)
+    return found
+
+
+def add_options(command: Any) -> None:
+    """Give a command, and all below it, the options of Settings, but for flags that it uses itself."""
+    taken = {flag for parameter in command.params for flag in parameter.opts}
+    command.params += [option for option in _options() if not taken.intersection(option.opts)]
+    command.rich_markup_mode = None
+    if isinstance(command, TyperGroup):
+        for below in command.commands.values():
+            add_options(below)
+
+
+def _options() -> list[TyperOption]:
+    return [
+        TyperOption(
+            param_decls=["bootstrap", "--bootstrap", "--bootstrap-server"],
+            callback=_remember,
+            expose_value=False,
+            metavar="HOST:PORT[,...]",
+            help="The cluster: addresses of some of its brokers. [env var: KGCTL_BOOTSTRAP; default: the local broker]",
+        ),
+        TyperOption(
+            param_decls=["output", "-o", "--output"],
+            callback=_remember,
+            expose_value=False,
+            metavar="|".join(OUTPUTS),
+            help="How to print the answer. [default: table]",
+        ),
+        TyperOption(
+            param_decls=["timeout", "--timeout"],
+            callback=_remember,
+            expose_value=False,
+            metavar="SECONDS",
+            help="How long to wait for the cluster. [default: 30]",
+        ),
+    ]
+
+
+def _remember(ctx: Any, parameter: Any, value: str | None) -> None:
+    if value is None or ctx.resilient_parsing:
+        return
+    chosen = ctx.ensure_object(Settings)
+    setattr(chosen, parameter.name, _checked(ctx, parameter, value))
+
+
+def _checked(ctx: Any, parameter: Any, value: str) -> str | float:
+    if parameter.name == "output" and value not in OUTPUTS:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(OUTPUTS)}.", ctx=ctx, param=parameter)
+    if parameter.name != "timeout":
+        return value
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 86400:
+        raise typer.BadParameter(f"{value!r} is not a number of seconds above 0.", ctx=ctx, param=parameter)
+    return seconds

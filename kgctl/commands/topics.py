@@ -1,0 +1,106 @@
+"""`kgctl topics`: list, describe, create and delete topics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kgctl.commands.outcome import conclude, note_dry_run
+from kgctl.commands.settings import settings
+from kgctl.model.changes import TopicChange
+from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
+from kgctl.render import show
+
+topics_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe, create and delete topics.")
+
+Topics = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
+Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
+
+
+@topics_app.command("list")
+def list_topics(
+    ctx: typer.Context,
+    exclude_internal: Annotated[
+        bool, typer.Option("--exclude-internal", help="Leave out topics like __consumer_offsets.")
+    ] = False,
+) -> None:
+    """List topics with the numbers of their partitions and replicas."""
+    with settings(ctx).admin() as admin:
+        rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
+    show(rows, settings(ctx).output, kind="topics", row_type=TopicRow)
+
+
+@topics_app.command()
+def describe(
+    ctx: typer.Context,
+    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC...]", show_default=False)] = None,
+    configs: Annotated[bool, typer.Option("--configs", help="Show settings that differ from the default.")] = False,
+    all_configs: Annotated[bool, typer.Option("--all-configs", help="Show all settings.")] = False,
+) -> None:
+    """Show the partitions of topics: leader, replicas, first and last offset. Without a name: of all topics."""
+    with settings(ctx).admin() as admin:
+        if configs or all_configs:
+            names = topics or [row.topic for row in admin.list_topics()]
+            settings_rows = admin.topic_configs(names, all_of_them=all_configs)
+            show(settings_rows, settings(ctx).output, kind="topic-configs", row_type=TopicConfigRow)
+            conclude((row.error for row in settings_rows), len(names))
+            return
+        rows = admin.describe_topics(topics or None)
+    show(rows, settings(ctx).output, kind="topic-partitions", row_type=TopicPartitionRow)
+    conclude((row.error for row in rows), len(rows))
+
+
+@topics_app.command()
+def create(
+    ctx: typer.Context,
+    topics: Topics,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", min=1, help="[default: the broker's num.partitions]")
+    ] = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option("--replication-factor", min=1, help="[default: the broker's default.replication.factor]"),
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="A setting; repeatable.")
+    ] = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="A topic that is there already is fine.")
+    ] = False,
+) -> None:
+    """Create topics."""
+    with settings(ctx).admin() as admin:
+        rows = admin.create_topics(topics, partitions=partitions, replicas=replicas, configs=_pairs(config or []))
+    if if_not_exists:
+        rows = [_tolerated(row) for row in rows]
+    show(rows, settings(ctx).output, kind="topic-changes", row_type=TopicChange)
+    conclude((row.error for row in rows), len(rows))
+
+
+@topics_app.command()
+def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None:
+    """Delete topics with all their records."""
+    with settings(ctx).admin() as admin:
+        rows = admin.plan_topic_deletion(topics)
+        if execute:
+            rows = admin.delete_topics(rows)
+    show(rows, settings(ctx).output, kind="topic-changes", row_type=TopicChange)
+    note_dry_run(execute)
+    conclude((row.error for row in rows), len(rows))
+
+
+def _tolerated(row: TopicChange) -> TopicChange:
+    there = row.error is not None and row.error.name == "TOPIC_ALREADY_EXISTS"
+    return replace(row, partitions=None, replicas=None, status="exists", error=None) if there else row
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint="'--config'")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,203 @@
+"""Which columns the table of each kind of row has: headers, order and least widths of Kafka's own tools where they have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+
+class Shown(Enum):
+    ALWAYS = "always"
+    VERBOSE = "in verbose tables"
+    IF_ANY = "if a row has a value"
+    VERBOSE_IF_ANY = "in verbose tables if a row has a value"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`value` names the field of the row, or takes the row and gives what to print; `width` is the least one."""
+
+    header: str
+    value: str | Callable[[Any], Any]
+    width: int = 0
+    shown: Shown = Shown.ALWAYS
+
+    def of(self, row: Any) -> Any:
+        return getattr(row, self.value) if isinstance(self.value, str) else self.value(row)
+
+    def is_shown(self, rows: Iterable[Any], verbose: bool) -> bool:
+        if self.shown is Shown.ALWAYS:
+            return True
+        if self.shown is not Shown.IF_ANY and not verbose:
+            return False
+        return self.shown is Shown.VERBOSE or any(self.of(row) is not None for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`block` names the field whose change starts a new table, with its own header and widths.
+
+    `slack` is added to the width of the first column, as Kafka's tool does it for listings.
+    """
+
+    columns: tuple[Column, ...]
+    block: str | None = None
+    slack: int = 0
+
+
+ERROR = Column("ERROR", "error", shown=Shown.IF_ANY)
+
+
+def _coordinator(row: Any) -> str | None:
+    return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
+
+
+def _numbers(field: str) -> Callable[[Any], str | None]:
+    return lambda row: ",".join(map(str, getattr(row, field))) or None
+
+
+LAYOUTS: dict[str, Layout] = {
+    "groups": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("TYPE", "type", 20),
+            Column("STATE", "state", 20),
+            Column("PROTOCOL", "protocol"),
+        ),
+        slack=10,
+    ),
+    "group-offsets": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("TOPIC", "topic", 15),
+            Column("PARTITION", "partition", 10),
+            Column("LEADER-EPOCH", "leader_epoch", 15, Shown.VERBOSE),
+            Column("CURRENT-OFFSET", "current_offset", 15),
+            Column("LOG-END-OFFSET", "log_end_offset", 15),
+            Column("LAG", "lag", 15),
+            Column("CONSUMER-ID", "consumer_id", 15),
+            Column("HOST", "host", 15),
+            Column("CLIENT-ID", "client_id"),
+            ERROR,
+        ),
+        block="group",
+    ),
+    "group-members": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("CONSUMER-ID", "consumer_id", 15),
+            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            Column("HOST", "host", 15),
+            Column("CLIENT-ID", "client_id", 15),
+            Column("#PARTITIONS", "partitions", 15),
+            Column("CURRENT-EPOCH", "current_epoch", 15, Shown.VERBOSE),
+            Column("CURRENT-ASSIGNMENT", "current_assignment", 20, Shown.VERBOSE),
+            Column("TARGET-EPOCH", "target_epoch", 15, Shown.VERBOSE),
+            Column("TARGET-ASSIGNMENT", "target_assignment", 20, Shown.VERBOSE),
+            Column("PHASE", "phase", 15, Shown.VERBOSE_IF_ANY),
+            Column("HEARTBEAT-AGE-MS", "heartbeat_age_ms", 15, Shown.VERBOSE_IF_ANY),
+            Column("GENERATION", "generation"),
+        ),
+        block="group",
+    ),
+    "group-state": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("COORDINATOR (ID)", _coordinator, 25),
+            Column("ASSIGNMENT-STRATEGY", "assignment_strategy", 20),
+            Column("STATE", "state", 20),
+            Column("GROUP-EPOCH", "group_epoch", 15, Shown.VERBOSE),
+            Column("TARGET-ASSIGNMENT-EPOCH", "target_assignment_epoch", 25, Shown.VERBOSE),
+            Column("#MEMBERS", "members", 10),
+            Column("GENERATION", "generation", 10),
+            Column("TYPE", "type"),
+            ERROR,
+        )
+    ),
+    "offset-reset": Layout(
+        (
+            Column("GROUP", "group", 30),
+            Column("TOPIC", "topic", 30),
+            Column("PARTITION", "partition", 10),
+            Column("OLD-OFFSET", "old_offset", 15),
+            Column("NEW-OFFSET", "new_offset", 15),
+            Column("DELTA", "delta", 10),
+            Column("STATUS", "status", 8),
+            Column("NOTE", "note", shown=Shown.IF_ANY),
+            ERROR,
+        )
+    ),
+    "offset-deletion": Layout(
+        (
+            Column("TOPIC", "topic", 30),
+            Column("PARTITION", "partition", 15),
+            Column("OLD-OFFSET", "old_offset", 15),
+            Column("STATUS", "status", 15),
+            ERROR,
+        )
+    ),
+    "group-deletion": Layout(
+        (Column("GROUP", "group", 30), Column("STATE", "state", 20), Column("STATUS", "status", 8), ERROR)
+    ),
+    "member-removal": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("CONSUMER-ID", "consumer_id", 15),
+            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            Column("HOST", "host", 15),
+            Column("CLIENT-ID", "client_id", 15),
+            Column("STATUS", "status", 8),
+            ERROR,
+        )
+    ),
+    "topics": Layout(
+        (
+            Column("TOPIC", "topic", 30),
+            Column("PARTITIONS", "partitions", 10),
+            Column("REPLICAS", "replicas", 8),
+            Column("INTERNAL", lambda row: "yes" if row.internal else "no"),
+            ERROR,
+        )
+    ),
+    "topic-partitions": Layout(
+        (
+            Column("TOPIC", "topic", 30),
+            Column("PARTITION", "partition", 10),
+            Column("LEADER", "leader", 8),
+            Column("REPLICAS", _numbers("replicas"), 10),
+            Column("ISR", _numbers("isr"), 10),
+            Column("LOG-START-OFFSET", "log_start_offset", 16),
+            Column("LOG-END-OFFSET", "log_end_offset", 15),
+            Column("RECORDS", "records"),
+            ERROR,
+        )
+    ),
+    "topic-configs": Layout(
+        (
+            Column("TOPIC", "topic", 30),
+            Column("CONFIG", "config", 30),
+            Column("VALUE", "value", 20),
+            Column("SOURCE", "source"),
+            ERROR,
+        )
+    ),
+    "topic-changes": Layout(
+        (
+            Column("TOPIC", "topic", 30),
+            Column("PARTITIONS", "partitions", 10),
+            Column("REPLICAS", "replicas", 8),
+            Column("STATUS", "status", 8),
+            ERROR,
+        )
+    ),
+}
+
+
+def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
+    """The layout of the kind; for a kind without one, the fields of the rows in order."""
+    if kind in LAYOUTS:
+        return LAYOUTS[kind]
+    names = [field.name for field in fields(rows[0])] if rows else []
+    return Layout(tuple(Column(name.upper().replace("_", "-"), name) for name in names))

@@ -1,0 +1,60 @@
+"""Rows for programs: JSON and YAML with a version, CSV with a header; keys are the fields of the rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from kgctl.model.failure import RowError
+
+VERSION = 1
+
+
+def envelope(rows: Sequence[Any], kind: str) -> dict[str, Any]:
+    return {"version": VERSION, "kind": kind, "rows": [plain(row) for row in rows]}
+
+
+def as_json(rows: Sequence[Any], kind: str) -> str:
+    """ASCII only, so that names cannot reach a terminal as escape sequences, nor break on its encoding."""
+    return json.dumps(envelope(rows, kind), indent=2) + "\n"
+
+
+def as_yaml(rows: Sequence[Any], kind: str) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(envelope(rows, kind), sort_keys=False, allow_unicode=False, default_flow_style=False))
+
+
+def as_csv(rows: Sequence[Any], row_type: type | None) -> str:
+    """Absent values are empty; nested ones are written as in tables."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    of = row_type or (type(rows[0]) if rows else None)
+    if of is None:
+        return ""
+    names = [field.name for field in fields(of)]
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_flat(getattr(row, name)) for name in names])
+    return out.getvalue()
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses, tuples and errors as what JSON has: objects, arrays, the name of the error."""
+    if isinstance(value, RowError):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return value
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ";".join(map(str, value)) if isinstance(value, tuple | list) else value

@@ -37,7 +37,7 @@ class Root(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         add_options(self)
-        # What help and suggestions need; get_command gives the real ones.
+        # What help and suggestions need; resolve_command gives the real ones.
         self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in COMMANDS.items()}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -45,8 +45,9 @@ class Root(TyperGroup):
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return load(cmd_name) if cmd_name in COMMANDS else None
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name and found else found, rest
 
     def invoke(self, ctx: Any) -> Any:
         try:

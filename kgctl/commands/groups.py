@@ -26,8 +26,6 @@ from kgctl.model.groups import (
 from kgctl.render import note, show
 
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
-groups_app.command("reset-offsets")(offsets.reset_offsets)
-groups_app.command("delete-offsets")(offsets.delete_offsets)
 
 Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
 NOT_FOUND = "NOT_FOUND"
@@ -58,7 +56,7 @@ def describe(
     state_view: Annotated[bool, typer.Option("--state", help="State, coordinator, assignor, generation.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="More columns: assignments, epochs.")] = False,
 ) -> None:
-    """Show the offsets and lag of groups, their members, or their state.
+    """Show offsets and lag of groups, their members or state.
 
     Columns are those of kafka-consumer-groups.sh, then GENERATION: known on kgctl's own broker, `-` elsewhere.
     """
@@ -88,13 +86,16 @@ def describe(
     conclude([*(group.error for group in found), *partition_errors], len(found) + len(partition_errors) + healthy)
 
 
+groups_app.command("reset-offsets")(offsets.reset_offsets)
+
+
 @groups_app.command()
 def delete(
     ctx: typer.Context,
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)],
     execute: Execute = False,
 ) -> None:
-    """Delete groups without members, with all that they have committed."""
+    """Delete groups without members, with their commits."""
     with settings(ctx).admin() as admin:
         rows = admin.plan_group_deletion(groups)
         if execute:
@@ -116,9 +117,9 @@ def remove_members(
     reason: Annotated[str, typer.Option("--reason", help="Told to the broker, which logs it.")] = "",
     execute: Execute = False,
 ) -> None:
-    """Remove members, which makes the group rebalance; a consumer that still runs joins again.
+    """Remove members of a group, which makes it rebalance.
 
-    Static members, which never leave by themselves, are removed by their instance id.
+    A consumer that still runs joins again. Static members, which never leave by themselves, are known by instance id.
     """
     if bool(member or instance) == everyone:
         raise typer.BadParameter("Name members by --member or --instance, or give --all.", param_hint="'--member'")
@@ -131,6 +132,9 @@ def remove_members(
         note(f"Consumer group '{group}' has no active members.")
     note_dry_run(execute)
     conclude((row.error for row in rows), len(rows))
+
+
+groups_app.command("delete-offsets")(offsets.delete_offsets)
 
 
 def _named(given: list[str] | None, known: Sequence[str], option: str) -> list[str]:

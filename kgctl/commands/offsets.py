@@ -15,7 +15,7 @@ from kgctl.client.reset import Scope, Target
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime, parse_duration
-from kgctl.model.changes import OffsetChange, ResetPlan, ResetRow
+from kgctl.model.changes import DONE, OffsetChange, ResetPlan, ResetRow
 from kgctl.render import note, show
 
 Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
@@ -56,7 +56,7 @@ def reset_offsets(
     execute: Execute = False,
     export: Annotated[bool, typer.Option("--export", help="Print the plan as CSV: topic,partition,offset.")] = False,
 ) -> None:
-    """Move the committed offsets of a group without members.
+    """Move committed offsets of a group without members.
 
     Shows where each offset would go and changes nothing, unless --execute is given. Offsets outside of the log are
     clamped to it. A group that does not exist is made by giving it offsets.
@@ -84,13 +84,18 @@ def reset_offsets(
     else:
         show(plan.rows, settings(ctx).output, kind="offset-reset", row_type=ResetRow)
     _comment(plan, execute, export)
-    conclude((row.error for row in plan.rows), len(plan.rows))
+    # A row that fails in the plan stops the whole of it; only an execution can fail in part.
+    errors = [row.error for row in plan.rows if row.error]
+    conclude(errors, len(plan.rows) if _is_begun(plan) else len(errors))
 
 
 def delete_offsets(
     ctx: typer.Context, group: Group, topic: Topics = None, all_topics: AllTopics = False, execute: Execute = False
 ) -> None:
-    """Forget committed offsets; topics that a live group subscribes to are refused."""
+    """Forget committed offsets of a group.
+
+    Those of topics that a group with members subscribes to are refused.
+    """
     scope = _scope(topic or [], all_topics, needed=True)
     with settings(ctx).admin() as admin:
         rows = admin.plan_offset_deletion(group, scope)
@@ -104,14 +109,14 @@ def delete_offsets(
 def _comment(plan: ResetPlan, execute: bool, export: bool) -> None:
     if plan.state is None:
         note(f"Consumer group '{plan.group}' does not exist{'' if execute else '; executing this makes it'}.")
-    if (
-        execute
-        and any(row.error and row.status == "failed" for row in plan.rows)
-        and not any(r.status == "done" for r in plan.rows)
-    ):
+    if execute and not _is_begun(plan):
         note("Nothing was changed.")
     if not export:
         note_dry_run(execute)
+
+
+def _is_begun(plan: ResetPlan) -> bool:
+    return any(row.status == DONE for row in plan.rows)
 
 
 def _scope(topics: list[str], all_topics: bool, needed: bool) -> Scope:

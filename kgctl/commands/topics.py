@@ -26,7 +26,7 @@ def list_topics(
         bool, typer.Option("--exclude-internal", help="Leave out topics like __consumer_offsets.")
     ] = False,
 ) -> None:
-    """List topics with the numbers of their partitions and replicas."""
+    """List topics with their numbers of partitions and replicas."""
     with settings(ctx).admin() as admin:
         rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
     show(rows, settings(ctx).output, kind="topics", row_type=TopicRow)
@@ -39,7 +39,10 @@ def describe(
     configs: Annotated[bool, typer.Option("--configs", help="Show settings that differ from the default.")] = False,
     all_configs: Annotated[bool, typer.Option("--all-configs", help="Show all settings.")] = False,
 ) -> None:
-    """Show the partitions of topics: leader, replicas, first and last offset. Without a name: of all topics."""
+    """Show partitions of topics: leader, replicas, offsets.
+
+    Without a name: of all topics.
+    """
     with settings(ctx).admin() as admin:
         if configs or all_configs:
             names = topics or [row.topic for row in admin.list_topics()]

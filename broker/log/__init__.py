@@ -1,0 +1,30 @@
+"""Topics as segment files, everything else in SQLite: append, read, commit in rounds, recover."""
+
+from broker.log.catalog import OFFSETS_TOPIC, Topic
+from broker.log.errors import DamageError, NewerFormatError, StorageError
+from broker.log.files import FileOps
+from broker.log.log import Log
+from broker.log.offsets_partition import OffsetsPartition
+from broker.log.offsets_rows import OffsetsRow
+from broker.log.partition import Appended, PartitionLog
+from broker.log.segments import FileSlice
+from broker.log.settings import LogSettings
+from broker.log.topic_configs import TOPIC_CONFIGS, TopicConfig
+
+__all__ = [
+    "OFFSETS_TOPIC",
+    "TOPIC_CONFIGS",
+    "Appended",
+    "DamageError",
+    "FileOps",
+    "FileSlice",
+    "Log",
+    "LogSettings",
+    "NewerFormatError",
+    "OffsetsPartition",
+    "OffsetsRow",
+    "PartitionLog",
+    "StorageError",
+    "Topic",
+    "TopicConfig",
+]

@@ -205,6 +205,16 @@ class Files:
         except OSError as error:
             raise storage_error("remove", path, error) from error
 
+    def remove_tree(self, directory: str) -> None:
+        """Remove a directory and all below it; nothing happens if it is not there."""
+        for parent, directories, names in os.walk(directory, topdown=False):
+            for name in names:
+                self.unlink(os.path.join(parent, name))
+            for name in directories:
+                guarded("remove", os.path.join(parent, name), self.ops.rmdir, os.path.join(parent, name))
+        if os.path.isdir(directory):
+            guarded("remove", directory, self.ops.rmdir, directory)
+
     def __len__(self) -> int:
         return len(self._open)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from collections.abc import Callable
 
 import google_crc32c
 
@@ -40,27 +39,32 @@ class Index:
             self._entries.extend((offset, position, max_timestamp_before))
             self._wanted_position = position + self.interval_bytes
 
-    def position_of_offset(self, offset: int) -> int:
-        """Where to begin walking for the batch that holds `offset`."""
-        return self._search(0, lambda value: value <= offset)
+    def at_offset(self, offset: int) -> tuple[int, int] | None:
+        """(base offset, position) of the batch from which to walk to the one that holds `offset`."""
+        return self._last_before(0, offset + 1)
 
-    def position_of_timestamp(self, timestamp: int) -> int:
+    def at_timestamp(self, timestamp: int) -> tuple[int, int] | None:
         """Where to begin walking for the first batch with a timestamp >= `timestamp`."""
-        return self._search(2, lambda value: value < timestamp)
+        return self._last_before(2, timestamp)
 
-    def position_at_or_before(self, position: int) -> int:
-        return self._search(1, lambda value: value <= position)
+    def at_position(self, position: int) -> tuple[int, int] | None:
+        """The last entry at or before `position`."""
+        return self._last_before(1, position + 1)
 
-    def _search(self, field: int, before: Callable[[int], bool]) -> int:
+    def _last_before(self, field: int, bound: int) -> tuple[int, int] | None:
+        """The last entry whose field is below `bound`."""
         entries = self._entries
         low, high = 0, len(entries) // _FIELDS
         while low < high:
             middle = (low + high) >> 1
-            if before(entries[middle * _FIELDS + field]):
+            if entries[middle * _FIELDS + field] < bound:
                 low = middle + 1
             else:
                 high = middle
-        return entries[(low - 1) * _FIELDS + 1] if low else 0
+        if low == 0:
+            return None
+        at = (low - 1) * _FIELDS
+        return entries[at], entries[at + 1]
 
     @property
     def last(self) -> tuple[int, int, int] | None:

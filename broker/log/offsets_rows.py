@@ -194,6 +194,24 @@ class OffsetsRows:
         )
         return [_checked(row)[1] for row in rows]
 
+    def find_timestamp(self, partition: int, timestamp: int, end_offset: int) -> tuple[int, int] | None:
+        """(offset, timestamp) of the first row that is not older than `timestamp`."""
+        return self._first(partition, end_offset, "o.timestamp >= ?", 'p."offset"', (timestamp,))
+
+    def max_timestamp(self, partition: int, end_offset: int) -> tuple[int, int] | None:
+        return self._first(partition, end_offset, "TRUE", 'o.timestamp DESC, p."offset"', ())
+
+    def _first(
+        self, partition: int, end_offset: int, condition: str, order: str, values: tuple[int, ...]
+    ) -> tuple[int, int] | None:
+        self.settle()
+        rows = self._store.query(
+            'SELECT o."offset", o.timestamp FROM offsets_positions AS p CROSS JOIN offsets_log AS o ON o.seq = p.seq'
+            f' WHERE p.partition = ? AND p."offset" < ? AND {condition} ORDER BY {order} LIMIT 1',
+            (partition, end_offset, *values),
+        )
+        return (_int(rows[0][0]), _int(rows[0][1])) if rows else None
+
     def size_bytes(self, partition: int) -> int:
         """Bytes of keys and values, without the framing that a reader sees."""
         self.settle()
@@ -206,9 +224,9 @@ class OffsetsRows:
 
 
 def row_crc(partition: int, offset: int, key: bytes, value: bytes | None, timestamp: int) -> int:
-    if value is None:
-        return _crc(_CRC_HEAD.pack(partition, offset, timestamp, len(key), False) + key)
-    return _crc(_CRC_HEAD.pack(partition, offset, timestamp, len(key), True) + key + value)
+    head = _CRC_HEAD.pack(partition, offset, timestamp, len(key), value is not None)
+    crc: int = _crc(head + key if value is None else head + key + value)
+    return crc
 
 
 def _checked(row: Row) -> tuple[int, StoredRow]:
@@ -221,7 +239,9 @@ def _checked(row: Row) -> tuple[int, StoredRow]:
         and isinstance(timestamp, int)
         and row_crc(partition, offset, key, value, timestamp) == crc
     ):
-        raise DamageError(f"store.db: the row of __consumer_offsets-{partition} at offset {offset} fails its checksum")
+        raise DamageError(
+            f"store.db: the row of __consumer_offsets-{partition!r} at offset {offset!r} fails its checksum"
+        )
     return partition, StoredRow(offset, key, value, timestamp)
 
 

@@ -107,10 +107,10 @@ class Store:
     def _check_format(self) -> None:
         application_id = self._one("PRAGMA application_id")
         if application_id != APPLICATION_ID:
-            raise StorageError(f"{self.path} belongs to another program (application id {application_id})")
+            raise StorageError(f"{self.path} belongs to another program (application id {application_id!r})")
         version = self._one("PRAGMA user_version")
         if not isinstance(version, int) or version > FORMAT_VERSION:
-            raise NewerFormatError(f"{self.path} has format {version}; this version of kgctl knows {FORMAT_VERSION}")
+            raise NewerFormatError(f"{self.path} has format {version!r}; this version of kgctl knows {FORMAT_VERSION}")
 
     def _create(self) -> None:
         self.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -145,6 +145,10 @@ class Store:
             self.seq = max(self.seq, mark.commit_seq)
         # A commit that failed before a crash may be here or not: its number is not given to another.
         self.seq += 1
+
+    def mark_open(self) -> None:
+        """Let the first commit of this run leave the evidence of its durability."""
+        self._begin()
 
     def _lose(self, message: str, accepted: bool) -> None:
         if not accepted:

@@ -1,0 +1,273 @@
+"""The log of one broker: topics, partitions, the coordinator's records, and the rounds that make them durable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from broker.log.catalog import OFFSETS_TOPIC, Catalog, Topic, Topics
+from broker.log.errors import StorageError
+from broker.log.files import FileOps, Files, storage_error
+from broker.log.offsets_partition import OffsetsPartition
+from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
+from broker.log.partition import PartitionLog, Shared
+from broker.log.recovery import recover_partition
+from broker.log.settings import LogSettings
+from broker.log.store import Store
+from broker.log.syncing import Round
+from broker.log.watermark import SyncedEnds
+
+
+class Log:
+    """All calls come from one thread. Changes are durable after `commit`, not before."""
+
+    def __init__(
+        self, data_dir: Path, settings: LogSettings, *, wall_ms: int, accept_loss: bool, file_ops: FileOps
+    ) -> None:
+        directory = str(data_dir)
+        _make_data_dir(directory)
+        files = Files(file_ops, durable=settings.durability != "process", limit=settings.max_open_segments)
+        self._files = files
+        self._store = store = Store(files, directory, accept_loss=accept_loss)
+        try:
+            ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
+            self._round = Round(store, files, ends)
+            self._catalog = Catalog(store)
+            self.losses: list[str] = store.losses
+            root = os.path.join(directory, "segments")
+            self._shared = Shared(
+                store,
+                files,
+                self._round,
+                ends,
+                settings,
+                root,
+                self._catalog.broker_configs,
+                accept_loss,
+                self.losses,
+            )
+            self._partitions: dict[tuple[str, int], PartitionLog] = {}
+            if store.is_new:
+                self._initialise(settings, directory)
+            self.cluster_id = store.meta("cluster_id") or ""
+            offsets_topic = self._catalog.topics[OFFSETS_TOPIC]
+            self._offsets = OffsetsRows(store, offsets_topic.partition_count)
+            self._offsets_partitions = [
+                OffsetsPartition(self._offsets, index) for index in range(offsets_topic.partition_count)
+            ]
+            self._recover()
+            store.mark_open()
+            self.commit()
+            if store.is_new:
+                files.sync_directory(directory)
+        except StorageError:
+            store.close(clean=False)
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        data_dir: Path,
+        settings: LogSettings,
+        *,
+        wall_ms: int,
+        accept_loss: bool = False,
+        file_ops: FileOps | None = None,
+    ) -> Log:
+        """Open or make the log of a data directory; `losses` says what was given up with `accept_loss`.
+
+        DamageError: acknowledged writes are gone or damaged. NewerFormatError: of a newer version.
+        """
+        return cls(data_dir, settings, wall_ms=wall_ms, accept_loss=accept_loss, file_ops=file_ops or FileOps())
+
+    def _initialise(self, settings: LogSettings, directory: str) -> None:
+        self._files.make_directory(self._shared.root)
+        self._store.set_meta("cluster_id", _new_cluster_id())
+        self._store.set_meta("next_producer_id", "0")
+        self._catalog.create(
+            OFFSETS_TOPIC,
+            settings.offsets_topic_partitions,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(settings.offsets_topic_segment_bytes),
+            },
+            internal=True,
+        )
+
+    def _recover(self) -> None:
+        rows = self._store.query("SELECT topic_id, partition FROM partitions WHERE unrecorded ORDER BY partition_id")
+        for topic_id, index in rows:
+            assert isinstance(topic_id, bytes)
+            assert isinstance(index, int)
+            topic = self._catalog.topics.by_id(topic_id)
+            if topic is not None:
+                partition = self.partition(topic.name, index)
+                assert isinstance(partition, PartitionLog)
+                recover_partition(partition, self._shared)
+
+    # -- topics
+
+    @property
+    def topics(self) -> Topics:
+        return self._catalog.topics
+
+    @property
+    def broker_configs(self) -> Mapping[str, str]:
+        """Dynamic broker configs that were set."""
+        return self._catalog.broker_configs
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        return self._catalog.topics.by_id(topic_id)
+
+    def create_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str], *, internal: bool = False
+    ) -> Topic:
+        """ValueError if it exists. Names and configs are checked by the caller (see TOPIC_CONFIGS)."""
+        return self._catalog.create(name, partition_count, configs, internal=internal)
+
+    def delete_topic(self, name: str) -> None:
+        """KeyError if there is none. The files go after the next commit."""
+        topic = self._catalog.delete(name)
+        for key in [key for key in self._partitions if key[0] == name]:
+            partition = self._partitions.pop(key)
+            partition.deleted = True
+            self._round.forget(partition)
+        self._store.execute(
+            "DELETE FROM segments WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
+            (topic.topic_id,),
+        )
+        self._store.execute(
+            "DELETE FROM producers WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
+            (topic.topic_id,),
+        )
+        self._store.execute("DELETE FROM partitions WHERE topic_id = ?", (topic.topic_id,))
+        self._round.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """ValueError if the topic has as many already."""
+        self._catalog.add_partitions(name, total)
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """None removes a config."""
+        self._catalog.alter_topic_configs(name, changes)
+        for (topic, _), partition in self._partitions.items():
+            if topic == name:
+                partition.policy_changed()
+
+    def alter_broker_configs(self, changes: Mapping[str, str | None]) -> None:
+        self._catalog.alter_broker_configs(changes)
+        for partition in self._partitions.values():
+            partition.policy_changed()
+
+    def partition(self, topic: str, index: int) -> PartitionLog | OffsetsPartition | None:
+        """None if there is no such topic or partition."""
+        found = self._partitions.get((topic, index))
+        if found is not None:
+            return found
+        entry = self._catalog.topics.get(topic)
+        if entry is None or not 0 <= index < entry.partition_count:
+            return None
+        if topic == OFFSETS_TOPIC:
+            return self._offsets_partitions[index]
+        found = self._partitions[topic, index] = PartitionLog(self._shared, entry, index)
+        return found
+
+    def next_producer_id(self) -> int:
+        number = int(self._store.meta("next_producer_id") or 0)
+        self._store.set_meta("next_producer_id", str(number + 1))
+        return number
+
+    # -- the coordinator's records
+
+    def append_offsets_rows(self, rows: Sequence[OffsetsRowLike]) -> None:
+        self._round.check()
+        self._offsets.append(rows)
+
+    def group_metadata_rows(self) -> Iterator[OffsetsRow]:
+        """The newest row of each group that has not been deleted."""
+        return self._offsets.group_metadata_rows()
+
+    def offset_rows(self, group_id: str) -> list[OffsetsRow]:
+        """The newest row of each committed offset of one group."""
+        return self._offsets.offset_rows(group_id)
+
+    def groups_with_offsets(self) -> Iterator[str]:
+        return self._offsets.groups_with_offsets()
+
+    def groups_with_offsets_of(self, topic: str) -> list[str]:
+        return self._offsets.groups_with_offsets_of(topic)
+
+    def set_generation_floor(self, group_id: str, generation: int | None) -> None:
+        """None: the group is gone."""
+        if generation is None:
+            self._store.execute("DELETE FROM generation_floors WHERE group_id = ?", (group_id,))
+        else:
+            self._store.execute(
+                "INSERT INTO generation_floors VALUES (?, ?) ON CONFLICT DO UPDATE SET generation = excluded.generation",
+                (group_id, generation),
+            )
+
+    def generation_floors(self) -> dict[str, int]:
+        floors: dict[str, int] = {}
+        for group_id, generation in self._store.query("SELECT group_id, generation FROM generation_floors"):
+            assert isinstance(group_id, str)
+            assert isinstance(generation, int)
+            floors[group_id] = generation
+        return floors
+
+    # -- rounds
+
+    @property
+    def dirty(self) -> bool:
+        """Something waits for commit()."""
+        return self._round.dirty or self._offsets.dirty
+
+    def commit(self) -> None:
+        """Make all that was appended and changed durable. A StorageError is final: the log must not be used on."""
+        self._round.check()
+        self._offsets.before_commit()
+        self._round.commit()
+        self._offsets.after_commit()
+
+    def sweep(self, wall_ms: int) -> None:
+        """A slice of what can wait: call it about once a second."""
+        if self._store.wal_is_large:
+            self._store.checkpoint()
+
+    def close(self, clean: bool = True) -> None:
+        """`clean` false leaves everything as a kill would."""
+        try:
+            if clean and self._round.failure is None and self._store.failure is None:
+                self._close_partitions()
+                self._store.close(clean=True)
+            else:
+                self._store.close(clean=False)
+        finally:
+            self._files.forget_all()
+
+    def _close_partitions(self) -> None:
+        self.commit()
+        self._offsets.settle()
+        for partition in self._partitions.values():
+            if partition.is_behind_record:
+                partition.active.cut()
+                self._files.sync(partition.active.file())
+                partition.record(complete=True)
+        self.commit()
+        self._round.sync_ends()
+
+
+def _make_data_dir(directory: str) -> None:
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise storage_error("make directory", directory, error) from error
+
+
+def _new_cluster_id() -> str:
+    """A random UUID in base64url without padding, as Kafka prints it."""
+    import base64
+
+    return base64.urlsafe_b64encode(os.urandom(16)).rstrip(b"=").decode()

@@ -1,0 +1,441 @@
+"""One partition of a topic: append, read, look up by time, delete a prefix. Costs nothing until it is written to."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from broker.log.catalog import Topic
+from broker.log.errors import StorageError
+from broker.log.files import Files
+from broker.log.producers import Producers
+from broker.log.segments import LEADER_EPOCH, FileSlice, Segment
+from broker.log.settings import LogSettings
+from broker.log.store import Store
+from broker.log.syncing import Round
+from broker.log.topic_configs import Policy
+from broker.log.validation import check_batch
+from broker.log.watermark import SyncedEnd, SyncedEnds
+from broker.protocol.errors import ErrorCode
+from broker.protocol.record_batch import BatchHeader, decode_records, parse_header, patch, set_log_append_time
+from broker.protocol.wire_types import DecodeError
+
+# How much may be written before the recorded end follows: bounds what a start after a crash has to read.
+RECORD_EVERY_BYTES = 8 << 20
+MAX_RELATIVE_OFFSET = 2**31 - 1
+MAX_LOADED_INDEXES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a batch got its place; `duplicate`: it had been appended before."""
+
+    base_offset: int
+    log_append_time_ms: int  # -1 with CreateTime
+    log_start_offset: int
+    duplicate: bool
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all partitions of a log have in common."""
+
+    store: Store
+    files: Files
+    round: Round
+    ends: SyncedEnds
+    settings: LogSettings
+    root: str  # directory of the segment files
+    broker_configs: dict[str, str]
+    accept_loss: bool
+    losses: list[str]
+    loaded_indexes: dict[Segment, None] = field(default_factory=dict)
+
+    def policy_of(self, topic: Topic) -> Policy:
+        return Policy.of(topic.configs, self.broker_configs, self.settings)
+
+    def keep_index(self, segment: Segment) -> None:
+        """Note the use of a sealed segment's index; the one unused for longest is dropped."""
+        self.loaded_indexes.pop(segment, None)
+        self.loaded_indexes[segment] = None
+        if len(self.loaded_indexes) > MAX_LOADED_INDEXES:
+            oldest = next(iter(self.loaded_indexes))
+            del self.loaded_indexes[oldest]
+            oldest.drop_index()
+
+    def next_partition_id(self) -> int:
+        number = int(self.store.meta("next_partition_id") or 1)
+        self.store.set_meta("next_partition_id", str(number + 1))
+        return number
+
+
+class PartitionLog:
+    leader_epoch = LEADER_EPOCH
+
+    def __init__(self, shared: Shared, topic: Topic, index: int) -> None:
+        self._shared = shared
+        self.topic = topic
+        self.index = index
+        self.policy = shared.policy_of(topic)
+        self.partition_id = 0  # 0: no row in the store yet
+        self.log_start_offset = 0
+        self.high_watermark = 0
+        self.segments: list[Segment] = []
+        self.deleted = False
+        self._visible_position = 0  # of the high watermark, in the segment that holds it
+        self._visible_base = 0
+        self._visible_max = (-1, -1)
+        self._unrecorded = False  # the store knows that the active segment may reach beyond its row
+        self._changed_segments: dict[Segment, None] = {}
+        self._bytes_since_record = 0
+        self._producers: Producers | None = None
+        self._load()
+
+    # -- state
+
+    @property
+    def directory(self) -> str:
+        return os.path.join(self._shared.root, self.topic.topic_id.hex(), str(self.index))
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic.name}-{self.index}"
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.segments[-1].end_offset if self.segments else 0
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def producers(self) -> Producers:
+        if self._producers is None:
+            if self.partition_id:
+                self._producers = Producers.load(self._shared.store, self.partition_id)
+            else:
+                self._producers = Producers()
+        return self._producers
+
+    def _load(self) -> None:
+        store = self._shared.store
+        rows = store.query(
+            "SELECT partition_id, log_start_offset, unrecorded FROM partitions WHERE topic_id = ? AND partition = ?",
+            (self.topic.topic_id, self.index),
+        )
+        if not rows:
+            return
+        partition_id, log_start, unrecorded = rows[0]
+        assert isinstance(partition_id, int)
+        assert isinstance(log_start, int)
+        self.partition_id, self.log_start_offset, self._unrecorded = partition_id, log_start, bool(unrecorded)
+        for row in store.query(
+            "SELECT base_offset, revision, end_offset, size_bytes, first_timestamp, max_timestamp,"
+            " max_timestamp_offset FROM segments WHERE partition_id = ? ORDER BY base_offset",
+            (partition_id,),
+        ):
+            base, revision, end, size, first, newest, newest_offset = (int(value) for value in row if value is not None)
+            self.segments.append(
+                Segment(
+                    self._shared.files,
+                    self.directory,
+                    base,
+                    interval_bytes=self.policy.index_interval_bytes,
+                    revision=revision,
+                    end_offset=end,
+                    size_bytes=size,
+                    first_timestamp=first,
+                    max_timestamp=newest,
+                    max_timestamp_offset=newest_offset,
+                )
+            )
+        self.advance()
+
+    def advance(self) -> None:
+        """All that is appended is durable: let readers see it."""
+        if self.segments:
+            active = self.active
+            self.high_watermark = active.end_offset
+            self._visible_base = active.base_offset
+            self._visible_position = active.size_bytes
+            self._visible_max = (active.max_timestamp, active.max_timestamp_offset)
+
+    def policy_changed(self) -> None:
+        self.policy = self._shared.policy_of(self.topic)
+        for segment in self.segments:
+            segment.interval_bytes = self.policy.index_interval_bytes
+
+    # -- appending
+
+    def append(self, records: memoryview | bytes, *, wall_ms: int) -> Appended | ErrorCode:
+        """Append one batch of a client. It is durable, and readers see it, after the next commit."""
+        self._shared.round.check()
+        if self.deleted:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        checked = check_batch(records, self.policy, wall_ms)
+        if isinstance(checked, ErrorCode):
+            return checked
+        log_append_time = self.policy.log_append_time
+        if checked.producer_id >= 0:
+            verdict = self.producers.check(checked)
+            if isinstance(verdict, ErrorCode):
+                if verdict is not ErrorCode.NONE:
+                    return verdict
+            else:
+                stamp = verdict.timestamp if log_append_time else -1
+                return Appended(verdict.base_offset, stamp, self.log_start_offset, duplicate=True)
+        batch = bytearray(records)
+        patch(batch, 0, base_offset=self.log_end_offset, leader_epoch=LEADER_EPOCH)
+        if log_append_time:
+            set_log_append_time(batch, 0, wall_ms)
+        header = parse_header(batch)
+        self._write(batch, header)
+        if header.producer_id >= 0:
+            self.producers.note(header)
+        return Appended(header.base_offset, wall_ms if log_append_time else -1, self.log_start_offset, duplicate=False)
+
+    def _write(self, batch: bytearray, header: BatchHeader) -> None:
+        shared = self._shared
+        try:
+            if not self._unrecorded:
+                self._begin_writing()
+            if not self.segments or self._is_full(len(batch), header):
+                self.roll()
+            file = self.active.append(batch, header)
+        except StorageError as error:
+            shared.round.fail(error)
+            raise
+        shared.round.touch(self, file)
+        self._bytes_since_record += len(batch)
+
+    def _begin_writing(self) -> None:
+        """Let the store know, before anything is acknowledged, that this partition has bytes it does not list."""
+        store = self._shared.store
+        if self.partition_id == 0:
+            self.partition_id = self._shared.next_partition_id()
+            store.execute(
+                "INSERT INTO partitions VALUES (?, ?, ?, ?, 1)",
+                (self.partition_id, self.topic.topic_id, self.index, self.log_start_offset),
+            )
+            for directory in (os.path.dirname(self.directory), self.directory):
+                self._shared.files.make_directory(directory)
+        else:
+            store.execute("UPDATE partitions SET unrecorded = 1 WHERE partition_id = ?", (self.partition_id,))
+        self._unrecorded = True
+
+    def _is_full(self, size: int, header: BatchHeader) -> bool:
+        active, policy = self.active, self.policy
+        if active.size_bytes == 0:
+            return False
+        return (
+            active.size_bytes + size > policy.segment_bytes
+            or header.last_offset - active.base_offset > MAX_RELATIVE_OFFSET
+            or (active.first_timestamp >= 0 and header.max_timestamp - active.first_timestamp > policy.segment_ms)
+        )
+
+    def roll(self) -> None:
+        """Seal the active segment and begin another one at the log end."""
+        base_offset = self.log_end_offset
+        if self.segments:
+            sealed = self.active
+            sealed.cut()
+            sealed.save_index()
+            self._changed_segments[sealed] = None
+            self._shared.keep_index(sealed)
+        segment = Segment(
+            self._shared.files, self.directory, base_offset, interval_bytes=self.policy.index_interval_bytes
+        )
+        self._shared.round.touch(self, segment.create())
+        self._shared.round.touch_directory(self.directory)
+        self.segments.append(segment)
+        self._changed_segments[segment] = None
+
+    # -- the round
+
+    def synced(self) -> None:
+        """All that was appended is on disk: record it if that is due."""
+        if self._changed_segments or self._bytes_since_record >= RECORD_EVERY_BYTES:
+            self.record()
+
+    def committed(self) -> tuple[int, SyncedEnd]:
+        self.advance()
+        active = self.active
+        return self.partition_id, SyncedEnd(active.base_offset, active.size_bytes, active.end_offset)
+
+    @property
+    def is_behind_record(self) -> bool:
+        """Something is on disk that the store does not list yet."""
+        return self._unrecorded and not self.deleted
+
+    def record(self, *, complete: bool = False) -> None:
+        """Write ends and producers to the store. `complete`: nothing is being appended; all of it is listed now."""
+        store = self._shared.store
+        self._changed_segments[self.active] = None
+        for segment in self._changed_segments:
+            segment.save_index()
+        store.execute_many(
+            "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " revision = excluded.revision, end_offset = excluded.end_offset, size_bytes = excluded.size_bytes,"
+            " first_timestamp = excluded.first_timestamp, max_timestamp = excluded.max_timestamp,"
+            " max_timestamp_offset = excluded.max_timestamp_offset",
+            [
+                (
+                    self.partition_id,
+                    segment.base_offset,
+                    segment.revision,
+                    segment.end_offset,
+                    segment.size_bytes,
+                    segment.first_timestamp,
+                    segment.max_timestamp,
+                    segment.max_timestamp_offset,
+                )
+                for segment in self._changed_segments
+            ],
+        )
+        self._changed_segments.clear()
+        self._bytes_since_record = 0
+        if self._producers is not None:
+            self._producers.save(store, self.partition_id)
+        if complete:
+            store.execute("UPDATE partitions SET unrecorded = 0 WHERE partition_id = ?", (self.partition_id,))
+            self._unrecorded = False
+
+    # -- reading
+
+    def _visible_end(self, segment: Segment) -> int:
+        """Up to which position readers may see this segment."""
+        if segment.base_offset < self._visible_base:
+            return segment.size_bytes
+        return self._visible_position if segment.base_offset == self._visible_base else 0
+
+    def _segment_at(self, offset: int) -> int:
+        return max(0, bisect_right(self.segments, offset, key=lambda segment: segment.base_offset) - 1)
+
+    def _use(self, segment: Segment) -> Segment:
+        if segment is not self.active:
+            self._shared.keep_index(segment)
+        return segment
+
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes | FileSlice | None:
+        """Whole batches from the one that holds `offset`, at most `max_bytes` (or one batch, if `at_least_one`).
+
+        Empty at the high watermark, None out of range. DamageError if what was stored is not there any more.
+        """
+        if self.deleted or not self.log_start_offset <= offset <= self.log_end_offset:
+            return None
+        if offset >= self.high_watermark:
+            return b""
+        for segment in self.segments[self._segment_at(offset) :]:
+            visible = self._visible_end(segment)
+            spot = self._use(segment).find_offset(offset, visible)
+            if spot is None:
+                continue
+            if spot.size > max_bytes and not at_least_one:
+                return b""
+            return segment.slice(spot, segment.whole_batches_end(spot, min(visible, spot.position + max_bytes)))
+        return b""
+
+    def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
+        """(offset, timestamp) of the first record that is not older than `timestamp`."""
+        for segment in self.segments:
+            visible = self._visible_end(segment)
+            if segment.end_offset <= self.log_start_offset or segment.max_timestamp < timestamp or not visible:
+                continue
+            for position, header in self._use(segment).find_timestamp(timestamp, visible):
+                if header.next_offset <= self.log_start_offset:
+                    continue
+                for offset, stamp in _timestamps(segment, position, header):
+                    if stamp >= timestamp and offset >= self.log_start_offset:
+                        return offset, stamp
+        return None
+
+    def offset_of_max_timestamp(self) -> tuple[int, int] | None:
+        """(offset, timestamp) of the first record with the largest timestamp."""
+        best: tuple[int, int, Segment] | None = None
+        for segment in self.segments:
+            if segment.end_offset <= self.log_start_offset or not self._visible_end(segment):
+                continue
+            newest = self._newest_batch(segment)
+            if newest[1] >= 0 and (best is None or newest[0] > best[0]):
+                best = (*newest, segment)
+        if best is None:
+            return None
+        timestamp, base_offset, segment = best
+        spot = self._use(segment).find_offset(base_offset, self._visible_end(segment))
+        assert spot is not None
+        header = parse_header(segment.file().read(spot.size, spot.position))
+        found = [offset for offset, stamp in _timestamps(segment, spot.position, header) if stamp == timestamp]
+        return (next((o for o in found if o >= self.log_start_offset), header.last_offset), timestamp)
+
+    def _newest_batch(self, segment: Segment) -> tuple[int, int]:
+        """(timestamp, base offset) of the visible batch with the largest timestamp at or after the log start."""
+        visible_max = self._visible_max
+        if segment.base_offset < self._visible_base:
+            visible_max = (segment.max_timestamp, segment.max_timestamp_offset)
+        if visible_max[1] >= self.log_start_offset or segment.base_offset >= self.log_start_offset:
+            return visible_max
+        best = (-1, -1)
+        visible = self._visible_end(segment)
+        for position, header in segment.headers(segment.base_offset, 0):
+            if position >= visible:
+                break
+            if header.next_offset > self.log_start_offset and header.max_timestamp > best[0]:
+                best = (header.max_timestamp, header.base_offset)
+        return best
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch not above `epoch`; (-1, -1) for one that never was."""
+        return (LEADER_EPOCH, self.high_watermark) if epoch == LEADER_EPOCH else (-1, -1)
+
+    # -- deleting
+
+    def delete_records(self, before_offset: int) -> int | ErrorCode:
+        """Move the log start to `before_offset` (-1: the high watermark). Returns the new log start."""
+        if before_offset == -1:
+            before_offset = self.high_watermark
+        if not 0 <= before_offset <= self.high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        if before_offset > self.log_start_offset:
+            count = 0
+            while count + 1 < len(self.segments) and self.segments[count + 1].base_offset <= before_offset:
+                count += 1
+            self.drop_segments(count, before_offset)
+        return self.log_start_offset
+
+    def drop_segments(self, count: int, log_start: int) -> None:
+        """Remove the first `count` segments (never the active one) and let the log begin at `log_start`."""
+        shared = self._shared
+        shared.round.check()
+        self.log_start_offset = max(self.log_start_offset, log_start)
+        shared.store.execute(
+            "UPDATE partitions SET log_start_offset = ? WHERE partition_id = ?",
+            (self.log_start_offset, self.partition_id),
+        )
+        for segment in self.segments[:count]:
+            shared.store.execute(
+                "DELETE FROM segments WHERE partition_id = ? AND base_offset = ?",
+                (self.partition_id, segment.base_offset),
+            )
+            self.forget_segment(segment)
+        del self.segments[:count]
+
+    def forget_segment(self, segment: Segment) -> None:
+        """Its files go once the store no longer lists it."""
+        self._shared.loaded_indexes.pop(segment, None)
+        self._changed_segments.pop(segment, None)
+        self._shared.round.unlink_after(segment.path)
+        self._shared.round.unlink_after(segment.index_path)
+
+
+def _timestamps(segment: Segment, position: int, header: BatchHeader) -> list[tuple[int, int]]:
+    """(offset, timestamp) of the records of a batch. Records nobody can decode count with the batch's last offset."""
+    try:
+        return [(record.offset, record.timestamp) for record in decode_records(segment.batch(position, header))]
+    except DecodeError:
+        return [(header.last_offset, header.max_timestamp)]

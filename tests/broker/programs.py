@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import time
@@ -85,3 +86,16 @@ def accepts(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; an ended one that its parent has not asked for does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z" if stat.exists() else True
+    except (OSError, IndexError):
+        return False

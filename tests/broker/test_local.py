@@ -1,0 +1,190 @@
+"""LocalBroker and the pytest plugin: a broker for a block of code, gone afterwards whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import broker
+from broker.local import BrokerFailed, LocalBroker, broker_environment
+from tests.broker.programs import accepts, eventually, is_alive
+
+pytest_plugins = ["pytester"]
+
+
+def test_a_broker_serves_inside_its_block_and_is_gone_after_it():
+    with LocalBroker() as kafka:
+        pid, data_dir, address = kafka.pid, kafka.data_dir, kafka.bootstrap_servers
+        assert accepts(address)
+        assert data_dir.is_dir()
+    assert not is_alive(pid)
+    assert not data_dir.exists()
+    assert not accepts(address)
+
+
+def test_it_is_the_package_s_lazy_attribute():
+    assert broker.LocalBroker is LocalBroker
+    with pytest.raises(AttributeError):
+        _ = broker.Nothing
+    code = "import sys, broker; sys.exit(bool({'broker.local', 'subprocess', 'asyncio'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_two_brokers_live_side_by_side():
+    with LocalBroker() as one, LocalBroker() as other:
+        assert one.bootstrap_servers != other.bootstrap_servers
+        assert one.data_dir != other.data_dir
+
+
+def test_a_given_data_directory_stays(tmp_path: Path):
+    with LocalBroker(data_dir=tmp_path / "d") as kafka:
+        assert kafka.data_dir == tmp_path / "d"
+        assert kafka.log_file.exists()
+    assert (tmp_path / "d").is_dir()
+
+
+@pytest.mark.parametrize("end", [LocalBroker.kill, LocalBroker.stop])
+def test_a_restart_keeps_address_and_directory(end):
+    with LocalBroker() as kafka:
+        address, data_dir, pid = kafka.bootstrap_servers, kafka.data_dir, kafka.pid
+        end(kafka)
+        assert not is_alive(pid)
+        assert data_dir.exists()
+        with pytest.raises(RuntimeError, match="not running"):
+            _ = kafka.bootstrap_servers
+        kafka.restart()
+        assert (kafka.bootstrap_servers, kafka.data_dir) == (address, data_dir)
+        assert kafka.pid != pid
+        assert accepts(address)
+    assert not data_dir.exists()
+
+
+def test_options_are_passed_on_and_a_wrong_one_is_told_in_the_broker_s_words():
+    with LocalBroker({"num.partitions": 3, "auto.create.topics.enable": False}):
+        pass
+    kafka = LocalBroker({"num.partitons": 3})
+    with pytest.raises(BrokerFailed, match=r"did you mean num\.partitions\?") as caught:
+        kafka.start()
+    assert caught.value.code == 3
+    kafka.close()
+
+
+def test_what_has_not_been_started_has_no_address():
+    with pytest.raises(RuntimeError):
+        _ = LocalBroker().bootstrap_servers
+    with pytest.raises(RuntimeError):
+        _ = LocalBroker().data_dir
+
+
+def test_starting_twice_is_refused():
+    with LocalBroker() as kafka, pytest.raises(RuntimeError, match="started already"):
+        kafka.start()
+
+
+PARENT = """
+import sys
+from broker import LocalBroker
+kafka = LocalBroker()
+kafka.start()
+print(kafka.pid, kafka.data_dir, flush=True)
+{then}
+"""
+
+
+def run_parent(then: str) -> tuple[subprocess.Popen[str], int, Path]:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT.format(then=then)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=broker_environment(),
+    )
+    assert parent.stdout is not None
+    pid, data_dir = parent.stdout.readline().split()
+    return parent, int(pid), Path(data_dir)
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["sys.stdin.read()", "", "del kafka; print(flush=True); sys.stdin.read()", "import os; os._exit(3)", "1 / 0"],
+    ids=["killed", "ended", "forgot it", "exited at once", "failed"],
+)
+def test_it_goes_with_its_parent_however_that_ends(then: str):
+    parent, pid, data_dir = run_parent(then)
+    if then == "sys.stdin.read()":
+        parent.kill()
+    elif then.startswith("del"):
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        assert not is_alive(pid)
+    eventually(lambda: not is_alive(pid), "the broker to end")
+    eventually(lambda: not data_dir.exists(), "the directory to be removed")
+    parent.communicate("")
+
+
+def test_it_goes_with_its_parent_although_a_fork_of_that_lives_on():
+    parent, pid, data_dir = run_parent("import os; print(os.fork(), flush=True); sys.stdin.read()")
+    assert parent.stdout is not None
+    forked = max(int(parent.stdout.readline()), int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    try:
+        eventually(lambda: not is_alive(pid), "the broker to end")
+        eventually(lambda: not data_dir.exists(), "the directory to be removed")
+    finally:
+        os.kill(forked, signal.SIGKILL)
+        parent.communicate()
+
+
+def test_a_fork_that_ends_leaves_the_broker_to_its_owner():
+    fork = "import os\nif os.fork() == 0: sys.exit()\nos.wait(); print(flush=True); sys.stdin.read()"
+    parent, pid, data_dir = run_parent(fork)
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    assert is_alive(pid)
+    assert data_dir.exists()
+    parent.communicate("")
+    assert not is_alive(pid)
+
+
+def test_a_broker_package_in_the_current_directory_is_not_taken_for_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "broker").mkdir()
+    (tmp_path / "broker" / "__init__.py").write_text("raise SystemExit('wrong package')")
+    monkeypatch.chdir(tmp_path)
+    with LocalBroker() as kafka:
+        assert accepts(kafka.bootstrap_servers)
+
+
+def test_the_plugin_shares_one_broker_a_run_and_makes_a_fresh_one_a_test(pytester: pytest.Pytester):
+    pytester.makepyfile(
+        """
+        seen = []
+
+        def test_first(local_kafka, fresh_kafka):
+            seen.append((local_kafka.pid, fresh_kafka.pid))
+
+        def test_second(local_kafka, fresh_kafka):
+            seen.append((local_kafka.pid, fresh_kafka.pid))
+            (one, fresh), (other, fresher) = seen
+            assert one == other
+            assert len({one, fresh, fresher}) == 3
+        """
+    )
+    plugins = pytester.runpytest_subprocess("--trace-config", "--collect-only").stdout.str()
+    named = [] if "broker.pytest_plugin" in plugins else ["-p", "broker.pytest_plugin"]
+    pytester.runpytest_subprocess(*named).assert_outcomes(passed=2)
+
+
+def test_the_plugin_imports_nothing_but_pytest():
+    code = (
+        "import sys, pytest; before = set(sys.modules); import broker.pytest_plugin; print(*set(sys.modules) - before)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ended.stdout.split()) == {"broker", "broker.pytest_plugin"}

@@ -11,7 +11,8 @@ from broker.log.errors import StorageError
 from broker.log.files import FileOps, Files, storage_error
 from broker.log.offsets_partition import OffsetsPartition
 from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
-from broker.log.partition import PartitionLog, Shared
+from broker.log.partition import SegmentPartition, Shared
+from broker.log.partition_log import PartitionLog
 from broker.log.recovery import recover_partition
 from broker.log.settings import LogSettings
 from broker.log.store import Store
@@ -25,6 +26,7 @@ class Log:
     def __init__(
         self, data_dir: Path, settings: LogSettings, *, wall_ms: int, accept_loss: bool, file_ops: FileOps
     ) -> None:
+        self.data_dir = data_dir
         directory = str(data_dir)
         _make_data_dir(directory)
         files = Files(file_ops, durable=settings.durability != "process", limit=settings.max_open_segments)
@@ -47,7 +49,7 @@ class Log:
                 accept_loss,
                 self.losses,
             )
-            self._partitions: dict[tuple[str, int], PartitionLog] = {}
+            self._partitions: dict[tuple[str, int], SegmentPartition] = {}
             if store.is_new:
                 self._initialise(settings, directory)
             self.cluster_id = store.meta("cluster_id") or ""
@@ -104,7 +106,7 @@ class Log:
             topic = self._catalog.topics.by_id(topic_id)
             if topic is not None:
                 partition = self.partition(topic.name, index)
-                assert isinstance(partition, PartitionLog)
+                assert isinstance(partition, SegmentPartition)
                 recover_partition(partition, self._shared)
 
     # -- topics
@@ -161,7 +163,7 @@ class Log:
         for partition in self._partitions.values():
             partition.policy_changed()
 
-    def partition(self, topic: str, index: int) -> PartitionLog | OffsetsPartition | None:
+    def partition(self, topic: str, index: int) -> PartitionLog | None:
         """None if there is no such topic or partition."""
         found = self._partitions.get((topic, index))
         if found is not None:
@@ -171,7 +173,7 @@ class Log:
             return None
         if topic == OFFSETS_TOPIC:
             return self._offsets_partitions[index]
-        found = self._partitions[topic, index] = PartitionLog(self._shared, entry, index)
+        found = self._partitions[topic, index] = SegmentPartition(self._shared, entry, index)
         return found
 
     def next_producer_id(self) -> int:

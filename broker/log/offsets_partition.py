@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.log.offsets_rows import OffsetsRows, StoredRow
-from broker.log.partition import Appended
+from broker.log.partition_log import Appended
 from broker.log.segments import LEADER_EPOCH, FileSlice
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, build_batch
@@ -12,6 +12,8 @@ ROWS_AT_ONCE = 256
 
 
 class OffsetsPartition:
+    """A PartitionLog over rows of the store."""
+
     leader_epoch = LEADER_EPOCH
     log_start_offset = 0
 
@@ -36,7 +38,6 @@ class OffsetsPartition:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes | FileSlice | None:
-        """As PartitionLog.read."""
         if not 0 <= offset <= self.log_end_offset:
             return None
         batches: list[bytes] = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from broker.log.catalog import Topic
 from broker.log.errors import StorageError
 from broker.log.files import Files
+from broker.log.partition_log import Appended
 from broker.log.producers import Producers
 from broker.log.segments import LEADER_EPOCH, FileSlice, Segment
 from broker.log.settings import LogSettings
@@ -25,16 +26,6 @@ from broker.protocol.wire_types import DecodeError
 RECORD_EVERY_BYTES = 8 << 20
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_LOADED_INDEXES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """Where a batch got its place; `duplicate`: it had been appended before."""
-
-    base_offset: int
-    log_append_time_ms: int  # -1 with CreateTime
-    log_start_offset: int
-    duplicate: bool
 
 
 @dataclass(slots=True)
@@ -70,7 +61,9 @@ class Shared:
         return number
 
 
-class PartitionLog:
+class SegmentPartition:
+    """A PartitionLog in segment files."""
+
     leader_epoch = LEADER_EPOCH
 
     def __init__(self, shared: Shared, topic: Topic, index: int) -> None:
@@ -174,7 +167,6 @@ class PartitionLog:
     # -- appending
 
     def append(self, records: memoryview | bytes, *, wall_ms: int) -> Appended | ErrorCode:
-        """Append one batch of a client. It is durable, and readers see it, after the next commit."""
         self._shared.round.check()
         if self.deleted:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -323,10 +315,6 @@ class PartitionLog:
         return segment
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes | FileSlice | None:
-        """Whole batches from the one that holds `offset`, at most `max_bytes` (or one batch, if `at_least_one`).
-
-        Empty at the high watermark, None out of range. DamageError if what was stored is not there any more.
-        """
         if self.deleted or not self.log_start_offset <= offset <= self.log_end_offset:
             return None
         if offset >= self.high_watermark:
@@ -342,7 +330,6 @@ class PartitionLog:
         return b""
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
-        """(offset, timestamp) of the first record that is not older than `timestamp`."""
         for segment in self.segments:
             visible = self._visible_end(segment)
             if segment.end_offset <= self.log_start_offset or segment.max_timestamp < timestamp or not visible:
@@ -356,7 +343,6 @@ class PartitionLog:
         return None
 
     def offset_of_max_timestamp(self) -> tuple[int, int] | None:
-        """(offset, timestamp) of the first record with the largest timestamp."""
         best: tuple[int, int, Segment] | None = None
         for segment in self.segments:
             if segment.end_offset <= self.log_start_offset or not self._visible_end(segment):
@@ -390,13 +376,11 @@ class PartitionLog:
         return best
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch not above `epoch`; (-1, -1) for one that never was."""
         return (LEADER_EPOCH, self.high_watermark) if epoch == LEADER_EPOCH else (-1, -1)
 
     # -- deleting
 
     def delete_records(self, before_offset: int) -> int | ErrorCode:
-        """Move the log start to `before_offset` (-1: the high watermark). Returns the new log start."""
         if before_offset == -1:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from broker.log.errors import DamageError
-from broker.log.partition import PartitionLog, Shared
+from broker.log.partition import SegmentPartition, Shared
 
 
-def recover_partition(partition: PartitionLog, shared: Shared) -> None:
+def recover_partition(partition: SegmentPartition, shared: Shared) -> None:
     """Bring one partition that was being written to back to a recorded state, as part of the store's transaction."""
     if not partition.segments:
         # Its first append never became durable.
@@ -31,7 +31,7 @@ def recover_partition(partition: PartitionLog, shared: Shared) -> None:
     partition.advance()
 
 
-def _check_synced_end(partition: PartitionLog, shared: Shared) -> None:
+def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
     end = shared.ends.read(partition.partition_id)
     active = partition.active
     if end is None or end.end_offset <= active.end_offset:
@@ -46,7 +46,7 @@ def _check_synced_end(partition: PartitionLog, shared: Shared) -> None:
     shared.ends.clear(partition.partition_id)
 
 
-def _remove_strangers(partition: PartitionLog, shared: Shared) -> None:
+def _remove_strangers(partition: SegmentPartition, shared: Shared) -> None:
     """Files that no row lists: left-overs of a roll or a compaction that did not become durable."""
     known = {os.path.basename(path) for s in partition.segments for path in (s.path, s.index_path)}
     for name in os.listdir(partition.directory):

@@ -50,6 +50,7 @@ class FileSlice:
     position: int
     length: int
 
+    @property
     def fileno(self) -> int:
         return self.file.fd
 

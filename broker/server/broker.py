@@ -14,7 +14,9 @@ from broker.server.commit_rounds import CommitRounds
 from broker.server.connections import Connections
 from broker.server.coordinator_runner import CoordinatorRunner
 from broker.server.fetch_waiters import FetchWaiters
-from broker.server.resources import wall_ms
+from broker.server.handlers import HANDLERS
+from broker.server.resources import Resources, wall_ms
+from broker.server.router import Router
 
 if TYPE_CHECKING:
     from broker.config import BrokerConfig
@@ -96,6 +98,18 @@ class Broker:
             self._loop,
             wall_ms,
             config.offsets_retention_check_interval_ms,
+        )
+        self._runner.recover()
+        resources = Resources(config, self._log, node, self._runner, self._waiters)
+        self._connections = Connections(
+            Router(HANDLERS, resources),
+            self._rounds,
+            self._loop,
+            uncommitted=lambda: self._log.dirty,
+            frame_bytes=config.socket_request_max_bytes,
+            idle_ms=config.connections_max_idle_ms,
+            most=config.max_connections,
+            most_per_host=config.max_connections_per_ip,
         )
         self._loop.set_exception_handler(_log_loop_error)
 

@@ -68,7 +68,7 @@ def topic_rows(configs: Mapping[str, str], resources: Resources) -> Iterator[Con
             synonyms.insert(0, Synonym(name, value, Source.TOPIC))
         elif config.synonym is not None and not synonyms:
             synonyms = [Synonym(config.synonym, value, Source.DEFAULT)]
-        doc = OPTIONS[config.synonym].doc if config.synonym in OPTIONS else None
+        doc = OPTIONS[config.synonym].doc if config.synonym and config.synonym in OPTIONS else None
         yield ConfigRow(name, value, TYPE_NUMBERS[config.type], False, synonyms, doc)
 
 

@@ -31,7 +31,7 @@ def find_topic(cluster: Cluster, topic: str) -> Steps[int]:
             yield from cluster.metadata([topic])
             return len(row.partitions)
         error = BrokerError(code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r}")
-        if not error.retriable:
+        if not error.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise error
         if wait is not None:
             yield Pause(wait, str(error))

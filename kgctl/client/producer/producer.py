@@ -8,13 +8,13 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from broker.protocol.compression import Codec
-from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
-from kgctl.client.cluster import Ask, Cluster, Node
+from kgctl.client.cluster import Cluster, Node
 from kgctl.client.connection import Connection
 from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError, TimedOut, Unreachable, Unsupported
+from kgctl.client.errors import KgctlError, TimedOut, Unreachable
+from kgctl.client.negotiation import highest_version
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.opening import ProducerIdentity, find_topic, init_producer_id
 from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
@@ -165,20 +165,10 @@ class Producer:
     def _link(self, node: Node, deadline: float) -> _Link:
         link = self._links.get(node)
         if link is None:
-            version = self._version(node)
+            steps = highest_version(self._cluster, node, ProduceRequest, MAX_PRODUCE_VERSION)
+            version = self._driver.run(steps, deadline - time.monotonic())
             link = self._links[node] = _Link(Connection(node.endpoint, deadline), version)
         return link
-
-    def _version(self, node: Node) -> int:
-        if self._cluster.range_of(node.endpoint, ProduceRequest.API_KEY) is None:
-            request = ApiVersionsRequest(client_software_name="kgctl", client_software_version="0.1")
-            timeout = self._settings.sender.request_timeout_ms / 1000
-            self._driver.run(self._cluster.ask(Ask(node.endpoint, request, ApiVersionsResponse)), timeout)
-        low, high = self._cluster.range_of(node.endpoint, ProduceRequest.API_KEY) or (0, -1)
-        version = min(high, MAX_PRODUCE_VERSION)
-        if version < max(low, ProduceRequest.VERSIONS[0]):
-            raise Unsupported(f"{node.endpoint}: the broker does not offer Produce in a version that this needs")
-        return version
 
     def _receive(self, node: Node) -> None:
         link = self._links[node]

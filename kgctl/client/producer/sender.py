@@ -14,6 +14,7 @@ from kgctl.client.producer.records import BATCH_OVERHEAD_BYTES, Batch
 from kgctl.client.topic_partition import TopicPartition
 
 ALL = -1
+NEW_TOPIC_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,9 @@ class Sender:
             self._retry(batch, BrokerError(code, str(batch.partition)), now_ms)
         else:
             error = refusal(batch, row)
-            if error.retriable:
+            # A node may learn of a new topic a little later than we did.
+            young = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and now_ms - batch.created_ms < NEW_TOPIC_MS
+            if error.retriable or young:
                 self.stale.add(batch.partition)
                 self._retry(batch, error, now_ms)
             else:

@@ -1,0 +1,101 @@
+"""Keeps a membership alive over blocking sockets: when to beat, when to commit, what to do when the group moves on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from kgctl.client.cluster import Cluster
+from kgctl.client.consumer.membership import GroupSettings, Membership
+from kgctl.client.driver import BlockingDriver
+from kgctl.client.errors import KgctlError, TimedOut, Unreachable
+from kgctl.client.topic_partition import TopicPartition
+
+_COMMIT_INTERVAL_SECONDS = 1.0
+_CLOSE_SECONDS = 5.0
+
+
+class GroupSession:
+    """`used` gathers offsets; `tend` beats and commits when it is time; all else is told by `must_join`."""
+
+    def __init__(
+        self, cluster: Cluster, driver: BlockingDriver, settings: GroupSettings, notice: Callable[[str], None]
+    ) -> None:
+        self._driver, self._settings, self._notice = driver, settings, notice
+        self._membership = Membership(cluster, settings)
+        self._used: dict[TopicPartition, int] = {}
+        self._beat_at = 0.0
+        self._commit_at = 0.0
+        self._joined_once = False
+
+    @property
+    def group_id(self) -> str:
+        return self._settings.group_id
+
+    @property
+    def is_leader(self) -> bool:
+        return self._membership.is_leader
+
+    @property
+    def must_join(self) -> bool:
+        return self._membership.must_join
+
+    @must_join.setter
+    def must_join(self, value: bool) -> None:
+        self._membership.must_join = value
+
+    def join(self, topics: Sequence[str], deadline: float) -> list[TopicPartition]:
+        """Commit what was used in the old generation, then enter the next one."""
+        self._commit(_CLOSE_SECONDS)
+        self._used.clear()
+        partitions = self._driver.run(self._membership.join(topics), max(0.1, deadline - time.monotonic()))
+        self._beat_at = self._commit_at = time.monotonic()
+        self._beat_at += self._settings.heartbeat_interval_ms / 1000
+        return sorted(partitions)
+
+    def used(self, partition: TopicPartition, next_offset: int) -> None:
+        self._used[partition] = next_offset
+
+    def tend(self) -> None:
+        """Commit and beat if it is time for that."""
+        now = time.monotonic()
+        interval = self._settings.heartbeat_interval_ms / 1000
+        if self._used and now >= self._commit_at:
+            self._commit_at = now + _COMMIT_INTERVAL_SECONDS
+            self._commit(interval)
+        if now >= self._beat_at and not self.must_join:
+            self._beat_at = now + interval
+            try:
+                self._driver.run(self._membership.heartbeat(), interval)
+            except (Unreachable, TimedOut) as error:
+                self._notice(f"no heartbeat: {error}")
+
+    def wake_at(self) -> float:
+        """When `tend` has something to do, as time.monotonic() counts."""
+        return min(self._beat_at, self._commit_at) if self._used else self._beat_at
+
+    def close(self) -> None:
+        """Commit and leave. Over a new connection: the old one may hold a question that was interrupted."""
+        self._driver.close()
+        try:
+            refused = self._commit(_CLOSE_SECONDS)
+        finally:
+            try:
+                self._driver.run(self._membership.leave(), _CLOSE_SECONDS)
+            except KgctlError as error:
+                self._notice(f"did not leave group {self.group_id!r} in order: {error}")
+        if refused:
+            raise refused
+
+    def _commit(self, timeout: float) -> KgctlError | None:
+        """Commit what was used; what could not be sent stays for the next time, what was refused is told and forgotten."""
+        if not self._used:
+            return None
+        try:
+            refused = self._driver.run(self._membership.commit(self._used), timeout)
+        except (Unreachable, TimedOut) as error:
+            return error
+        self._used.clear()
+        for reason in dict.fromkeys(map(str, refused.values())):
+            self._notice(f"{reason}; the records will be read again")
+        return next(iter(refused.values()), None)

@@ -1,0 +1,253 @@
+"""A member of a consumer group, in the classic protocol with eager rebalancing: join, sync, heartbeat, commit, leave.
+
+Steps without I/O. What the coordinator answers changes `member_id`, `generation_id` and `must_join`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from broker.protocol.consumer_protocol import (
+    PROTOCOL_TYPE,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode_assignment,
+    decode_subscription,
+    encode_blob,
+)
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from broker.protocol.wire_types import DecodeError, Message
+from kgctl.client.assignors import ASSIGNORS, Subscriber
+from kgctl.client.cluster import Ask, Cluster, Node
+from kgctl.client.errors import BrokerError, KgctlError, TimedOut, Unreachable
+from kgctl.client.steps import Pause, Steps
+from kgctl.client.topic_partition import TopicPartition
+
+R = TypeVar("R", bound=Message)
+
+RETRY_SECONDS = 0.1
+# Version 1 is the highest that all members read; rebalancing is eager, so nobody needs the owned partitions.
+SUBSCRIPTION_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """Kafka's consumer options session.timeout.ms, max.poll.interval.ms (for the rebalance), heartbeat.interval.ms."""
+
+    group_id: str
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 300_000
+    heartbeat_interval_ms: int = 3_000
+    assignors: tuple[str, ...] = ("range", "roundrobin")
+
+
+class Membership:
+    """One member; `must_join` is true before the first join and whenever the group has moved on without it."""
+
+    def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
+        self.settings = settings
+        self._cluster = cluster
+        self.member_id = ""
+        self.generation_id = -1
+        self.must_join = True
+        self.is_leader = False
+
+    def join(self, topics: Sequence[str]) -> Steps[list[TopicPartition]]:
+        """Enter the group, or come back in a rebalance; returns once a generation is complete, with our partitions."""
+        while True:
+            joined = yield from self._join(topics)
+            if joined is None:
+                continue
+            assigned = yield from self._sync(joined)
+            if assigned is not None:
+                self.must_join = False
+                return assigned
+
+    def heartbeat(self) -> Steps[None]:
+        """Say that we are alive; `must_join` tells afterwards whether a rebalance is on."""
+        request = HeartbeatRequest(
+            group_id=self.settings.group_id, generation_id=self.generation_id, member_id=self.member_id
+        )
+        answer = yield from self._ask(request, HeartbeatResponse)
+        self._note(answer.error_code)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> Steps[dict[TopicPartition, KgctlError]]:
+        """Commit offsets as this member; returns those that were refused, with the reason."""
+        topics: dict[str, OffsetCommitRequest.Topic] = {}
+        for (name, index), offset in offsets.items():
+            topic = topics.setdefault(name, OffsetCommitRequest.Topic(name=name, partitions=[]))
+            topic.partitions.append(
+                OffsetCommitRequest.Partition(partition_index=index, committed_offset=offset, committed_metadata="")
+            )
+        request = OffsetCommitRequest(
+            group_id=self.settings.group_id,
+            generation_id_or_member_epoch=self.generation_id,
+            member_id=self.member_id,
+            topics=list(topics.values()),
+        )
+        answer = yield from self._ask(request, OffsetCommitResponse, _first_commit_error)
+        refused: dict[TopicPartition, KgctlError] = {}
+        for topic_row in answer.topics:
+            for row in topic_row.partitions:
+                if row.error_code:
+                    partition = TopicPartition(topic_row.name, row.partition_index)
+                    refused[partition] = BrokerError(row.error_code, f"commit of {partition}")
+        for code in {error.code for error in refused.values() if isinstance(error, BrokerError)} & _MOVED_ON:
+            self._note(code)
+        return refused
+
+    def leave(self) -> Steps[None]:
+        """Leave, so that the others need not wait for the session to time out. What the coordinator says is not asked."""
+        if not self.member_id:
+            return
+        member = LeaveGroupRequest.Member(member_id=self.member_id, reason="the consumer ends")
+        request = LeaveGroupRequest(group_id=self.settings.group_id, member_id=self.member_id, members=[member])
+        self.member_id, self.generation_id, self.must_join = "", -1, True
+        node = yield from self._coordinator()
+        yield from self._cluster.ask_each([Ask(node.endpoint, request, LeaveGroupResponse)])
+
+    # --- joining ---
+
+    def _join(self, topics: Sequence[str]) -> Steps[JoinGroupResponse | None]:
+        """None: try again at once."""
+        subscription = ConsumerProtocolSubscription(topics=sorted(topics))
+        blob = encode_blob(subscription, SUBSCRIPTION_VERSION)
+        request = JoinGroupRequest(
+            group_id=self.settings.group_id,
+            session_timeout_ms=self.settings.session_timeout_ms,
+            rebalance_timeout_ms=self.settings.rebalance_timeout_ms,
+            member_id=self.member_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=[JoinGroupRequest.Protocol(name=name, metadata=blob) for name in self.settings.assignors],
+        )
+        answer = yield from self._ask(request, JoinGroupResponse, wait_ms=self.settings.rebalance_timeout_ms)
+        code = answer.error_code
+        if code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394
+            self.member_id = answer.member_id
+            return None
+        if code in _MOVED_ON:
+            self._note(code)
+            if code == ErrorCode.REBALANCE_IN_PROGRESS:
+                yield Pause(RETRY_SECONDS, f"group {self.settings.group_id!r} is rebalancing")
+            return None
+        if code:
+            raise BrokerError(code, f"group {self.settings.group_id!r}")
+        self.member_id, self.generation_id = answer.member_id, answer.generation_id
+        self.is_leader = answer.leader == answer.member_id
+        return answer
+
+    def _sync(self, joined: JoinGroupResponse) -> Steps[list[TopicPartition] | None]:
+        """None: the group moved on meanwhile."""
+        assignments: list[SyncGroupRequest.Assignment] = []
+        if self.is_leader and not joined.skip_assignment:
+            assignments = yield from self._assign(joined)
+        request = SyncGroupRequest(
+            group_id=self.settings.group_id,
+            generation_id=self.generation_id,
+            member_id=self.member_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=joined.protocol_name,
+            assignments=assignments,
+        )
+        answer = yield from self._ask(request, SyncGroupResponse, wait_ms=self.settings.rebalance_timeout_ms)
+        if answer.error_code in _MOVED_ON:
+            self._note(answer.error_code)
+            return None
+        if answer.error_code:
+            raise BrokerError(answer.error_code, f"group {self.settings.group_id!r}")
+        if not answer.assignment:
+            return []
+        try:
+            mine = decode_assignment(answer.assignment)
+        except DecodeError as error:
+            raise KgctlError(
+                f"group {self.settings.group_id!r}: the leader's assignment makes no sense: {error}"
+            ) from error
+        return [TopicPartition(row.topic, index) for row in mine.assigned_partitions for index in row.partitions]
+
+    def _assign(self, joined: JoinGroupResponse) -> Steps[list[SyncGroupRequest.Assignment]]:
+        """What the leader does for all."""
+        subscribers = []
+        for member in joined.members:
+            try:
+                topics = tuple(decode_subscription(member.metadata).topics)
+            except DecodeError as error:
+                reason = f"the subscription of member {member.member_id!r} makes no sense: {error}"
+                raise KgctlError(f"group {self.settings.group_id!r}: {reason}") from error
+            subscribers.append(Subscriber(member.member_id, topics, member.group_instance_id))
+        wanted = sorted({topic for one in subscribers for topic in one.topics})
+        metadata = yield from self._cluster.metadata(wanted)
+        counts = {row.name or "": len(row.partitions) for row in metadata.topics if not row.error_code}
+        shares = ASSIGNORS[joined.protocol_name or ""](subscribers, counts)
+        return [
+            SyncGroupRequest.Assignment(member_id=member_id, assignment=_assignment_blob(share))
+            for member_id, share in shares.items()
+        ]
+
+    # --- asking ---
+
+    def _ask(
+        self,
+        request: Message,
+        response: type[R],
+        error_of: Callable[[Any], int] = lambda answer: int(answer.error_code),
+        wait_ms: int = 0,
+    ) -> Steps[R]:
+        """Ask the coordinator; looks it up again and retries while it moves, loads or cannot be reached."""
+        while True:
+            try:
+                node = yield from self._coordinator()
+                answer = yield from self._cluster.ask(Ask(node.endpoint, request, response, wait_ms=wait_ms))
+                code = error_of(answer)
+                if code not in _COORDINATOR_ELSEWHERE:
+                    return answer
+                failure: KgctlError = BrokerError(code, f"group {self.settings.group_id!r}")
+            except (BrokerError, TimedOut, Unreachable) as error:
+                failure = error
+            if not failure.retriable and not isinstance(failure, TimedOut):
+                raise failure
+            self._cluster.forget_coordinator(self.settings.group_id)
+            yield Pause(RETRY_SECONDS, str(failure))
+
+    def _coordinator(self) -> Steps[Node]:
+        found = yield from self._cluster.coordinators([self.settings.group_id])
+        node = found[self.settings.group_id]
+        if isinstance(node, KgctlError):
+            raise node
+        return node
+
+    def _note(self, code: int) -> None:
+        """Draw the consequence of a verdict on our membership."""
+        if not code:
+            return
+        if code not in _MOVED_ON:
+            raise BrokerError(code, f"group {self.settings.group_id!r}")
+        self.must_join = True
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self.member_id, self.generation_id = "", -1
+
+
+_MOVED_ON = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
+_COORDINATOR_ELSEWHERE = frozenset(
+    {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+)
+
+
+def _first_commit_error(answer: OffsetCommitResponse) -> int:
+    codes = (row.error_code for topic in answer.topics for row in topic.partitions)
+    return next((code for code in codes if code in _COORDINATOR_ELSEWHERE), 0)
+
+
+def _assignment_blob(partitions: Sequence[TopicPartition]) -> bytes:
+    rows: dict[str, ConsumerProtocolAssignment.TopicPartition] = {}
+    for topic, index in partitions:
+        row = rows.setdefault(topic, ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=[]))
+        row.partitions.append(index)
+    return encode_blob(ConsumerProtocolAssignment(assigned_partitions=list(rows.values())), SUBSCRIPTION_VERSION)

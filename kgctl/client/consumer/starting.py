@@ -1,0 +1,88 @@
+"""Where a consumer begins: the partitions of its topics, what its group has committed, the ends of the logs. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+
+from broker.protocol.errors import ErrorCode
+from kgctl.client import offsets
+from kgctl.client.cluster import Cluster
+from kgctl.client.errors import BrokerError, KgctlError, NotFound
+from kgctl.client.steps import Pause, Steps
+from kgctl.client.topic_partition import TopicPartition
+
+
+class Reset(IntEnum):
+    """Kafka's auto.offset.reset: where to begin when there is no offset, or none that the log still has."""
+
+    EARLIEST = offsets.EARLIEST
+    LATEST = offsets.LATEST
+
+
+def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str, int]]:
+    """How many partitions each topic has; NotFound if there is no such topic. Creates none."""
+    for wait in (*cluster.retry_waits, None):
+        answer = yield from cluster.metadata(topics)
+        failed = next((row for row in answer.topics if row.error_code), None)
+        if failed is None:
+            return {row.name or "": len(row.partitions) for row in answer.topics}
+        if failed.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise NotFound(f"topic {failed.name!r} does not exist")
+        error = BrokerError(failed.error_code, f"topic {failed.name!r}")
+        if wait is None or not error.retriable:
+            raise error
+        yield Pause(wait, str(error))
+    raise AssertionError("the last round returns or raises")
+
+
+def log_ends(
+    cluster: Cluster, partitions: Iterable[TopicPartition], end: Reset, *, committed_only: bool = False
+) -> Steps[dict[TopicPartition, int]]:
+    """The first (EARLIEST) or the next (LATEST) offset of each partition."""
+    names = list(partitions)
+    if not names:
+        return {}
+    wanted: dict[tuple[str, int], int] = dict.fromkeys(names, int(end))
+    found = yield from offsets.list_offsets(cluster, wanted, committed_only=committed_only)
+    ends = {}
+    for partition in names:
+        at = found[partition]
+        if isinstance(at, KgctlError):
+            raise at
+        ends[partition] = at.offset
+    return ends
+
+
+def committed_offsets(
+    cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
+) -> Steps[dict[TopicPartition, int]]:
+    """What the group has committed; partitions without a commit are left out."""
+    found = yield from offsets.committed(cluster, [group])
+    commits = found[group]
+    if isinstance(commits, KgctlError):
+        raise commits
+    known = {}
+    for partition in partitions:
+        one = commits.get(partition)
+        if one is not None and one.error is not None:
+            raise KgctlError(one.error.message)
+        if one is not None and one.offset is not None:
+            known[partition] = one.offset
+    return known
+
+
+def given_offsets(cluster: Cluster, given: Mapping[TopicPartition, int]) -> Steps[dict[TopicPartition, int]]:
+    """Check offsets that a user chose against the logs. A negative one counts back from the end, -1 is the last record."""
+    first = yield from log_ends(cluster, given, Reset.EARLIEST)
+    last = yield from log_ends(cluster, given, Reset.LATEST)
+    chosen = {}
+    for partition, offset in given.items():
+        if offset < 0:
+            offset = max(first[partition], last[partition] + offset)
+        if not first[partition] <= offset <= last[partition]:
+            raise KgctlError(
+                f"{partition} has no offset {offset}: its log begins at {first[partition]} and ends before {last[partition]}"
+            )
+        chosen[partition] = offset
+    return chosen

@@ -1,0 +1,22 @@
+"""Which version of a request a node and we both know, for those who talk over a connection of their own."""
+
+from __future__ import annotations
+
+from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from broker.protocol.wire_types import Message
+from kgctl.client.cluster import Ask, Cluster, Node
+from kgctl.client.errors import Unsupported
+from kgctl.client.steps import Steps
+
+
+def highest_version(cluster: Cluster, node: Node, request: type[Message], max_version: int) -> Steps[int]:
+    """The highest version up to `max_version` that both know; asks the node if it was never asked. Unsupported if none."""
+    if cluster.range_of(node.endpoint, request.API_KEY) is None:
+        question = ApiVersionsRequest(client_software_name="kgctl", client_software_version="0.1")
+        yield from cluster.ask(Ask(node.endpoint, question, ApiVersionsResponse))
+    low, high = cluster.range_of(node.endpoint, request.API_KEY) or (1, 0)
+    version = min(high, max_version, request.VERSIONS[-1])
+    if version < max(low, request.VERSIONS[0]):
+        name = request.__name__.removesuffix("Request")
+        raise Unsupported(f"{node.endpoint}: the broker does not offer {name} in a version that this needs")
+    return version

@@ -238,12 +238,11 @@ def _newer_member(
 
 def _add_details(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
     """Generation, leader, timeouts and phases, from coordinators that offer them."""
-    nodes = {str(node.endpoint): node for node in cluster.nodes.values()}
+    names = [row.group for row in described.values() if row.type == CLASSIC and not row.error]
     by_node: dict[Node, list[str]] = {}
-    for row in described.values():
-        node = nodes.get(row.coordinator or "")
-        if row.type == CLASSIC and node and cluster.range_of(node.endpoint, DescribeGroupDetailsRequest.API_KEY):
-            by_node.setdefault(node, []).append(row.group)
+    for name, node in (yield from cluster.coordinators(names)).items():
+        if isinstance(node, Node) and cluster.range_of(node.endpoint, DescribeGroupDetailsRequest.API_KEY):
+            by_node.setdefault(node, []).append(name)
     asks = [
         Ask(node.endpoint, DescribeGroupDetailsRequest(groups=list(some)), DescribeGroupDetailsResponse)
         for node, names in by_node.items()

@@ -184,9 +184,6 @@ class Options:
     default_replication_factor: int = _int(
         "default.replication.factor", 1, "server", "Replicas of a topic that does not say how many; one node has one."
     )
-    min_insync_replicas: int = _int(
-        "min.insync.replicas", 1, "log", "Default of the topic's min.insync.replicas.", least=1
-    )
 
     # Groups and their offsets.
     group_initial_rebalance_delay_ms: int = _int(
@@ -225,13 +222,6 @@ class Options:
 
     # The log: defaults of the topic configs, and the broker's own.
     message_max_bytes: int = _int("message.max.bytes", 1048588, "log", "The largest record batch.", least=0)
-    compression_type: str = _text(
-        "compression.type",
-        "producer",
-        "log",
-        "Default of the topic's compression.type.",
-        choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-    )
     log_message_timestamp_type: str = _text(
         "log.message.timestamp.type",
         "CreateTime",
@@ -260,9 +250,6 @@ class Options:
     )
     log_retention_check_interval_ms: int = _long(
         "log.retention.check.interval.ms", 300000, "server", "How often old segments are looked for.", least=1
-    )
-    log_segment_delete_delay_ms: int = _long(
-        "log.segment.delete.delay.ms", 60000, "log", "How long a removed segment's file stays.", least=0
     )
     log_index_interval_bytes: int = _int(
         "log.index.interval.bytes", 4096, "log", "Bytes of records per entry of the sparse index.", least=0

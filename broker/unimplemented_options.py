@@ -4,7 +4,7 @@ _NAMES = """
 add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms alter.config.policy.class.name
 alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
 auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.session.timeout.ms
-client.quota.callback.class compression.gzip.level compression.lz4.level compression.zstd.level
+client.quota.callback.class compression.gzip.level compression.lz4.level compression.type compression.zstd.level
 connection.failed.authentication.delay.ms connections.max.reauth.ms controlled.shutdown.enable
 controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
 controller.quorum.append.linger.ms controller.quorum.bootstrap.servers controller.quorum.election.backoff.max.ms
@@ -34,11 +34,11 @@ log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir log.dir.failure.
 log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
 log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.size.max.bytes
 log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms log.preallocate log.roll.jitter.hours
-log.roll.jitter.ms max.connection.creation.rate max.connections.per.ip.overrides
+log.roll.jitter.ms log.segment.delete.delay.ms max.connection.creation.rate max.connections.per.ip.overrides
 max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.record.bytes.between.snapshots
 metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
 metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level
-metrics.sample.window.ms num.io.threads num.network.threads num.recovery.threads.per.data.dir
+metrics.sample.window.ms min.insync.replicas num.io.threads num.network.threads num.recovery.threads.per.data.dir
 num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms offsets.load.buffer.size
 offsets.topic.compression.codec offsets.topic.replication.factor principal.builder.class process.roles
 producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 ) = range(1, 14)
 LOG_FILE_BYTES, OLD_LOG_FILES = 10 * 1024 * 1024, 5
 PARENT_CHECK_SECONDS = 1.0
+LEAST_DESCRIPTORS = 64
 
 logger = logging.getLogger("broker.daemon")
 
@@ -159,7 +160,7 @@ def _leave_stderr() -> logging.FileHandler | None:
 
 
 def _raise_descriptor_limit() -> None:
-    """Every segment is an open file: take what the system allows without asking."""
+    """Connections and segments are open files: take what the system allows without asking, refuse to start on a handful."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -168,8 +169,13 @@ def _raise_descriptor_limit() -> None:
     if soft != wanted and soft != resource.RLIM_INFINITY:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
         except (OSError, ValueError):
             logger.info("the limit of %s open files stays", soft)
+    if soft != resource.RLIM_INFINITY and soft < LEAST_DESCRIPTORS:
+        raise Refusal(
+            DESCRIPTORS, f"too few file descriptors: ulimit -n is {soft}, at least {LEAST_DESCRIPTORS} are needed"
+        )
 
 
 def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings) -> Log:

@@ -75,7 +75,7 @@ def test_every_option_is_read_somewhere():
         ("log.cleaner.min.cleanable.ratio=nan", "must be from 0 to 1"),
         ("log.cleaner.min.cleanable.ratio=half", "not a number"),
         ("log.cleanup.policy=compact,drop", "'drop' is not one of compact, delete"),
-        ("compression.type=brotli", "'brotli' is not one of"),
+        ("log.message.timestamp.type=Now", "'Now' is not one of CreateTime, LogAppendTime"),
         ("log.retention.ms=0", "must be -1 (for ever) or more than 0"),
         ("log.roll.ms=0", "must be at least 1"),
         ("default.replication.factor=3", "one node holds one replica"),

@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -168,10 +169,16 @@ def test_a_data_directory_that_may_not_be_written_is_told(tmp_path: Path):
     assert "Permission denied" in line
 
 
+def limit_descriptors(count: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+
+
 def test_too_few_file_descriptors_are_told(tmp_path: Path):
-    code, line = refused(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9)))
+    code, line = refused(tmp_path, preexec_fn=limit_descriptors(63))
     assert code == 10
-    assert "ulimit -n is 9" in line
+    assert "too few file descriptors: ulimit -n is 63" in line
+    with started(tmp_path, preexec_fn=limit_descriptors(64)) as program:
+        assert accepts(program.ready().address)
 
 
 def _can_mount() -> bool:
@@ -211,6 +218,7 @@ def test_it_stops_when_the_pipe_on_stdin_ends(tmp_path: Path):
         program.ready()
         assert program.process.stdin is not None
         program.process.stdin.close()
+        program.process.stdin = None
         assert program.process.wait(PATIENCE_S) == 0
     assert "the parent is gone" in (tmp_path / "broker.log").read_text()
 

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker import data_directory
 from broker.config import BrokerConfig, ConfigError, Endpoint, load_config
@@ -247,7 +247,8 @@ class _Program:
         gc.freeze()
         gc.enable()
         self._tell_ready(_reachable(*bound))
-        await asyncio.wait({self._stop, broker.failed}, return_when=asyncio.FIRST_COMPLETED)
+        ends: set[asyncio.Future[Any]] = {self._stop, broker.failed}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for path in self._ready_files:
             data_directory.remove_ready(path)
         if not self._stop.done():

@@ -54,7 +54,8 @@ class Member:
                 "auto.offset.reset": "earliest",
                 "auto.commit.interval.ms": 500,
                 "session.timeout.ms": given.session_timeout_ms,
-                "heartbeat.interval.ms": max(given.session_timeout_ms // 6, 100),
+                # No divisor of the session timeout: a rebalance that a dead member causes shall last long enough to be seen.
+                "heartbeat.interval.ms": given.session_timeout_ms * 7 // 30,
                 "enable.partition.eof": True,
                 "log_level": 3,
             }
@@ -88,7 +89,8 @@ class Member:
 
 
 def _wait_for_end_of_stdin(ended: threading.Event) -> None:
-    while sys.stdin.buffer.read(4096):
+    # Not through sys.stdin: its lock, held by this thread, would stop the interpreter from ending.
+    while os.read(0, 4096):
         pass
     ended.set()
     # The broker may be gone as well, and a client that says goodbye to nobody takes its time.

@@ -13,6 +13,7 @@ from broker.log.offsets_partition import OffsetsPartition
 from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
+from broker.log.partition_rows import delete_partitions
 from broker.log.recovery import recover_partition
 from broker.log.settings import LogSettings
 from broker.log.store import Store
@@ -136,15 +137,7 @@ class Log:
             partition = self._partitions.pop(key)
             partition.deleted = True
             self._round.forget(partition)
-        self._store.execute(
-            "DELETE FROM segments WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
-            (topic.topic_id,),
-        )
-        self._store.execute(
-            "DELETE FROM producers WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
-            (topic.topic_id,),
-        )
-        self._store.execute("DELETE FROM partitions WHERE topic_id = ?", (topic.topic_id,))
+        delete_partitions(self._store, topic.topic_id)
         self._round.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
 
     def add_partitions(self, name: str, total: int) -> None:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from broker.log.catalog import Topic
 from broker.log.errors import StorageError
 from broker.log.files import Files
 from broker.log.partition_log import Appended
+from broker.log.partition_rows import (
+    add_partition,
+    delete_segment,
+    load_partition,
+    load_segments,
+    mark_unrecorded,
+    save_segments,
+    set_log_start,
+)
 from broker.log.producers import Producers
 from broker.log.segments import LEADER_EPOCH, FileSlice, Segment
 from broker.log.settings import LogSettings
 from broker.log.store import Store
 from broker.log.syncing import Round
+from broker.log.time_lookup import first_newest, first_not_older, newest_batch
 from broker.log.topic_configs import Policy
 from broker.log.validation import check_batch
 from broker.log.watermark import SyncedEnd, SyncedEnds
 from broker.protocol.errors import ErrorCode
-from broker.protocol.record_batch import BatchHeader, decode_records, parse_header, patch, set_log_append_time
-from broker.protocol.wire_types import DecodeError
+from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_log_append_time
 
 # How much may be written before the recorded end follows: bounds what a start after a crash has to read.
 RECORD_EVERY_BYTES = 8 << 20
@@ -54,11 +64,6 @@ class Shared:
             oldest = next(iter(self.loaded_indexes))
             del self.loaded_indexes[oldest]
             oldest.drop_index()
-
-    def next_partition_id(self) -> int:
-        number = int(self.store.meta("next_partition_id") or 1)
-        self.store.set_meta("next_partition_id", str(number + 1))
-        return number
 
 
 class SegmentPartition:
@@ -118,36 +123,16 @@ class SegmentPartition:
 
     def _load(self) -> None:
         store = self._shared.store
-        rows = store.query(
-            "SELECT partition_id, log_start_offset, unrecorded FROM partitions WHERE topic_id = ? AND partition = ?",
-            (self.topic.topic_id, self.index),
-        )
-        if not rows:
+        row = load_partition(store, self.topic.topic_id, self.index)
+        if row is None:
             return
-        partition_id, log_start, unrecorded = rows[0]
-        assert isinstance(partition_id, int)
-        assert isinstance(log_start, int)
-        self.partition_id, self.log_start_offset, self._unrecorded = partition_id, log_start, bool(unrecorded)
-        for row in store.query(
-            "SELECT base_offset, revision, end_offset, size_bytes, first_timestamp, max_timestamp,"
-            " max_timestamp_offset FROM segments WHERE partition_id = ? ORDER BY base_offset",
-            (partition_id,),
-        ):
-            base, revision, end, size, first, newest, newest_offset = (int(value) for value in row if value is not None)
-            self.segments.append(
-                Segment(
-                    self._shared.files,
-                    self.directory,
-                    base,
-                    interval_bytes=self.policy.index_interval_bytes,
-                    revision=revision,
-                    end_offset=end,
-                    size_bytes=size,
-                    first_timestamp=first,
-                    max_timestamp=newest,
-                    max_timestamp_offset=newest_offset,
-                )
-            )
+        self.partition_id, self.log_start_offset, self._unrecorded = (
+            row.partition_id,
+            row.log_start_offset,
+            row.unrecorded,
+        )
+        interval_bytes = self.policy.index_interval_bytes
+        self.segments = load_segments(store, self.partition_id, self._shared.files, self.directory, interval_bytes)
         self.advance()
 
     def advance(self) -> None:
@@ -210,15 +195,11 @@ class SegmentPartition:
         """Let the store know, before anything is acknowledged, that this partition has bytes it does not list."""
         store = self._shared.store
         if self.partition_id == 0:
-            self.partition_id = self._shared.next_partition_id()
-            store.execute(
-                "INSERT INTO partitions VALUES (?, ?, ?, ?, 1)",
-                (self.partition_id, self.topic.topic_id, self.index, self.log_start_offset),
-            )
+            self.partition_id = add_partition(store, self.topic.topic_id, self.index)
             for directory in (os.path.dirname(self.directory), self.directory):
                 self._shared.files.make_directory(directory)
         else:
-            store.execute("UPDATE partitions SET unrecorded = 1 WHERE partition_id = ?", (self.partition_id,))
+            mark_unrecorded(store, self.partition_id, True)
         self._unrecorded = True
 
     def _is_full(self, size: int, header: BatchHeader) -> bool:
@@ -228,7 +209,7 @@ class SegmentPartition:
         return (
             active.size_bytes + size > policy.segment_bytes
             or header.last_offset - active.base_offset > MAX_RELATIVE_OFFSET
-            or (active.first_timestamp >= 0 and header.max_timestamp - active.first_timestamp > policy.segment_ms)
+            or (active.first_timestamp >= 0 and header.max_timestamp - active.first_timestamp > policy.roll_ms)
         )
 
     def roll(self) -> None:
@@ -271,31 +252,13 @@ class SegmentPartition:
         self._changed_segments[self.active] = None
         for segment in self._changed_segments:
             segment.save_index()
-        store.execute_many(
-            "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " revision = excluded.revision, end_offset = excluded.end_offset, size_bytes = excluded.size_bytes,"
-            " first_timestamp = excluded.first_timestamp, max_timestamp = excluded.max_timestamp,"
-            " max_timestamp_offset = excluded.max_timestamp_offset",
-            [
-                (
-                    self.partition_id,
-                    segment.base_offset,
-                    segment.revision,
-                    segment.end_offset,
-                    segment.size_bytes,
-                    segment.first_timestamp,
-                    segment.max_timestamp,
-                    segment.max_timestamp_offset,
-                )
-                for segment in self._changed_segments
-            ],
-        )
+        save_segments(store, self.partition_id, self._changed_segments)
         self._changed_segments.clear()
         self._bytes_since_record = 0
         if self._producers is not None:
             self._producers.save(store, self.partition_id)
         if complete:
-            store.execute("UPDATE partitions SET unrecorded = 0 WHERE partition_id = ?", (self.partition_id,))
+            mark_unrecorded(store, self.partition_id, False)
             self._unrecorded = False
 
     # -- reading
@@ -330,50 +293,32 @@ class SegmentPartition:
         return b""
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
-        for segment in self.segments:
-            visible = self._visible_end(segment)
-            if segment.end_offset <= self.log_start_offset or segment.max_timestamp < timestamp or not visible:
-                continue
-            for position, header in self._use(segment).find_timestamp(timestamp, visible):
-                if header.next_offset <= self.log_start_offset:
-                    continue
-                for offset, stamp in _timestamps(segment, position, header):
-                    if stamp >= timestamp and offset >= self.log_start_offset:
-                        return offset, stamp
+        for segment, visible, newest in self._visible_segments():
+            if newest[0] >= timestamp:
+                found = first_not_older(segment, visible, self.log_start_offset, timestamp)
+                if found is not None:
+                    return found
         return None
 
     def offset_of_max_timestamp(self) -> tuple[int, int] | None:
-        best: tuple[int, int, Segment] | None = None
-        for segment in self.segments:
-            if segment.end_offset <= self.log_start_offset or not self._visible_end(segment):
-                continue
-            newest = self._newest_batch(segment)
-            if newest[1] >= 0 and (best is None or newest[0] > best[0]):
-                best = (*newest, segment)
-        if best is None:
-            return None
-        timestamp, base_offset, segment = best
-        spot = self._use(segment).find_offset(base_offset, self._visible_end(segment))
-        assert spot is not None
-        header = parse_header(segment.file().read(spot.size, spot.position))
-        found = [offset for offset, stamp in _timestamps(segment, spot.position, header) if stamp == timestamp]
-        return (next((o for o in found if o >= self.log_start_offset), header.last_offset), timestamp)
+        log_start = self.log_start_offset
+        return first_newest(
+            (
+                (segment, visible, newest_batch(segment, visible, newest, log_start))
+                for segment, visible, newest in self._visible_segments()
+            ),
+            log_start,
+        )
 
-    def _newest_batch(self, segment: Segment) -> tuple[int, int]:
-        """(timestamp, base offset) of the visible batch with the largest timestamp at or after the log start."""
-        visible_max = self._visible_max
-        if segment.base_offset < self._visible_base:
-            visible_max = (segment.max_timestamp, segment.max_timestamp_offset)
-        if visible_max[1] >= self.log_start_offset or segment.base_offset >= self.log_start_offset:
-            return visible_max
-        best = (-1, -1)
-        visible = self._visible_end(segment)
-        for position, header in segment.headers(segment.base_offset, 0):
-            if position >= visible:
-                break
-            if header.next_offset > self.log_start_offset and header.max_timestamp > best[0]:
-                best = (header.max_timestamp, header.base_offset)
-        return best
+    def _visible_segments(self) -> Iterator[tuple[Segment, int, tuple[int, int]]]:
+        """Segments with records for readers: (segment, end position, (max timestamp, base offset of its batch))."""
+        for segment in self.segments:
+            visible = self._visible_end(segment)
+            if segment.end_offset > self.log_start_offset and visible:
+                newest = (segment.max_timestamp, segment.max_timestamp_offset)
+                if segment.base_offset == self._visible_base:
+                    newest = self._visible_max
+                yield self._use(segment), visible, newest
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return (LEADER_EPOCH, self.high_watermark) if epoch == LEADER_EPOCH else (-1, -1)
@@ -397,15 +342,9 @@ class SegmentPartition:
         shared = self._shared
         shared.round.check()
         self.log_start_offset = max(self.log_start_offset, log_start)
-        shared.store.execute(
-            "UPDATE partitions SET log_start_offset = ? WHERE partition_id = ?",
-            (self.log_start_offset, self.partition_id),
-        )
+        set_log_start(shared.store, self.partition_id, self.log_start_offset)
         for segment in self.segments[:count]:
-            shared.store.execute(
-                "DELETE FROM segments WHERE partition_id = ? AND base_offset = ?",
-                (self.partition_id, segment.base_offset),
-            )
+            delete_segment(shared.store, self.partition_id, segment.base_offset)
             self.forget_segment(segment)
         del self.segments[:count]
 
@@ -416,10 +355,12 @@ class SegmentPartition:
         self._shared.round.unlink_after(segment.path)
         self._shared.round.unlink_after(segment.index_path)
 
-
-def _timestamps(segment: Segment, position: int, header: BatchHeader) -> list[tuple[int, int]]:
-    """(offset, timestamp) of the records of a batch. Records nobody can decode count with the batch's last offset."""
-    try:
-        return [(record.offset, record.timestamp) for record in decode_records(segment.batch(position, header))]
-    except DecodeError:
-        return [(header.last_offset, header.max_timestamp)]
+    def replace_segment(self, old: Segment, new: Segment | None) -> None:
+        """Let `new` (synced, or None if nothing is left) take the place of a sealed segment."""
+        at = self.segments.index(old)
+        self.forget_segment(old)
+        self.segments[at : at + 1] = [new] if new is not None else []
+        if new is None:
+            delete_segment(self._shared.store, self.partition_id, old.base_offset)
+        else:
+            save_segments(self._shared.store, self.partition_id, [new])

@@ -10,13 +10,14 @@ import os
 
 from broker.log.errors import DamageError
 from broker.log.partition import SegmentPartition, Shared
+from broker.log.partition_rows import mark_unrecorded
 
 
 def recover_partition(partition: SegmentPartition, shared: Shared) -> None:
     """Bring one partition that was being written to back to a recorded state, as part of the store's transaction."""
     if not partition.segments:
         # Its first append never became durable.
-        shared.store.execute("UPDATE partitions SET unrecorded = 0 WHERE partition_id = ?", (partition.partition_id,))
+        mark_unrecorded(shared.store, partition.partition_id, False)
         return
     active = partition.active
     producers = partition.producers

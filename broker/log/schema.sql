@@ -1,7 +1,7 @@
 -- The store of one broker. Version: FORMAT_VERSION in store.py; change both together.
 
 CREATE TABLE meta (
-    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq
+    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -53,6 +53,7 @@ CREATE TABLE segments (
     first_timestamp      INTEGER NOT NULL,
     max_timestamp        INTEGER NOT NULL,
     max_timestamp_offset INTEGER NOT NULL,  -- base offset of the first batch that has it
+    compacted_at_ms      INTEGER NOT NULL,  -- when compaction first went over it; -1: not yet
     PRIMARY KEY (partition_id, base_offset)
 ) STRICT, WITHOUT ROWID;
 

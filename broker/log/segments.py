@@ -75,6 +75,7 @@ class Segment:
         "_verified",
         "allocated",
         "base_offset",
+        "compacted_at_ms",
         "directory",
         "end_offset",
         "first_timestamp",
@@ -98,6 +99,7 @@ class Segment:
         first_timestamp: int = -1,
         max_timestamp: int = -1,
         max_timestamp_offset: int = -1,
+        compacted_at_ms: int = -1,
     ) -> None:
         self._files = files
         self.directory = directory
@@ -109,6 +111,7 @@ class Segment:
         self.first_timestamp = first_timestamp
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
+        self.compacted_at_ms = compacted_at_ms
         self.allocated = size_bytes
         self._verified: list[tuple[int, int]] = []  # disjoint, ascending ranges of positions
         self._index: Index | None = None

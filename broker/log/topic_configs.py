@@ -190,6 +190,11 @@ class Policy:
     max_compaction_lag_ms: int
     min_cleanable_dirty_ratio: float
 
+    @property
+    def roll_ms(self) -> int:
+        """How much time one segment may span; compaction leaves the active one alone, so its lag counts too."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
+
     @classmethod
     def of(cls, configs: Mapping[str, str], broker_configs: Mapping[str, str], settings: LogSettings) -> Policy:
         def value(name: str, default: object) -> str:

@@ -1,0 +1,63 @@
+"""Offsets by time, exact inside compressed batches: the index finds the batch, its records are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.log.segments import Segment
+from broker.protocol.record_batch import BatchHeader, decode_records, parse_header
+from broker.protocol.wire_types import DecodeError
+
+NOTHING = (-1, -1)
+
+
+def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: int) -> tuple[int, int] | None:
+    """(offset, timestamp) of the first record at or after both `log_start` and `timestamp`."""
+    for position, header in segment.find_timestamp(timestamp, visible):
+        if header.next_offset > log_start:
+            for offset, stamp in timestamps(segment, position, header):
+                if stamp >= timestamp and offset >= log_start:
+                    return offset, stamp
+    return None
+
+
+def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_start: int) -> tuple[int, int]:
+    """(timestamp, base offset) of the first batch with the largest timestamp that ends at or after the log start.
+
+    `known` is that pair for all of the segment.
+    """
+    if segment.base_offset >= log_start or known[1] >= log_start:
+        return known
+    best = NOTHING
+    for position, header in segment.headers(segment.base_offset, 0):
+        if position >= visible:
+            break
+        if header.next_offset > log_start and header.max_timestamp > best[0]:
+            best = (header.max_timestamp, header.base_offset)
+    return best
+
+
+def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log_start: int) -> tuple[int, int] | None:
+    """(offset, timestamp) of the first record with the largest timestamp, from (segment, visible end, its newest)."""
+    best: tuple[Segment, int, tuple[int, int]] | None = None
+    for candidate in candidates:
+        if candidate[2] != NOTHING and (best is None or candidate[2][0] > best[2][0]):
+            best = candidate
+    if best is None:
+        return None
+    segment, visible, (timestamp, base_offset) = best
+    spot = segment.find_offset(base_offset, visible)
+    assert spot is not None
+    header = parse_header(segment.file().read(spot.size, spot.position))
+    for offset, stamp in timestamps(segment, spot.position, header):
+        if stamp == timestamp and offset >= log_start:
+            return offset, timestamp
+    return header.last_offset, timestamp
+
+
+def timestamps(segment: Segment, position: int, header: BatchHeader) -> list[tuple[int, int]]:
+    """(offset, timestamp) of the records of a batch. What nobody can decode counts as one record at its end."""
+    try:
+        return [(record.offset, record.timestamp) for record in decode_records(segment.batch(position, header))]
+    except DecodeError:
+        return [(header.last_offset, header.max_timestamp)]

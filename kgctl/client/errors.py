@@ -89,6 +89,7 @@ _EXIT_CODES: dict[int, int] = {
 }
 
 _HINTS: dict[int, str] = {
+    ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already",
     ErrorCode.NON_EMPTY_GROUP: "the group has active members; stop them, or see `kgctl groups remove-members`",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "the group is actively subscribed to the topic",
 }

@@ -1,0 +1,149 @@
+"""Connections that fail: each way has one clear sentence, and none waits longer than it was told to."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from kgctl.client.admin import Admin
+from kgctl.client.connection import Connection
+from kgctl.client.errors import KgctlError, NotKafka, TimedOut, Unreachable
+from kgctl.client.steps import Endpoint
+
+Listener = Callable[[Callable[[socket.socket], None]], Endpoint]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listener]:
+    """Starts a listener whose connections are handled by the given function, one at a time."""
+    ending: list[Callable[[], None]] = []
+
+    def start(handle: Callable[[socket.socket], None]) -> Endpoint:
+        server = socket.create_server(("127.0.0.1", 0))
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                # The client hangs up on what it does not understand.
+                with connection, contextlib.suppress(OSError):
+                    handle(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        ending.extend([lambda: server.shutdown(socket.SHUT_RDWR), server.close, lambda: thread.join(5)])
+        return Endpoint(*server.getsockname())
+
+    yield start
+    for end in ending:
+        end()
+
+
+def ask(endpoint: Endpoint, timeout: float = 5.0) -> None:
+    with Admin([endpoint], timeout=timeout) as admin:
+        admin.list_topics()
+
+
+def answer_with(reply: bytes) -> Callable[[socket.socket], None]:
+    def handle(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(reply)
+        connection.recv(65536)
+
+    return handle
+
+
+def wait_for_the_end(connection: socket.socket) -> None:
+    while connection.recv(65536):
+        pass
+
+
+def test_a_port_where_nobody_listens_is_refused_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = Endpoint(*server.getsockname())
+    with pytest.raises(Unreachable, match="connection refused; nothing listens there"):
+        ask(endpoint)
+
+
+def test_a_host_name_that_does_not_exist_is_named() -> None:
+    with pytest.raises(Unreachable, match=r"the host name 'no-such-host\.invalid' is not known"):
+        ask(Endpoint("no-such-host.invalid", 9092))
+
+
+def test_a_broker_that_hangs_costs_no_more_than_the_timeout(listen: Listener) -> None:
+    endpoint = listen(wait_for_the_end)
+    begun = time.monotonic()
+    with pytest.raises(Unreachable, match="no answer in time"):
+        ask(endpoint, timeout=0.4)
+    assert time.monotonic() - begun < 2
+
+
+def test_a_connection_that_is_closed_before_the_answer_is_told(listen: Listener) -> None:
+    with pytest.raises(Unreachable, match="closed by the other side"):
+        ask(listen(lambda connection: None))
+
+
+def test_an_answer_that_is_cut_short_is_told(listen: Listener) -> None:
+    def cut(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall((100).to_bytes(4, "big") + b"\0\0\0\1half")
+
+    with pytest.raises(Unreachable, match="closed by the other side"):
+        ask(listen(cut))
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "an HTTP server answers there"),
+        (b"\x15\x03\x01\x00\x02\x02\x16", "wants TLS"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak Kafka's protocol"),
+        (b"\0\0\0\3abc", "does not speak Kafka's protocol"),
+        (b"\xff\xff\xff\xffabcd", "does not speak Kafka's protocol"),
+        (b"\0\0\0\4\0\0\0\x63", "a question that was not asked"),
+        (b"\0\0\0\6\0\0\0\1\0\0", "makes no sense"),
+        (b"\0\0\0\4\0\0\0\1", "makes no sense"),
+    ],
+)
+def test_what_is_not_kafka_is_told_as_that(listen: Listener, reply: bytes, sentence: str) -> None:
+    with pytest.raises(NotKafka, match=sentence) as caught:
+        ask(listen(answer_with(reply)))
+    assert caught.value.exit_code == 7
+
+
+def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> None:
+    connection = Connection(listen(wait_for_the_end), time.monotonic() + 5)
+    connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5)
+    with pytest.raises(TimedOut, match="no answer in time"):
+        connection.receive(time.monotonic() + 0.1)
+    assert connection.closed
+
+
+def test_requests_may_overtake_their_answers(listen: Listener) -> None:
+    def echo(connection: socket.socket) -> None:
+        seen = b""
+        while len(seen) < 2 * 18:
+            seen += connection.recv(65536)
+        for number in (1, 2):
+            connection.sendall((10).to_bytes(4, "big") + number.to_bytes(4, "big") + bytes(6))
+
+    connection = Connection(listen(echo), time.monotonic() + 5, client_id="test")
+    sent = [connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5) for _ in range(2)]
+    assert connection.in_flight == 2
+    received = [connection.receive(time.monotonic() + 5) for _ in range(2)]
+    assert [number for number, _ in received] == sent
+    assert received[0][1] == ListGroupsResponse(groups=[])
+    connection.close()
+
+
+def test_every_failure_is_an_error_that_the_command_line_understands(listen: Listener) -> None:
+    with pytest.raises(KgctlError):
+        ask(listen(answer_with(b"\0" * 64)))

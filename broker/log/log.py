@@ -9,6 +9,7 @@ from pathlib import Path
 from broker.log.catalog import OFFSETS_TOPIC, Catalog, Topic, Topics
 from broker.log.errors import StorageError
 from broker.log.files import FileOps, Files, storage_error
+from broker.log.housekeeping import Housekeeping
 from broker.log.offsets_partition import OffsetsPartition
 from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
@@ -19,6 +20,9 @@ from broker.log.settings import LogSettings
 from broker.log.store import Store
 from broker.log.syncing import Round
 from broker.log.watermark import SyncedEnds
+
+SWEEP_SOON_MS = 20
+SWEEP_LATER_MS = 1000
 
 
 class Log:
@@ -59,6 +63,13 @@ class Log:
             self._offsets_partitions = [
                 OffsetsPartition(self._offsets, index) for index in range(offsets_topic.partition_count)
             ]
+            self._housekeeping = Housekeeping(
+                self._shared,
+                self._catalog.topics,
+                self._offsets,
+                self.partition,
+                lambda: list(self._partitions.values()),
+            )
             self._recover()
             store.mark_open()
             self.commit()
@@ -226,10 +237,18 @@ class Log:
         self._round.commit()
         self._offsets.after_commit()
 
-    def sweep(self, wall_ms: int) -> None:
-        """A slice of what can wait: call it about once a second."""
-        if self._store.wal_is_large:
-            self._store.checkpoint()
+    def sweep(self, wall_ms: int) -> int | None:
+        """A slice, some milliseconds, of what can wait. Returns in how many ms it wants to be called again, if at all.
+
+        To be called about a second after a round, and now and then without one.
+        """
+        if self.dirty:
+            self.commit()
+        more = self._housekeeping.sweep(wall_ms)
+        if self.dirty:
+            self.commit()
+        busy = self._housekeeping.tidy_store()
+        return SWEEP_SOON_MS if more else SWEEP_LATER_MS if busy else None
 
     def close(self, clean: bool = True) -> None:
         """`clean` false leaves everything as a kill would."""

@@ -355,6 +355,14 @@ class SegmentPartition:
         self._shared.round.unlink_after(segment.path)
         self._shared.round.unlink_after(segment.index_path)
 
+    def segment_changed(self, segment: Segment) -> None:
+        """The store is to learn what is new about a sealed segment."""
+        save_segments(self._shared.store, self.partition_id, [segment])
+
+    def expire_producers(self, before_ms: int) -> None:
+        if self._producers is not None:
+            self._producers.expire(before_ms)
+
     def replace_segment(self, old: Segment, new: Segment | None) -> None:
         """Let `new` (synced, or None if nothing is left) take the place of a sealed segment."""
         at = self.segments.index(old)

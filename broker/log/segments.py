@@ -69,7 +69,6 @@ class Segment:
 
     __slots__ = (
         "_file_seen",
-        "_files",
         "_index",
         "_index_file_bytes",
         "_verified",
@@ -78,6 +77,7 @@ class Segment:
         "compacted_at_ms",
         "directory",
         "end_offset",
+        "files",
         "first_timestamp",
         "interval_bytes",
         "max_timestamp",
@@ -101,7 +101,7 @@ class Segment:
         max_timestamp_offset: int = -1,
         compacted_at_ms: int = -1,
     ) -> None:
-        self._files = files
+        self.files = files
         self.directory = directory
         self.base_offset = base_offset
         self.interval_bytes = interval_bytes
@@ -131,7 +131,7 @@ class Segment:
         """Make the file; a left-over of a crash by the same name is emptied."""
         self._file_seen = True
         self._index = Index(self.interval_bytes)
-        file = self._files.get(self.path, create=True)
+        file = self.files.get(self.path, create=True)
         if file.size():
             file.truncate(0)
         return file
@@ -139,7 +139,7 @@ class Segment:
     def file(self) -> OpenFile:
         """The open file; DamageError if it is missing or shorter than what was recorded."""
         try:
-            file = self._files.get(self.path)
+            file = self.files.get(self.path)
         except StorageError:
             if not os.path.exists(self.path):
                 raise DamageError(
@@ -205,9 +205,9 @@ class Segment:
     def _load_index(self) -> Index:
         content = b""
         if os.path.exists(self.index_path):
-            file = self._files.get(self.index_path)
+            file = self.files.get(self.index_path)
             content = file.read(file.size(), 0)
-            self._files.forget(self.index_path)
+            self.files.forget(self.index_path)
         index, held = Index.load(content, self.interval_bytes, self.size_bytes, self.base_offset)
         if held < len(content):
             file.truncate(held)
@@ -227,10 +227,10 @@ class Segment:
             return
         chunk = self._index.unsaved_chunk()
         if chunk:
-            file = self._files.get(self.index_path, create=True)
+            file = self.files.get(self.index_path, create=True)
             file.write(chunk, self._index_file_bytes)
             self._index_file_bytes += len(chunk)
-            self._files.forget(self.index_path)
+            self.files.forget(self.index_path)
 
     def drop_index(self) -> None:
         """Free the memory of the index; the file has it."""

@@ -37,6 +37,7 @@ class Round:
         self._ends_synced_at = time.monotonic()
         self._ends_unsynced = False
         self.failure: StorageError | None = None
+        self.count = 0  # of rounds so far
 
     @property
     def dirty(self) -> bool:
@@ -100,6 +101,7 @@ class Round:
             if time.monotonic() - self._ends_synced_at >= WATERMARK_SYNC_SECONDS:
                 self.sync_ends()
             self._remove_doomed()
+            self.count += 1
         except StorageError as error:
             self.fail(error)
             raise

@@ -82,24 +82,32 @@ class Consumer:
         waits_for_group = self._group is not None and self._group.must_join
         return self._settings.until_end and not waits_for_group and self._fetcher.all_finished
 
-    def assign(self, topics: Sequence[str], timeout: float, given: Mapping[TopicPartition, int] | None = None) -> None:
-        """Read all partitions of the topics from `reset` on, or only the `given` ones from their offsets; no group."""
+    def assign(
+        self, topics: Sequence[str], timeout: float, numbers: Sequence[int] | None = None, offset: int | None = None
+    ) -> None:
+        """Read the topics, or only their partitions with these numbers, from `offset` or else from `reset` on; no group."""
         counts = self._look_up_topics(topics, timeout)
-        for partition in given or ():
-            if partition.partition >= counts[partition.topic]:
-                raise missing_partition(partition, counts[partition.topic])
-        if given is not None:
-            self._begin(self._driver.run(given_offsets(self._cluster, given), timeout), timeout)
+        partitions = []
+        for name, count in counts.items():
+            for index in range(count) if numbers is None else sorted(set(numbers)):
+                if index >= count:
+                    raise NotFound(f"topic {name!r} has no partition {index}: it has {count}, from 0 on")
+                partitions.append(TopicPartition(name, index))
+        if offset is None:
+            self._begin(self._reset(partitions, timeout), timeout)
         else:
-            everything = [TopicPartition(name, index) for name, count in counts.items() for index in range(count)]
-            self._begin(self._reset(everything, timeout), timeout)
+            given = dict.fromkeys(partitions, offset)
+            self._begin(self._driver.run(given_offsets(self._cluster, given), timeout), timeout)
 
     def subscribe(self, topics: Sequence[str], timeout: float) -> None:
         """Read the topics as a member of the group; the first `poll` joins it."""
         self._look_up_topics(topics, timeout)
 
-    def poll(self, timeout: float) -> list[Fetched]:
-        """What has come for at most `timeout` seconds; TimedOut if the group does not let us in for so long."""
+    def poll(self, timeout: float, *, broken: int | None = None) -> list[Fetched]:
+        """What has come for at most `timeout` seconds; TimedOut if the group does not let us in for so long.
+
+        BrokenPipeError when nobody reads from the pipe `broken` any more.
+        """
         deadline = time.monotonic() + timeout
         if self._group is not None:
             if self._group.must_join:
@@ -109,7 +117,7 @@ class Consumer:
                 return []
         self._heal()
         self._send_fetches()
-        came = self._receive_ready(self._patience(deadline))
+        came = self._receive_ready(self._patience(deadline), broken)
         # The broker gathers the next records while the caller deals with these.
         self._send_fetches()
         return came
@@ -118,6 +126,11 @@ class Consumer:
         """Everything of the partition before that offset has been dealt with and may be committed."""
         if self._group is not None:
             self._group.used(partition, next_offset)
+
+    def stay_alive(self) -> None:
+        """To be called when the caller is held up between two polls: beats if it is time."""
+        if self._group is not None:
+            self._group.tend()
 
     def close(self) -> None:
         """Commit what was used, leave the group, close the connections. The first trouble is raised when all is done."""
@@ -185,10 +198,13 @@ class Consumer:
             link = self._links[node] = _Link(Connection(node.endpoint, deadline), version)
         return link
 
-    def _receive_ready(self, timeout: float) -> list[Fetched]:
+    def _receive_ready(self, timeout: float, broken: int | None) -> list[Fetched]:
         waiting = {link.connection.fileno(): node for node, link in self._links.items() if link.fetching}
+        ready = wait_readable(waiting, timeout, broken=broken)
+        if broken in ready:
+            raise BrokenPipeError
         came = []
-        for fileno in wait_readable(waiting, timeout):
+        for fileno in ready:
             came += self._receive(waiting[fileno])
         now = time.monotonic()
         for node, link in list(self._links.items()):
@@ -303,7 +319,3 @@ class Consumer:
             if all(TopicPartition(topic, index) in self._fetcher.positions for index in range(known[topic])):
                 for index in range(known[topic], count):
                     self._fetcher.add(TopicPartition(topic, index), 0)
-
-
-def missing_partition(partition: TopicPartition, count: int) -> KgctlError:
-    return NotFound(f"topic {partition.topic!r} has no partition {partition.partition}: it has {count}, from 0 on")

@@ -23,7 +23,7 @@ class BadLine(KgctlError):
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines; only the newline is cut off. Holds no more than one line."""
+    """Cuts a stream of bytes into lines; only the newline is cut off. Holds little more than one line."""
 
     def __init__(self, max_line_bytes: int) -> None:
         self._max_line_bytes = max_line_bytes
@@ -31,13 +31,14 @@ class LineSplitter:
         self._count = 0
 
     def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
-        """The lines that the piece completes, each with its number; BadLine if one grows too long."""
+        """The lines that the piece completes, each with its number; BadLine if the one before grew too long."""
+        # Only now, so that the lines before a long one are not lost with it.
+        if len(self._rest) > self._max_line_bytes:
+            raise BadLine(self._count + 1, f"longer than {self._max_line_bytes} bytes")
         lines = (self._rest + piece).split(b"\n")
         self._rest = lines.pop()
         numbered = list(enumerate(lines, self._count + 1))
         self._count += len(lines)
-        if len(self._rest) > self._max_line_bytes:
-            raise BadLine(self._count + 1, f"longer than {self._max_line_bytes} bytes")
         return numbered
 
     def finish(self) -> list[tuple[int, bytes]]:

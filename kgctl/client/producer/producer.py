@@ -13,9 +13,10 @@ from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.cluster import Cluster, Node
 from kgctl.client.connection import Connection
 from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError, TimedOut, Unreachable
+from kgctl.client.errors import KgctlError, NotFound, TimedOut, Unreachable
 from kgctl.client.negotiation import highest_version
 from kgctl.client.producer.accumulator import RecordAccumulator
+from kgctl.client.producer.input_lines import BadLine
 from kgctl.client.producer.opening import ProducerIdentity, find_topic, init_producer_id
 from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
 from kgctl.client.producer.records import Batch, OutgoingRecord
@@ -79,8 +80,20 @@ class Producer:
             self._identity = self._driver.run(init_producer_id(self._cluster), timeout)
         self._look_up_leaders()
 
+    def check_partition(self, partition: int | None) -> None:
+        """NotFound if the topic lacks the partition."""
+        if partition is not None and partition >= self.partition_count:
+            raise NotFound(
+                f"topic {self.topic!r} has no partition {partition}: it has {self.partition_count}, from 0 on"
+            )
+
+    def check_record(self, record: OutgoingRecord) -> None:
+        """BadLine if the record asks for a partition that the topic lacks."""
+        if record.partition is not None and record.partition >= self.partition_count:
+            raise BadLine(record.line, f"partition {record.partition}: the topic has {self.partition_count}, from 0 on")
+
     def send(self, record: OutgoingRecord) -> bool:
-        """Queue one record; False if the buffer is full: poll, and send it again. NotFound if it asks for no partition."""
+        """Queue one record; False if the buffer is full: poll, and send it again."""
         if record.timestamp_ms is None:
             record.timestamp_ms = time.time_ns() // 1_000_000
         partition = TopicPartition(self.topic, self._choose_partition(record))

@@ -298,4 +298,5 @@ def refusal(batch: Batch, row: ProduceResponse.Partition) -> BrokerError:
 def expiry(batch: Batch) -> KgctlError:
     reason = f": {batch.last_error}" if batch.last_error else ""
     unsure = "; it may have been written all the same" if batch.attempts else ""
-    return TimedOut(f"{batch.describe()} to {batch.partition}: not acknowledged in time{reason}{unsure}")
+    kind = Unreachable if isinstance(batch.last_error, Unreachable) else TimedOut
+    return kind(f"{batch.describe()} to {batch.partition}: not acknowledged in time{reason}{unsure}")

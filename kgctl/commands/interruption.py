@@ -1,0 +1,55 @@
+"""Ctrl-C and SIGTERM as an orderly end: they interrupt a wait, never the work between two waits."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+
+
+class Interrupted(Exception):
+    """The user wants to end."""
+
+
+class Interruption:
+    """While it is entered, the first signal ends the wait that is marked as interruptible, or the next one that is.
+
+    A second Ctrl-C is a KeyboardInterrupt wherever it strikes. Outside of the main thread it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._waiting = False
+        self._old: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> Interruption:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(ValueError):
+                self._old[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    @contextlib.contextmanager
+    def may_interrupt(self) -> Iterator[None]:
+        """Raises Interrupted out of the block, or before it if the signal has come already."""
+        self._waiting = True
+        try:
+            if self.requested:
+                raise Interrupted
+            yield
+        finally:
+            self._waiting = False
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.requested and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.requested = True
+        if self._waiting:
+            self._waiting = False
+            raise Interrupted

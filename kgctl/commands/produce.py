@@ -1,0 +1,226 @@
+"""`kgctl produce`: records from stdin to a topic."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.commands.settings import settings
+
+if TYPE_CHECKING:
+    from kgctl.client.producer.input_lines import LineReader
+    from kgctl.client.producer.producer import Producer, ProducerSettings
+    from kgctl.client.producer.records import Headers, OutgoingRecord
+    from kgctl.model.records import Produced
+
+_PIECE_BYTES = 65_536
+# The broker decides what is too large for a topic; this bounds our own memory.
+_MAX_LINE_BYTES = 33_554_432
+
+
+class Compression(StrEnum):
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class Acks(StrEnum):
+    ALL = "all"
+    ONE = "1"
+    NOBODY = "0"
+
+
+def produce(
+    ctx: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, see above.")] = False,
+    key_separator: Annotated[
+        str | None,
+        typer.Option(
+            "--key-separator", metavar="TEXT", help=r"Lines are KEY TEXT VALUE; \t and the like are understood."
+        ),
+    ] = None,
+    null_marker: Annotated[
+        str | None,
+        typer.Option("--null-marker", metavar="TEXT", help="A value (or key) that is this text is null: a tombstone."),
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="A header for every record; repeatable.")
+    ] = None,
+    partition: Annotated[
+        int | None,
+        typer.Option("--partition", min=0, help="For all records. [default: by key, as Kafka's Java client]"),
+    ] = None,
+    compression: Annotated[Compression, typer.Option("--compression")] = Compression.NONE,
+    acks: Annotated[
+        Acks, typer.Option("--acks", help="Who must have a record before it counts: all replicas, the leader, nobody.")
+    ] = Acks.ALL,
+    idempotence: Annotated[
+        bool,
+        typer.Option("--idempotence/--no-idempotence", help="Let the broker drop duplicates of retries (acks=all)."),
+    ] = True,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, metavar="BYTES", help="Per partition.")] = 65_536,
+    linger_ms: Annotated[
+        int, typer.Option("--linger-ms", min=0, metavar="MS", help="How long a batch waits for more records.")
+    ] = 5,
+) -> None:
+    """Write records from stdin to a topic, one per line. The summary goes to stderr; -o json prints it to stdout.
+
+    With --json a line is an object: {"value": "text", "key": "text", "headers": {"name": "text"}, "partition": 0,
+    "timestamp": 1700000000000}. Only the value is needed; null makes a tombstone, and a value that is no string is
+    written as JSON. Bytes are given as "value_base64" and "key_base64". Headers may be a list, too:
+    [{"key": "name", "value": "text"}]. What `kgctl consume --json` prints can be read.
+
+    A retry neither duplicates nor reorders. --timeout is the time that a record may take to be acknowledged. A bad
+    line ends it with exit code 1, after the lines before it are written.
+    """
+    from kgctl.client.cluster import Cluster
+    from kgctl.client.driver import BlockingDriver
+    from kgctl.client.producer.producer import Producer
+
+    chosen = settings(ctx)
+    read = _reader(json, key_separator, null_marker)
+    headers = _headers(header or [])
+    cluster = Cluster(chosen.endpoints())
+    driver = BlockingDriver(request_timeout=chosen.timeout / 2)
+    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, chosen.timeout)
+    producer = Producer(cluster, driver, topic, options)
+    try:
+        producer.open(chosen.timeout)
+        producer.check_partition(partition)
+        try:
+            _send_all(producer, read, headers, partition)
+        finally:
+            _tell(summary(producer), chosen.output)
+    finally:
+        producer.close()
+        driver.close()
+
+
+def summary(producer: Producer) -> Produced:
+    """What was acknowledged so far."""
+    from kgctl.model.records import Produced, ProducedPartition
+
+    rows = tuple(
+        ProducedPartition(where.partition, one.records, one.first_offset, one.last_offset)
+        for where, one in sorted(producer.tally.partitions.items())
+    )
+    return Produced(producer.topic, producer.tally.records, producer.tally.payload_bytes, rows)
+
+
+def _send_all(producer: Producer, read: LineReader, headers: Headers, partition: int | None) -> None:
+    from kgctl.client.producer.input_lines import BadLine, LineSplitter
+
+    splitter = LineSplitter(_MAX_LINE_BYTES)
+    source = _Stdin()
+    try:
+        while (piece := source.read(producer)) is not None:
+            for number, line in splitter.feed(piece) if piece else splitter.finish():
+                record = _complete(read(line, number), headers, partition)
+                producer.check_record(record)
+                while not producer.send(record):
+                    producer.poll(1.0)
+    except BadLine:
+        producer.flush()
+        raise
+    except KeyboardInterrupt:
+        producer.flush()
+        if not source.is_terminal:
+            raise typer.Exit(130) from None
+    else:
+        producer.flush()
+
+
+def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -> OutgoingRecord:
+    if not headers and partition is None:
+        return record
+    own = partition if record.partition is None else record.partition
+    return replace(record, headers=headers + record.headers, partition=own)
+
+
+class _Stdin:
+    """Bytes of stdin as they come, while the producer goes on working."""
+
+    def __init__(self) -> None:
+        from kgctl.render import note
+
+        self._ended = False
+        try:
+            self._fileno: int | None = sys.stdin.fileno()
+        except (OSError, ValueError):  # a stream of a test
+            self._fileno = None
+        self.is_terminal = self._fileno is not None and os.isatty(self._fileno)
+        if self.is_terminal:
+            note("One record per line; Ctrl-D ends.")
+
+    def read(self, producer: Producer) -> bytes | None:
+        """The next piece; once an empty one at the end, and None from then on."""
+        if self._ended:
+            return None
+        if self._fileno is None:
+            producer.poll(0)
+            piece = sys.stdin.buffer.read(_PIECE_BYTES)
+        else:
+            while not producer.poll(3600.0, watch=self._fileno):
+                pass
+            piece = os.read(self._fileno, _PIECE_BYTES)
+        self._ended = not piece
+        return piece
+
+
+def _tell(produced: Produced, output: str) -> None:
+    from kgctl.render import note, show
+
+    note(produced.sentence())
+    if output != "table":
+        show([produced], output, kind="produced")
+
+
+def _reader(json: bool, key_separator: str | None, null_marker: str | None) -> LineReader:
+    from kgctl.client.producer.input_lines import read_json, read_values
+    from kgctl.commands.escapes import unescape
+
+    if json:
+        if key_separator is not None or null_marker is not None:
+            raise typer.BadParameter("JSON has its own way to say it.", param_hint="'--key-separator', '--null-marker'")
+        return read_json
+    separator = None if key_separator is None else unescape(key_separator, "--key-separator")
+    if separator == b"":
+        raise typer.BadParameter("an empty text separates nothing.", param_hint="'--key-separator'")
+    return read_values(separator, None if null_marker is None else unescape(null_marker, "--null-marker"))
+
+
+def _headers(texts: list[str]) -> Headers:
+    headers = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint="'--header'")
+        headers.append((name, value.encode("utf-8", "surrogateescape")))
+    return tuple(headers)
+
+
+def _producer_settings(
+    compression: Compression, acks: Acks, idempotence: bool, batch_size: int, linger_ms: int, timeout: float
+) -> ProducerSettings:
+    from broker.protocol.compression import Codec
+    from kgctl.client.producer.producer import ProducerSettings
+    from kgctl.client.producer.sender import ALL, SenderSettings
+
+    number = ALL if acks is Acks.ALL else int(acks.value)
+    timeout_ms = int(timeout * 1000)
+    sender = SenderSettings(
+        acks=number,
+        idempotent=idempotence and number == ALL,
+        request_timeout_ms=max(1, timeout_ms // 2),
+        delivery_timeout_ms=timeout_ms,
+    )
+    codec = Codec[compression.name]
+    return ProducerSettings(codec=codec, batch_bytes=batch_size, linger_ms=linger_ms, sender=sender)

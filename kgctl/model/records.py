@@ -1,0 +1,44 @@
+"""Rows about records that were written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProducedPartition:
+    """What one partition took in. Offsets are None where the broker was not asked to acknowledge (acks=0)."""
+
+    partition: int
+    records: int
+    first_offset: int | None
+    last_offset: int | None
+
+    def __str__(self) -> str:
+        if self.first_offset is None:
+            return f"{self.partition}:-"
+        return f"{self.partition}:{self.first_offset}-{self.last_offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """What one run of `kgctl produce` wrote; `bytes` are those of keys and values."""
+
+    topic: str
+    records: int
+    bytes: int
+    partitions: tuple[ProducedPartition, ...]
+
+    def sentence(self) -> str:
+        parts = []
+        for one in self.partitions:
+            where = f"partition {one.partition}"
+            if one.first_offset is not None and one.first_offset == one.last_offset:
+                where += f" offset {one.first_offset}"
+            elif one.first_offset is not None:
+                where += f" offsets {one.first_offset}-{one.last_offset}"
+            parts.append(where)
+        amount = "1 record" if self.records == 1 else f"{self.records} records"
+        return f"{amount} ({self.bytes} bytes) acknowledged by {self.topic}" + (
+            f": {', '.join(parts)}" if parts else ""
+        )

@@ -136,7 +136,7 @@ def test_a_client_that_reads_slowly_gets_every_byte(running: RunningBroker, clie
     for _ in range(8):
         assert produce(client, "big", value).error_code == 0
     with running.client() as slow:
-        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
         asking = fetch_request("big", 0, max_bytes=16 << 20, partition_max_bytes=16 << 20)
         slow.send(asking, 12)
         slow.send(MetadataRequest(topics=[]), 12)

@@ -1,0 +1,59 @@
+"""Every message in every version: there and back, cut short, damaged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broker.protocol.codec import DecodeError, decode, encode, encode_parts
+from broker.protocol.wire_types import Message
+from tests.protocol.generated import MESSAGE_VERSIONS, messages, name_of
+
+every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, ids=name_of)
+few = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@every_version
+@few
+@given(data=st.data())
+def test_a_message_comes_back_as_it_was(cls: type[Message], version: int, data: st.DataObject) -> None:
+    message = data.draw(messages(cls, version))
+    encoded = encode(message, version)
+    assert decode(cls, encoded, version) == message
+    assert decode(cls, b"before" + encoded + b"after", version, offset=6) == message
+    assert b"".join(encode_parts(message, version)) == encoded
+
+
+@every_version
+@few
+@given(data=st.data())
+def test_every_proper_prefix_is_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
+    encoded = encode(data.draw(messages(cls, version)), version)
+    for length in {*range(min(len(encoded), 150)), *range(max(0, len(encoded) - 30), len(encoded))}:
+        with pytest.raises(DecodeError):
+            decode(cls, encoded[:length], version)
+
+
+@every_version
+@few
+@given(data=st.data())
+def test_damaged_bytes_are_read_or_refused_and_nothing_else(
+    cls: type[Message], version: int, data: st.DataObject
+) -> None:
+    encoded = bytearray(encode(data.draw(messages(cls, version)), version))
+    if encoded:
+        for _ in range(data.draw(st.integers(1, 4))):
+            encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
+    _read_or_refuse(cls, bytes(encoded), version)
+    _read_or_refuse(cls, data.draw(st.binary(max_size=60)), version)
+
+
+def _read_or_refuse(cls: type[Message], encoded: bytes, version: int) -> None:
+    try:
+        found: Any = decode(cls, encoded, version)
+    except DecodeError:
+        return
+    assert isinstance(found, cls)

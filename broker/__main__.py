@@ -37,12 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parse(arguments: list[str]) -> dict[str, Any]:
     import argparse
+    from functools import partial
 
     parser = argparse.ArgumentParser(
         prog="python -m broker",
         description="Run a local, single-node, Kafka-compatible broker in the foreground.",
         epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # Asking for the terminal's width at each argument would load three compression libraries.
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=110),
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -30,9 +30,18 @@ class Endpoint:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def is_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
         import socket
+
+        # Numbers first: a look-up loads the tables of international names.
+        if self.host in ("localhost", "::1"):
+            return True
+        if self.host.startswith("127."):
+            try:
+                socket.inet_pton(socket.AF_INET, self.host)
+            except OSError:
+                pass
+            else:
+                return True
 
         try:
             found = socket.getaddrinfo(self.host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -41,7 +50,7 @@ class Endpoint:
         return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BrokerConfig(Options):
     """The options in force. `given` holds the text of those that were set, `unimplemented` those set in vain."""
 

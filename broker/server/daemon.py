@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import logging
 import os
@@ -14,42 +13,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker import data_directory
-from broker.config import BrokerConfig, ConfigError, Endpoint, load_config
-from broker.data_directory import HeldError, Ready
+from broker.config import BrokerConfig, Endpoint, load_config
+from broker.data_directory import Ready
+from broker.server.failures import (
+    ADDRESS,
+    DESCRIPTORS,
+    INSECURE,
+    LIMITS,
+    NETWORK,
+    STORAGE,
+    UNEXPECTED,
+    FailStop,
+    Refusal,
+    explain,
+)
+from broker.server.log_file import leave_stderr, start_logging
 
 if TYPE_CHECKING:
     import asyncio
 
     from broker.log import Log
 
-(
-    UNEXPECTED,
-    USAGE,
-    CONFIG,
-    HELD,
-    ADDRESS,
-    INSECURE,
-    NEWER,
-    DAMAGE,
-    NO_SPACE,
-    DESCRIPTORS,
-    NETWORK,
-    DIRECTORY,
-    STORAGE,
-) = range(1, 14)
-LOG_FILE_BYTES, OLD_LOG_FILES = 10 * 1024 * 1024, 5
 PARENT_CHECK_SECONDS = 1.0
 LEAST_DESCRIPTORS = 64
 
 logger = logging.getLogger("broker.daemon")
-
-
-class Refusal(Exception):
-    """The broker cannot start or go on: one line for the user, and the exit code."""
-
-    def __init__(self, code: int, line: str) -> None:
-        super().__init__(line)
-        self.code = code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +90,7 @@ def _run(settings: Settings, ready_files: list[Path]) -> int:
     for path in ready_files:
         data_directory.remove_ready(path)
     log_file = Path(os.path.abspath(settings.log_file)) if settings.log_file else data_dir / data_directory.LOG_NAME
-    _start_logging(log_file, to_stderr=logging.WARNING if settings.background else logging.INFO)
+    start_logging(log_file, to_stderr=logging.WARNING if settings.background else logging.INFO)
     for warning in config.warnings:
         logger.warning("%s", warning)
     _raise_descriptor_limit()
@@ -129,34 +117,6 @@ def _prepare_data_dir(given: str | None) -> Path:
             NETWORK, f"data directory {data_dir} is on a network file system ({kind}), whose syncs prove nothing"
         )
     return data_dir
-
-
-def _start_logging(log_file: Path, to_stderr: int) -> None:
-    from logging.handlers import RotatingFileHandler
-
-    # A log line that cannot be written must not end up as a traceback on stderr.
-    logging.raiseExceptions = False
-    layout = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    layout.converter = time.gmtime
-    file_handler = RotatingFileHandler(log_file, maxBytes=LOG_FILE_BYTES, backupCount=OLD_LOG_FILES, encoding="utf-8")
-    stderr_handler = logging.StreamHandler()
-    stderr_handler.setLevel(to_stderr)
-    root = logging.getLogger()
-    root.setLevel(logging.INFO)
-    for handler in (file_handler, stderr_handler):
-        handler.setFormatter(layout)
-        root.addHandler(handler)
-
-
-def _leave_stderr() -> logging.FileHandler | None:
-    """Log to the file only from now on; the handler of that file."""
-    found = None
-    for handler in list(logging.getLogger().handlers):
-        if isinstance(handler, logging.FileHandler):
-            found = handler
-        else:
-            logging.getLogger().removeHandler(handler)
-    return found
 
 
 def _raise_descriptor_limit() -> None:
@@ -204,6 +164,8 @@ class _Program:
         self.parent_is_gone = False
 
     def run(self) -> int:
+        # asyncio loads OpenSSL where it can (6 ms), but goes without; the broker speaks plain text.
+        sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
         import asyncio
 
         clean = False
@@ -239,7 +201,7 @@ class _Program:
         try:
             bound = await broker.start()
         except OSError as error:
-            if error.errno in _OWN_CODES:
+            if error.errno in LIMITS:
                 raise
             raise Refusal(ADDRESS, f"cannot listen on {self._config.listen}: {error.strerror or error}") from error
         if self._settings.parent is not None:
@@ -252,7 +214,7 @@ class _Program:
         for path in self._ready_files:
             data_directory.remove_ready(path)
         if not self._stop.done():
-            raise _FailStop from _cause(broker.failed)
+            raise FailStop from _cause(broker.failed)
         logger.info("stopping: %s", self._stop.result())
         await broker.stop()
 
@@ -274,9 +236,9 @@ class _Program:
 
     def _go_to_background(self) -> None:
         # Whoever waits on the other end of stderr takes its end as the sign that the broker is ready.
-        handler = _leave_stderr()
-        if handler is not None and handler.stream is not None:
-            os.dup2(handler.stream.fileno(), sys.stderr.fileno())
+        handler = leave_stderr()
+        if handler is not None:
+            handler.take_stderr()
         os.chdir("/")
 
     def _on_signal(self, number: signal.Signals) -> None:
@@ -312,21 +274,14 @@ def _reachable(host: str, port: int) -> Endpoint:
     return Endpoint({"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
 
 
-class _FailStop(Exception):
-    """The broker stopped itself; the cause is chained."""
-
-
 def _cause(failed: asyncio.Future[BaseException]) -> BaseException:
     return failed.exception() or failed.result()
 
 
-_OWN_CODES = {errno.ENOSPC: NO_SPACE, errno.EDQUOT: NO_SPACE, errno.EMFILE: DESCRIPTORS, errno.ENFILE: DESCRIPTORS}
-
-
 def _report(error: Exception) -> int:
     """Tell the user in one line, the log file in full."""
-    code, line = _explain(error)
-    handler = _leave_stderr()
+    code, line = explain(error)
+    handler = leave_stderr()
     if handler is not None:
         logger.error("%s", line, exc_info=error if code in (UNEXPECTED, STORAGE) else None)
         if code == UNEXPECTED:
@@ -334,54 +289,3 @@ def _report(error: Exception) -> int:
     sys.stderr.write(f"broker: {line}\n")
     sys.stderr.flush()
     return code
-
-
-def _explain(error: BaseException) -> tuple[int, str]:
-    if isinstance(error, Refusal):
-        return error.code, str(error)
-    if isinstance(error, ConfigError):
-        return CONFIG, str(error)
-    if isinstance(error, HeldError):
-        return HELD, f"the data directory is held by another broker: {error}"
-    if isinstance(error, _FailStop):
-        code, line = _explain(error.__cause__ or error)
-        return code, f"stopped: {line}"
-    return _explain_storage(error)
-
-
-def _explain_storage(error: BaseException) -> tuple[int, str]:
-    from broker.log.errors import DamageError, NewerFormatError, StorageError
-
-    if isinstance(error, NewerFormatError):
-        return NEWER, str(error)
-    if isinstance(error, DamageError):
-        return DAMAGE, str(error)
-    number = _errno_of(error)
-    if number in _OWN_CODES:
-        code = _OWN_CODES[number]
-        return (
-            code,
-            f"no space left: {error}" if code == NO_SPACE else f"too few file descriptors ({_limit()}): {error}",
-        )
-    if isinstance(error, StorageError):
-        return STORAGE, str(error)
-    if isinstance(error, OSError):
-        return DIRECTORY, f"cannot use {error.filename or 'the data directory'}: {error.strerror or error}"
-    return UNEXPECTED, f"failed unexpectedly: {type(error).__name__}: {error}"
-
-
-def _errno_of(error: BaseException | None) -> int | None:
-    """The error number at the root of a chain of causes; SQLite's "full" counts as ENOSPC."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno is not None:
-            return error.errno
-        if type(error).__name__ == "FullError":
-            return errno.ENOSPC
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def _limit() -> str:
-    import resource
-
-    return f"ulimit -n is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"

@@ -147,11 +147,11 @@ def test_wrong_arguments_are_told():
 
 
 def test_help_documents_every_exit_code():
-    from broker.server import daemon
+    from broker.server import failures
 
     ended = subprocess.run([*broker_command(), "--help"], capture_output=True, text=True, env=broker_environment())
     documented = {int(code) for code in re.findall(r"^ +(\d+)  ", ended.stdout, re.MULTILINE)}
-    assert documented == set(range(daemon.STORAGE + 1))
+    assert documented == set(range(failures.STORAGE + 1))
 
 
 def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path):

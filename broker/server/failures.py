@@ -1,0 +1,88 @@
+"""Why the broker does not start or stops: for each reason an exit code and one line for the user."""
+
+from __future__ import annotations
+
+import errno
+
+from broker.config import ConfigError
+from broker.data_directory import HeldError
+
+(
+    UNEXPECTED,
+    USAGE,
+    CONFIG,
+    HELD,
+    ADDRESS,
+    INSECURE,
+    NEWER,
+    DAMAGE,
+    NO_SPACE,
+    DESCRIPTORS,
+    NETWORK,
+    DIRECTORY,
+    STORAGE,
+) = range(1, 14)
+
+# What the system's limits are called, wherever they were met.
+LIMITS = {errno.ENOSPC: NO_SPACE, errno.EDQUOT: NO_SPACE, errno.EMFILE: DESCRIPTORS, errno.ENFILE: DESCRIPTORS}
+
+
+class Refusal(Exception):
+    """The broker cannot start or go on: one line for the user, and the exit code."""
+
+    def __init__(self, code: int, line: str) -> None:
+        super().__init__(line)
+        self.code = code
+
+
+class FailStop(Exception):
+    """The broker stopped itself; the cause is chained."""
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """The exit code and the line."""
+    if isinstance(error, Refusal):
+        return error.code, str(error)
+    if isinstance(error, ConfigError):
+        return CONFIG, str(error)
+    if isinstance(error, HeldError):
+        return HELD, f"the data directory is held by another broker: {error}"
+    if isinstance(error, FailStop) and error.__cause__ is not None:
+        code, line = explain(error.__cause__)
+        return code, f"stopped: {line}"
+    return _explain_storage(error)
+
+
+def _explain_storage(error: BaseException) -> tuple[int, str]:
+    from broker.log.errors import DamageError, NewerFormatError, StorageError
+
+    if isinstance(error, NewerFormatError):
+        return NEWER, str(error)
+    if isinstance(error, DamageError):
+        return DAMAGE, str(error)
+    number = _errno_of(error)
+    if number in LIMITS:
+        cause = "no space left" if LIMITS[number] == NO_SPACE else f"too few file descriptors ({_limit()})"
+        return LIMITS[number], f"{cause}: {error}"
+    if isinstance(error, StorageError):
+        return STORAGE, str(error)
+    if isinstance(error, OSError):
+        return DIRECTORY, f"cannot use {error.filename or 'the data directory'}: {error.strerror or error}"
+    return UNEXPECTED, f"failed unexpectedly: {type(error).__name__}: {error}"
+
+
+def _errno_of(error: BaseException | None) -> int | None:
+    """The error number at the root of a chain of causes; SQLite's "full" counts as ENOSPC."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno is not None:
+            return error.errno
+        if type(error).__name__ == "FullError":
+            return errno.ENOSPC
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _limit() -> str:
+    import resource
+
+    return f"ulimit -n is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"

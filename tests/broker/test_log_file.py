@@ -1,0 +1,60 @@
+"""The daemon's log file: bounded, with a few old ones kept."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.server.log_file import RotatingLog
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[RotatingLog]:
+    handler = RotatingLog(tmp_path / "x.log", most_bytes=10, old_files=2)
+    yield handler
+    handler.close()
+
+
+def write(handler: RotatingLog, text: str) -> None:
+    handler.emit(logging.LogRecord("x", logging.INFO, "", 0, text, None, None))
+
+
+def contents(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+def test_a_log_file_grows_up_to_its_limit_and_then_makes_room(tmp_path: Path, log: RotatingLog):
+    write(log, "12345678")
+    write(log, "9")
+    assert contents(tmp_path) == {"x.log": "12345678\n9\n"}
+    write(log, "next")
+    assert contents(tmp_path) == {"x.log": "next\n", "x.log.1": "12345678\n9\n"}
+
+
+def test_the_oldest_file_is_dropped(tmp_path: Path, log: RotatingLog):
+    for number in range(1, 5):
+        write(log, f"{number}234567890")
+    assert contents(tmp_path) == {"x.log": "4234567890\n", "x.log.1": "3234567890\n", "x.log.2": "2234567890\n"}
+
+
+def test_a_file_from_an_earlier_run_is_continued(tmp_path: Path):
+    (tmp_path / "x.log").write_text("0123456789")
+    handler = RotatingLog(tmp_path / "x.log", most_bytes=10, old_files=2)
+    write(handler, "new")
+    handler.close()
+    assert contents(tmp_path) == {"x.log": "new\n", "x.log.1": "0123456789"}
+
+
+def test_stderr_follows_the_file_through_a_rotation(tmp_path: Path):
+    code = (
+        "import logging, os, pathlib, sys; from broker.server.log_file import RotatingLog\n"
+        "log = RotatingLog(pathlib.Path(sys.argv[1]), most_bytes=10); log.take_stderr(); os.write(2, b'0123456789')\n"
+        "log.emit(logging.LogRecord('x', 20, '', 0, 'new', None, None)); os.write(2, b'after')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "x.log")], check=True)
+    assert contents(tmp_path) == {"x.log": "new\nafter", "x.log.1": "0123456789"}

@@ -50,13 +50,18 @@ class Endpoint:
         return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BrokerConfig(Options):
     """The options in force. `given` holds the text of those that were set, `unimplemented` those set in vain."""
 
-    durability: str = "power"
+    durability: str
     given: Mapping[str, str]
     unimplemented: tuple[str, ...]
+
+    def __init__(
+        self, *, durability: str, given: Mapping[str, str], unimplemented: tuple[str, ...], **chosen: Value
+    ) -> None:
+        # By hand: an initialiser of fifty fields takes longer to make than all else here. Defaults are the class's.
+        vars(self).update(chosen, durability=durability, given=given, unimplemented=unimplemented)
 
     @property
     def warnings(self) -> list[str]:

@@ -122,7 +122,6 @@ def _list(name: str, default: tuple[str, ...], used_by: str, doc: str, **bounds:
     return _option(name, "list", default, used_by, doc, **bounds)
 
 
-# Methods are made for BrokerConfig alone: those of fifty fields take a millisecond of each start.
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class Options:
     """One field per option that the broker uses; the field's name is Kafka's with dots as underscores."""

@@ -40,6 +40,11 @@ def test_defaults_are_kafkas_and_the_first_rebalance_does_not_wait():
     assert config.warnings == []
 
 
+def test_a_config_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        load_config().num_partitions = 2  # type: ignore[misc]
+
+
 def test_each_default_lies_within_its_own_bounds():
     for option in OPTIONS.values():
         text = spell(option.default)

@@ -34,17 +34,17 @@ _FIRST_GUESS_BYTES = 64 * 1024
 
 def compress(codec: Codec, plain: bytes) -> bytes:
     """The bytes as Kafka's other clients expect them."""
-    import cramjam
-
-    if codec is Codec.GZIP:
-        return bytes(cramjam.gzip.compress(plain, level=6))
+    if codec is Codec.NONE:
+        return plain
     if codec is Codec.SNAPPY:
         return _compress_snappy(plain)
     if codec is Codec.LZ4:
         return _compress_lz4(plain)
-    if codec is Codec.ZSTD:
-        return bytes(cramjam.zstd.compress(plain, level=3))
-    return plain
+    import cramjam
+
+    if codec is Codec.GZIP:
+        return bytes(cramjam.gzip.compress(plain, level=6))
+    return bytes(cramjam.zstd.compress(plain, level=3))
 
 
 def decompress(codec: int, packed: bytes, max_bytes: int) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+from typing import NoReturn
 
 import apsw
 import google_crc32c
@@ -16,6 +17,7 @@ import google_crc32c
 from broker.log.errors import DamageError
 
 PAGE_BYTES = 4096
+HEADER_BYTES = 100  # what SQLite reads first of a database file
 RESERVED_BYTES = 8
 _BODY_BYTES = PAGE_BYTES - 4
 _NUMBER = struct.Struct(">I")
@@ -32,7 +34,13 @@ class _CheckedFile(apsw.VFSFile):
         content = super().xRead(amount, offset)
         if amount == PAGE_BYTES and content:
             self._check(content, offset)
+        elif amount == HEADER_BYTES and offset == 0 and content:
+            self._check_header(content)
         return content
+
+    def _check_header(self, content: bytes) -> None:
+        if content[:16] != b"SQLite format 3\0" or content[20] != RESERVED_BYTES:
+            self._fail(f"{self._path} is not a store of this broker, or its first page is damaged")
 
     def _check(self, content: bytes, offset: int) -> None:
         number = offset // PAGE_BYTES + 1
@@ -43,7 +51,11 @@ class _CheckedFile(apsw.VFSFile):
         ):
             return
         name = os.path.basename(self._path)
-        message = f"{self._path}: page {number} of {name} (bytes {offset} to {offset + PAGE_BYTES}) fails its checksum"
+        self._fail(
+            f"{self._path}: page {number} of {name} (bytes {offset} to {offset + PAGE_BYTES}) fails its checksum"
+        )
+
+    def _fail(self, message: str) -> NoReturn:
         self._vfs.damage = DamageError(message)
         raise apsw.IOError(message)
 

@@ -52,11 +52,13 @@ class Log:
                 root,
                 self._catalog.broker_configs,
                 accept_loss,
-                self.losses,
             )
             self._partitions: dict[tuple[str, int], SegmentPartition] = {}
             if store.is_new:
-                self._initialise(settings, directory)
+                ends.sync()
+                self._initialise(settings)
+            elif not ends.exists:
+                store.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
             self.cluster_id = store.meta("cluster_id") or ""
             offsets_topic = self._catalog.topics[OFFSETS_TOPIC]
             self._offsets = OffsetsRows(store, offsets_topic.partition_count)
@@ -95,7 +97,7 @@ class Log:
         """
         return cls(data_dir, settings, wall_ms=wall_ms, accept_loss=accept_loss, file_ops=file_ops or FileOps())
 
-    def _initialise(self, settings: LogSettings, directory: str) -> None:
+    def _initialise(self, settings: LogSettings) -> None:
         self._files.make_directory(self._shared.root)
         self._store.set_meta("cluster_id", _new_cluster_id())
         self._store.set_meta("next_producer_id", "0")

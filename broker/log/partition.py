@@ -50,7 +50,6 @@ class Shared:
     root: str  # directory of the segment files
     broker_configs: dict[str, str]
     accept_loss: bool
-    losses: list[str]
     loaded_indexes: dict[Segment, None] = field(default_factory=dict)
 
     def policy_of(self, topic: Topic) -> Policy:

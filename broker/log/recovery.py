@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 
-from broker.log.errors import DamageError
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_rows import mark_unrecorded
 
@@ -41,9 +40,7 @@ def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
         f"{active.path} is damaged or cut at position {active.size_bytes}: acknowledged records of {partition.name},"
         f" offsets {active.end_offset} to {end.end_offset - 1}, are gone"
     )
-    if not shared.accept_loss and shared.store.binding:
-        raise DamageError(message)
-    shared.losses.append(message)
+    shared.store.lose(message, shared.accept_loss or not shared.store.binding)
     shared.ends.clear(partition.partition_id)
 
 

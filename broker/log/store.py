@@ -53,9 +53,7 @@ class Store:
         self.failure: StorageError | None = None
         self.losses: list[str] = []
         self.binding = True  # evidence beside the store must be met; not after a power cut with durability "process"
-        self.is_new = not os.path.exists(self.path) or os.path.getsize(self.path) == 0
-        if self.is_new and self._watermark.exists and self._watermark.read() is not None and not accept_loss:
-            raise DamageError(f"{self.path} is missing, but {self._watermark.path} says that it held commits")
+        self.is_new = False
         self._vfs = CheckedPages(files.ops.sqlite_vfs)
         try:
             self._open(accept_loss)
@@ -68,12 +66,12 @@ class Store:
             raise failure from error
 
     def _open(self, accept_loss: bool) -> None:
-        if not self.is_new:
-            self._check_header()
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        if self.is_new:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        self._db = apsw.Connection(self.path, flags=flags, vfs=self._vfs.vfs_name, statementcachesize=100)
+        is_blank = not os.path.exists(self.path) or os.path.getsize(self.path) == 0
+        if is_blank:
+            self._check_birth(accept_loss)
+        self._db = apsw.Connection(
+            self.path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs.vfs_name, statementcachesize=100
+        )
         run = self._db.execute
         self._db.reserve_bytes("main", RESERVED_BYTES)
         for pragma in (
@@ -92,17 +90,30 @@ class Store:
         ):
             run(f"PRAGMA {pragma}").fetchall()
         self._db.set_wal_hook(self._note_wal)
+        self.is_new = self._one("SELECT count(*) FROM sqlite_master") == 0
         if self.is_new:
+            if not is_blank:
+                self._check_birth(accept_loss)
             self._create()
         else:
             self._check_format()
             self._check_evidence(accept_loss)
 
-    def _check_header(self) -> None:
-        with open(self.path, "rb") as file:
-            header = file.read(100)
-        if header[:16] != b"SQLite format 3\0" or header[20] != RESERVED_BYTES:
-            raise DamageError(f"{self.path} is not a store of this broker, or its first page is damaged")
+    def _check_birth(self, accept_loss: bool) -> None:
+        """An empty database is right only as long as no commit was ever acknowledged."""
+        mark = self._watermark.read() if self._watermark.exists else None
+        if mark is not None and mark.commit_seq > 0:
+            self.lose(f"{self.path} is empty or missing; it held {mark.commit_seq} commits", accept_loss)
+            self.seq = mark.commit_seq
+        if mark is None:
+            # From here on a store without a watermark is one that has lost it.
+            self._watermark.write(Watermark(0, bytes(16), self._files.durable, self._boot_id))
+            self._watermark.exists = True
+            if self._files.durable:
+                self._watermark.sync()
+        if not os.path.exists(self.path):
+            self._files.get(self.path, create=True)
+            self._files.forget(self.path)
 
     def _check_format(self) -> None:
         application_id = self._one("PRAGMA application_id")
@@ -131,17 +142,17 @@ class Store:
             chains[seq] = chain
         mark = self._watermark.read()
         if mark is None:
-            self._lose(f"{self._watermark.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
+            self.lose(f"{self._watermark.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
         else:
             self.binding = mark.synced or (mark.boot_id == self._boot_id and mark.boot_id != b"")
             if mark.commit_seq > self.seq:
-                self._lose(
+                self.lose(
                     f"{self.path}: acknowledged commits {self.seq + 1} to {mark.commit_seq} are gone "
                     f"(damaged or cut: store.db-wal or store.db)",
                     accept_loss or not self.binding,
                 )
             elif mark.chain != chains.get(mark.commit_seq, mark.chain):
-                self._lose(f"{self.path} and {self._watermark.path} are not of the same history", accept_loss)
+                self.lose(f"{self.path} and {self._watermark.path} are not of the same history", accept_loss)
             self.seq = max(self.seq, mark.commit_seq)
         # A commit that failed before a crash may be here or not: its number is not given to another.
         self.seq += 1
@@ -150,7 +161,8 @@ class Store:
         """Let the first commit of this run leave the evidence of its durability."""
         self._begin()
 
-    def _lose(self, message: str, accepted: bool) -> None:
+    def lose(self, message: str, accepted: bool) -> None:
+        """Note a loss that may be gone on with; else DamageError."""
         if not accepted:
             raise DamageError(message)
         self.losses.append(message)

@@ -86,6 +86,7 @@ class SyncedEnds:
 
     def __init__(self, files: Files, path: str) -> None:
         self.path = path
+        self.exists = os.path.exists(path)
         self._file = OpenFileAt(files, path)
         self._turns: dict[int, int] = {}
 

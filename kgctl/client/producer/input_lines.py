@@ -70,7 +70,7 @@ def read_json(text: bytes, line: int) -> OutgoingRecord:
     """
     try:
         row = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadLine(line, f"not JSON: {error}") from error
     if not isinstance(row, dict):
         raise BadLine(line, "not a JSON object")

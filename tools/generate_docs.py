@@ -10,25 +10,24 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer
+from typer.testing import CliRunner
 
 from broker.options import OPTIONS
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import HANDLERS
-from kgctl.app import app
+from kgctl.app import COMMANDS, app, load
 
 DOCS = Path(__file__).parent.parent / "docs"
 
 
 def main(arguments: list[str]) -> int:
-    stale = [path for path, text in pages() if path.read_text() != text]
-    if "--check" in arguments:
-        for path in stale:
+    stale = [(path, text) for path, text in pages() if not path.exists() or path.read_text() != text]
+    for path, text in stale:
+        if "--check" in arguments:
             print(f"{path.name} is out of date: make docs", file=sys.stderr)
-        return 1 if stale else 0
-    for path, text in pages():
-        path.write_text(text)
-    return 0
+        else:
+            path.write_text(text)
+    return 1 if stale and "--check" in arguments else 0
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -60,36 +59,29 @@ def _versions(api: Api) -> str:
 
 def _settings() -> str:
     rows = ["| option | default | |", "|---|---|---|"]
-    rows += [f"| `{option.name}` | {_code(option.default)} | {option.doc} |" for option in sorted(OPTIONS, key=_name)]
+    rows += [f"| `{option.name}` | {_code(option.default)} | {option.doc} |" for _, option in sorted(OPTIONS.items())]
     return "\n".join(rows) + "\n"
 
 
-def _name(option: object) -> str:
-    return str(getattr(option, "name"))  # noqa: B009
-
-
 def _code(value: object) -> str:
-    if value is None or value == "":
+    if value in (None, "", ()):
         return ""
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _commands() -> str:
-    parts = ["# Commands\n\nGenerated from the program's own help.\n"]
-    root = typer.main.get_command(app)
-    parts += _help_of(root, "kgctl", None)
-    return "\n".join(parts)
+    paths: list[list[str]] = [[]]
+    for name in COMMANDS:
+        paths.append([name])
+        paths += [[name, verb] for verb in getattr(load(name), "commands", ())]
+    return "\n".join(["# Commands\n\nGenerated from the program's own help.\n", *map(_help, paths)])
 
 
-def _help_of(command: object, path: str, parent: object) -> Iterator[str]:
-    context = command.make_context(path, [], parent=parent, resilient_parsing=True)  # type: ignore[attr-defined]
-    context.max_content_width = context.terminal_width = 100
-    yield f"## {path}\n\n```\n{command.get_help(context).rstrip()}\n```\n"  # type: ignore[attr-defined]
-    if hasattr(command, "list_commands"):
-        for name in command.list_commands(context):
-            child = command.get_command(context, name)  # type: ignore[attr-defined]
-            if not child.hidden:
-                yield from _help_of(child, f"{path} {name}", None)
+def _help(path: list[str]) -> str:
+    shown = CliRunner().invoke(app, [*path, "--help"], prog_name="kgctl", terminal_width=100, color=False)
+    return f"## {' '.join(['kgctl', *path])}\n\n```\n{shown.stdout.rstrip()}\n```\n"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,43 @@
+"""The documents say what the code does."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kgctl.app import COMMANDS, app, load
+from tools.generate_docs import pages
+
+ROOT = Path(__file__).parent.parent
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", [path.name for path, _ in pages()])
+def test_a_generated_page_is_up_to_date(page: str) -> None:
+    path, text = next(found for found in pages() if found[0].name == page)
+    assert path.read_text() == text, "run: make docs"
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_links_lead_to_files(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def commands_of_the_readme() -> list[str]:
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", (ROOT / "README.md").read_text())
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line[line.index("kgctl ") :] for line in lines if re.match(r"(kgctl |echo .*\| kgctl )", line)]
+
+
+@pytest.mark.parametrize("line", commands_of_the_readme())
+def test_the_readme_names_commands_and_options_that_exist(line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    verbs = words[: 2 if hasattr(load(words[0]), "commands") else 1]
+    shown = CliRunner().invoke(app, [*verbs, "--help"])
+    assert words[0] in COMMANDS
+    assert shown.exit_code == 0, shown.output
+    offered = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", shown.stdout))
+    assert {word.split("=")[0] for word in words if word.startswith("-")} <= offered

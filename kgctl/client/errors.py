@@ -56,13 +56,14 @@ class Unsupported(KgctlError):
 class BrokerError(KgctlError):
     """An error code that a broker answered, and what it was about."""
 
-    def __init__(self, code: int, about: str, message: str | None = None) -> None:
+    def __init__(self, code: int, about: str, message: str | None = None, *, by_leader: bool = False) -> None:
         known = ErrorCode._value2member_map_.get(code)
         kind = known if isinstance(known, ErrorCode) else None
         self.code = code
         self.name = kind.name if kind else f"error {code}"
-        # A topic that is not there is an answer, not a hiccup: a stale commit must not cost every table three seconds.
-        self.retriable = kind is not None and kind.retriable and code not in _FINAL
+        # A topic that metadata lacks is an answer: a stale commit must not cost every table three seconds. From the
+        # leader that metadata names it is a topic so new that the leader has not heard of it.
+        self.retriable = kind is not None and kind.retriable and (by_leader or code not in _FINAL)
         self.exit_code = _EXIT_CODES.get(code, 1)
         reason = _HINTS.get(code) or message or (kind.meaning if kind else "the broker refused")
         super().__init__(f"{about}: {reason.rstrip('.')} ({self.name})")

@@ -68,7 +68,7 @@ def _list_request(
 def _read_list(answer: ListOffsetsResponse) -> dict[Partition, OffsetAt | KgctlError]:
     return {
         (topic.name, row.partition_index): (
-            BrokerError(row.error_code, f"{topic.name}-{row.partition_index}")
+            BrokerError(row.error_code, f"{topic.name}-{row.partition_index}", by_leader=True)
             if row.error_code
             else OffsetAt(row.offset, row.timestamp, row.leader_epoch)
         )

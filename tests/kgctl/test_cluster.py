@@ -155,6 +155,12 @@ def test_a_leader_that_has_moved_is_found_again() -> None:
     assert [call.endpoint for call in feeder.calls(LIST_OFFSETS)] == [endpoint(1), endpoint(2)]
 
 
+def test_a_leader_that_has_not_heard_of_a_new_topic_yet_is_asked_again() -> None:
+    answers = iter([ends({}), ends({}), ends({("a", 0): 7})])
+    feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: lambda call: next(answers)(call)})
+    assert feeder.run(list_offsets(cluster(), {("a", 0): LATEST})) == {("a", 0): OffsetAt(7)}
+
+
 def test_one_request_goes_to_each_leader_and_all_in_one_round() -> None:
     topics = {"a": {n: 1 + n % 2 for n in range(10)}}
     feeder = Feeder({METADATA: metadata(topics, nodes=(1, 2)), LIST_OFFSETS: ends({("a", n): n for n in range(10)})})

@@ -7,18 +7,44 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import sys
 import threading
 
 from tests.clients.adapters import CLIENTS, Membership, client_named
 
-POLL_S = 0.1
+# kafka-python 3.0 never takes up its partitions if a poll ends while a join is under way, on any broker: a long poll,
+# which returns with the first records anyway, and a signal ends it.
+POLL_S = {"kafka-python": 60.0}
 
 
 def tell(event: str, **fields: object) -> None:
     # A member that is killed must not have told of a commit that it never sent: one write per line.
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
     sys.stdout.flush()
+
+
+class Stop(Exception):
+    """Raised out of a poll."""
+
+
+class Stopping:
+    """Set by a signal, which the end of standard input sends."""
+
+    def __init__(self) -> None:
+        self.asked, self.polling = False, False
+        signal.signal(signal.SIGTERM, self._ask)
+        threading.Thread(target=self._at_end_of_input, daemon=True).start()
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
+        if self.polling:
+            raise Stop
+
+    def _at_end_of_input(self) -> None:
+        sys.stdin.read()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def main() -> None:
@@ -29,13 +55,7 @@ def main() -> None:
     parser.add_argument("--session-timeout-ms", required=True, type=int)
     options = parser.parse_args()
 
-    stopping = threading.Event()
-
-    def stop_at_end_of_input() -> None:
-        sys.stdin.read()
-        stopping.set()
-
-    threading.Thread(target=stop_at_end_of_input, daemon=True).start()
+    stopping = Stopping()
     membership = Membership(
         options.group,
         options.topic,
@@ -46,8 +66,14 @@ def main() -> None:
     )
     consumer = client_named(options.client).member(options.bootstrap, membership)
     tell("started")
-    while not stopping.is_set():
-        records = consumer.poll(POLL_S)
+    while not stopping.asked:
+        try:
+            stopping.polling = True
+            records = consumer.poll(POLL_S.get(options.client, 0.1))
+        except Stop:
+            break
+        finally:
+            stopping.polling = False
         if not records:
             continue
         tell("records", records=[[r.partition, r.offset, (r.value or b"").decode()] for r in records])

@@ -29,8 +29,9 @@ class Timers:
     def __contains__(self, key: Key) -> bool:
         return key in self._deadlines
 
-    def deadline(self, key: Key) -> int | None:
-        return self._deadlines.get(key)
+    def deadlines(self) -> dict[Key, int]:
+        """Every key with its deadline."""
+        return dict(self._deadlines)
 
     def set(self, key: Key, deadline_ms: int) -> None:
         """Let the key be due at the deadline, in place of the one that it had."""

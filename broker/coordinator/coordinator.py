@@ -150,6 +150,14 @@ class Coordinator:
         """What happened to the group, oldest first; also of groups deleted not long ago."""
         return self._core.stories.of(group_id)
 
+    def deadlines(self) -> dict[tuple[str, ...], int]:
+        """Every timer, (kind, group id[, member id]), with its deadline."""
+        return self._core.timers.deadlines()
+
+    def hard_state(self) -> HardState:
+        """All groups and floors, to be looked at and not to be changed."""
+        return self._core.hard
+
     def group(self, group_id: str) -> Group | None:
         """The group, to be looked at and not to be changed."""
         return self._core.hard.groups.get(group_id)

@@ -135,7 +135,7 @@ class Group:
         self.leader: str | None = None
         self.members: dict[str, Member] = {}  # in order of joining
         self.static_members: dict[str, str] = {}  # group instance id -> member id
-        self.pending_joins: set[str] = set()  # ids given out (KIP-394) and not yet used
+        self.pending_joins: dict[str, None] = {}  # ids given out (KIP-394) and not yet used
         self.pending_syncs: dict[str, None] = {}  # members whose SyncGroup of this generation has not come
         self.awaiting_joins = 0
         self.new_member_added = False
@@ -184,7 +184,7 @@ class Group:
         self.members[member.member_id] = member
         self._count(member.protocols, 1)
         self.awaiting_joins += member.parked_join is not None
-        self.pending_joins.discard(member.member_id)
+        self.pending_joins.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
         """Take the member, or the id that was given out, from the group; the first of those who stay leads after a leader."""
@@ -196,7 +196,7 @@ class Group:
                 del self.static_members[member.group_instance_id]
         if self.leader == member_id:
             self.leader = next(iter(self.members), None)
-        self.pending_joins.discard(member_id)
+        self.pending_joins.pop(member_id, None)
         self.pending_syncs.pop(member_id, None)
 
     def replace(self, member: Member, member_id: str) -> Member:

@@ -84,7 +84,7 @@ def _join_without_id(step: Step, group: Group, request: JoinGroupRequest, offer:
         return _add(step, group, request, offer, member_id)
     if step.request.api_version >= 4:
         # KIP-394: only who comes back with its id becomes a member, so that lost answers leave no dead members behind.
-        group.pending_joins.add(member_id)
+        group.pending_joins[member_id] = None
         step.timers.set((SESSION, group.group_id, member_id), step.now_ms + request.session_timeout_ms)
         refused = join_refused(ErrorCode.MEMBER_ID_REQUIRED, step.request.api_version, member_id)
         return step.reply(refused)

@@ -172,7 +172,8 @@ def expire_offsets(step: Step, group: Group) -> None:
     """Drop offsets that have outlived their retention, and the group when it is Empty and has none left."""
     if group.offsets and not _expire(step, group):
         return
-    if group.state is GroupState.EMPTY:
+    # Kafka deletes even a group that has just given out an id, and refuses that id a moment later; ours waits for it.
+    if group.state is GroupState.EMPTY and not group.pending_joins:
         delete_group(step, group, "no offsets left")
 
 

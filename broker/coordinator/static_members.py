@@ -10,6 +10,8 @@ from broker.coordinator.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest
 
+_DETAIL = "static member replaced"
+
 
 def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, member_id: str) -> None:
     """A JoinGroup without member id, of an instance id that the group knows."""
@@ -22,11 +24,11 @@ def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, m
     step.end_session(group, old.member_id)
     step.restart_session(group, member)
     if group.state is GroupState.STABLE and group.select_protocol() == group.protocol:
-        return _go_on_without_rebalance(step, group, member, leader_before)
+        return _go_on_without_rebalance(step, group, old, member, leader_before)
     group.park_join(member, step.park())
     if group.state is GroupState.EMPTY:
         raise BrokenInvariant(f"group {group.group_id} is Empty and has the static member {old.member_id}")
-    _tell(step, group, old.member_id, member_id, request.reason or "static member replaced")
+    step.tell(group, Cause.MEMBER_JOINED, joined=[member_id], left=[old.member_id], detail=request.reason or _DETAIL)
     return rebalance.prepare_or_go_on(step, group)
 
 
@@ -39,7 +41,7 @@ def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
         step.answer(parked_sync, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
 
 
-def _go_on_without_rebalance(step: Step, group: Group, member: Member, leader_before: str | None) -> None:
+def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Member, leader_before: str | None) -> None:
     # What the group counts as subscribed to stays that of the generation, as in Kafka, even if the member's metadata changed.
     step.record(group.to_record(step.wall_ms))
     step.core.stories.tell(
@@ -48,7 +50,8 @@ def _go_on_without_rebalance(step: Step, group: Group, member: Member, leader_be
         group.generation,
         step.wall_ms,
         joined=[member.member_id],
-        detail="static member replaced",
+        left=[old.member_id],
+        detail=_DETAIL,
     )
     is_leader = group.leader == member.member_id
     if step.request.api_version >= 9:
@@ -57,7 +60,3 @@ def _go_on_without_rebalance(step: Step, group: Group, member: Member, leader_be
         return step.reply(joined(group, member, members, skip_assignment=is_leader))
     # An older client that finds itself leader would make a new assignment: it is told its old id as the leader's.
     return step.reply(joined(group, member, [], leader=leader_before))
-
-
-def _tell(step: Step, group: Group, old_id: str, new_id: str, detail: str) -> None:
-    step.tell(group, Cause.MEMBER_JOINED, joined=[new_id], left=[old_id], detail=detail)

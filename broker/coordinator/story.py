@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 EVENTS_PER_GROUP = 100
 MEMBERS_PER_EVENT = 1_000
 DELETED_GROUPS = 1_000
+TOLD_AS_ONE_MS = 5_000
 
 
 class Cause(Enum):
@@ -28,15 +29,15 @@ class Cause(Enum):
 class Event:
     """One cause with the members that it brought or took.
 
-    `generation` is the one that the event leads to, or the present one where it leads to none. Events of one kind in a row
-    are told as one: a thousand members that join together are one event.
+    `generation` is the one that the event leads to, or the present one where it leads to none. Events of one kind in a few
+    seconds are told as one: a thousand members that join together are one event.
     """
 
     cause: Cause
     generation: int
     wall_ms: int
-    joined: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     detail: str = ""
 
 
@@ -65,13 +66,16 @@ class Stories:
     ) -> None:
         events = self._events.setdefault(group_id, [])
         last = events[-1] if events else None
-        if last is None or (last.cause, last.generation, last.detail) != (cause, generation, detail):
+        if (
+            last is None
+            or (last.cause, last.generation, last.detail) != (cause, generation, detail)
+            or wall_ms - last.wall_ms > TOLD_AS_ONE_MS
+        ):
             last = Event(cause, generation, wall_ms, detail=detail)
             events.append(last)
             del events[:-EVENTS_PER_GROUP]
-        for members, told in ((joined, last.joined), (left, last.left)):
-            told.extend(members)
-            del told[MEMBERS_PER_EVENT:]
+        last.joined = (*last.joined, *joined)[:MEMBERS_PER_EVENT]
+        last.left = (*last.left, *left)[:MEMBERS_PER_EVENT]
         if cause is Cause.GROUP_DELETED:
             self._forget_deleted(group_id)
         else:

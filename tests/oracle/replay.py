@@ -47,10 +47,9 @@ FREE_TEXT = "This most likely occurs"
 
 def read(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The header and the walks, or scenarios, of a recording."""
-    path = RECORDINGS / name
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        header, *rest = map(json.loads, lines)
+    stored = (RECORDINGS / name).read_bytes()
+    text = gzip.decompress(stored) if name.endswith(".gz") else stored
+    header, *rest = map(json.loads, text.decode().rstrip("\n").split("\n"))
     return header, rest
 
 

@@ -15,7 +15,7 @@ from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.produce import ProduceRequest
 from broker.protocol.varints import read_uvarint, read_varint, uvarint, varint
-from broker.protocol.wire_types import ARRAY, FLOAT64, INT16, INT32, STRING, UINT16, UINT32, Message, Struct, wire
+from broker.protocol.wire_types import ARRAY, FLOAT64, INT16, INT32, STRING, UINT16, UINT32, UUID, Message, Struct, wire
 
 
 class Everything(Message):
@@ -34,6 +34,12 @@ class Everything(Message):
     items: list[Item] = wire(ARRAY(Item), default=[])
     extra: int = wire(INT32, default=7, since=2, tag=5)
     late: list[str] = wire(ARRAY(STRING), default=[], since=2, tag=200)
+
+
+class Ids(Message):
+    """Elements that are cut out of the bytes without a look at them."""
+
+    ids: list[bytes] = wire(ARRAY(UUID))
 
 
 class Empty(Message):
@@ -110,6 +116,13 @@ def test_a_count_beyond_the_bytes_is_refused_before_anything_is_made(count: int)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("count", [3, 2**24])
+def test_a_count_of_ids_beyond_the_bytes_is_refused(count: int) -> None:
+    assert len(decode(Ids, (2).to_bytes(4, "big") + bytes(47), 0).ids) == 2
+    with pytest.raises(DecodeError):
+        decode(Ids, count.to_bytes(4, "big") + bytes(47), 0)
 
 
 def test_as_many_elements_as_there_are_bytes_for_are_read() -> None:

@@ -59,7 +59,7 @@ def _explain_storage(error: BaseException) -> tuple[int, str]:
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)
     if isinstance(error, DamageError):
-        return DAMAGE, str(error)
+        return DAMAGE, f"{error}; --accept-loss starts without what is lost, where the rest can be read"
     number = _errno_of(error)
     if number in LIMITS:
         cause = "no space left" if LIMITS[number] == NO_SPACE else f"too few file descriptors ({_limit()})"

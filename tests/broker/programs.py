@@ -79,6 +79,16 @@ def started(data_dir: Path, *arguments: str, **options: Any) -> Iterator[Program
             program.process.stdin.close()
 
 
+def refused(data_dir: Path, *arguments: str, **options: Any) -> tuple[int, str]:
+    """The exit code and the one line of a start that fails."""
+    with started(data_dir, *arguments, **options) as program:
+        code, said = program.end()
+    lines = said.splitlines()
+    assert len(lines) == 1, said
+    assert lines[0].startswith("broker: ")
+    return code, lines[0]
+
+
 def accepts(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:

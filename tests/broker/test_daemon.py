@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import resource
-import shutil
 import signal
 import socket
 import stat
@@ -18,19 +18,7 @@ from pathlib import Path
 import pytest
 
 from broker.local import broker_command, broker_environment
-from tests.broker.programs import PATIENCE_S, accepts, eventually, started
-
-LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
-
-
-def refused(data_dir: Path, *arguments: str, **options: object) -> tuple[int, str]:
-    """The exit code and the one line of a start that fails."""
-    with started(data_dir, *arguments, **options) as program:
-        code, said = program.end()
-    lines = said.splitlines()
-    assert len(lines) == 1, said
-    assert lines[0].startswith("broker: ")
-    return code, lines[0]
+from tests.broker.programs import PATIENCE_S, accepts, eventually, refused, started
 
 
 def test_the_ready_file_tells_the_address_when_requests_are_served(tmp_path: Path):
@@ -92,7 +80,7 @@ def test_a_port_in_use_is_told(tmp_path: Path):
         address = f"127.0.0.1:{other.getsockname()[1]}"
         assert refused(tmp_path, listen=address) == (
             5,
-            f"broker: cannot listen on {address}: {os.strerror(98 if sys.platform == 'linux' else 48)}",
+            f"broker: cannot listen on {address}: {os.strerror(errno.EADDRINUSE)}",
         )
         assert not (tmp_path / "ready.json").exists()
 
@@ -181,20 +169,10 @@ def test_too_few_file_descriptors_are_told(tmp_path: Path):
         assert accepts(program.ready().address)
 
 
-def _can_mount() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    probe = ["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]
-    return subprocess.run(probe, capture_output=True).returncode == 0
-
-
-@LINUX_ONLY
-def test_a_full_disk_at_start_is_told(tmp_path: Path):
-    if not _can_mount():
-        pytest.skip("this user may not mount a small file system")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_full_disk_at_start_is_told(tmp_path: Path, small_disk: list[str]):
     (tmp_path / "d").mkdir()
-    mount = ["unshare", "-Urm", "sh", "-c", 'mount -t tmpfs -o size=16k none "$0" && exec "$@"', str(tmp_path / "d")]
-    code, line = refused(tmp_path / "d", before=mount)
+    code, line = refused(tmp_path / "d", before=[*small_disk, "size=16k", str(tmp_path / "d")])
     assert code == 9
     assert "no space left" in line
 

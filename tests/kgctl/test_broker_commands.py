@@ -133,6 +133,21 @@ def test_relative_paths_mean_the_caller_s_directory(tmp_path: Path, monkeypatch:
         assert Path("here.log").exists()
 
 
+def test_the_default_broker_is_the_one_that_other_commands_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
+    data_dir = tmp_path / "kgctl" / "broker"
+    try:
+        assert kgctl("broker", "start", "--listen", "127.0.0.1:0").returncode == 0
+        assert row_of("broker", "status")["data_dir"] == str(data_dir)
+        assert kgctl("topics", "create", "found-it").returncode == 0
+        assert "found-it" in kgctl("topics", "list").stdout
+        assert kgctl("broker", "stop").returncode == 0
+        assert kgctl("broker", "status").returncode == 3
+    finally:
+        kgctl("broker", "stop")
+
+
 def test_in_the_foreground_it_becomes_the_broker(tmp_path: Path):
     command = [*KGCTL, "broker", "start", "--foreground", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0"]
     program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=broker_environment())

@@ -1,0 +1,128 @@
+"""What the daemon says when its data are newer, damaged or lost, and when the disk fails under it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from tests.broker.programs import Program, accepts, refused, started
+
+NEWER = (
+    "import sys, pathlib, broker.log.store as store; store.FORMAT_VERSION += 1\n"
+    "from broker.log import Log, LogSettings\n"
+    "Log.open(pathlib.Path(sys.argv[1]), LogSettings(), wall_ms=0).close()"
+)
+
+
+def produce(address: str, count: int, value: bytes = b"x" * 1000) -> int:
+    """How many of `count` records were acknowledged."""
+    acknowledged = []
+    producer = Producer({"bootstrap.servers": address, "message.timeout.ms": 3000, "log_level": 0})
+    for _ in range(count):
+        producer.produce("t", value, on_delivery=lambda error, _: error is None and acknowledged.append(1))
+    with contextlib.suppress(KafkaException):
+        producer.flush(20)
+    return len(acknowledged)
+
+
+def log_end(address: str) -> int:
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "x"})
+    _, end = consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=10)
+    consumer.close()
+    return int(end)
+
+
+def stop(program: Program) -> None:
+    program.process.send_signal(signal.SIGTERM)
+    assert program.end()[0] == 0
+
+
+def flip_a_byte(path: Path, position: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(position)
+        byte = file.read(1)
+        file.seek(position)
+        file.write(bytes([byte[0] ^ 0x40]))
+
+
+def test_a_data_directory_of_a_newer_version_is_told_and_left_alone(tmp_path: Path):
+    data_dir = tmp_path / "d"
+    data_dir.mkdir()
+    subprocess.run([sys.executable, "-c", NEWER, str(data_dir)], check=True)
+    before = (data_dir / "store.db").read_bytes()
+    code, line = refused(data_dir)
+    assert code == 7
+    assert str(data_dir) in line
+    assert (data_dir / "store.db").read_bytes() == before
+
+
+def test_a_damaged_store_is_told(tmp_path: Path):
+    with started(tmp_path) as program:
+        assert produce(program.ready().address, 10) == 10
+        stop(program)
+    flip_a_byte(tmp_path / "store.db", 1000)
+    code, line = refused(tmp_path)
+    assert code == 8
+    assert "store.db" in line
+
+
+def test_lost_commits_are_told_and_can_be_accepted(tmp_path: Path):
+    with started(tmp_path) as program:
+        program.ready()
+        stop(program)
+    shutil.copytree(tmp_path, tmp_path / "old")
+    with started(tmp_path) as program:
+        assert produce(program.ready().address, 10) == 10
+        program.process.kill()
+        program.process.wait()
+    for path in tmp_path.glob("store.db*"):
+        path.unlink()
+    for path in (tmp_path / "old").glob("store.db*"):
+        shutil.copy(path, tmp_path)
+    code, line = refused(tmp_path)
+    assert code == 8
+    assert "accept-loss" in line
+    with started(tmp_path, "--accept-loss") as program:
+        assert accepts(program.ready().address)
+
+
+def test_a_write_that_fails_stops_the_broker_with_the_cause(tmp_path: Path):
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+
+    with started(tmp_path, preexec_fn=limit) as program:
+        address = program.ready().address
+        acknowledged = produce(address, 4000)
+        assert acknowledged < 4000
+        code, said = program.end()
+        assert code == 13
+        last = said.splitlines()[-1]
+        assert last.startswith("broker: stopped: ")
+        assert os.strerror(errno.EFBIG) in last
+        assert not program.ready_path.exists()
+    assert "Traceback" in (tmp_path / "broker.log").read_text()
+    with started(tmp_path) as program:
+        assert log_end(program.ready().address) >= acknowledged
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_disk_that_fills_up_stops_the_broker(tmp_path: Path, small_disk: list[str]):
+    data_dir = tmp_path / "d"
+    data_dir.mkdir()
+    with started(data_dir, before=[*small_disk, "size=3m", str(data_dir)]) as program:
+        program.ready_path = Path(f"/proc/{program.pid}/root") / str(program.ready_path).lstrip("/")
+        acknowledged = produce(program.ready().address, 4000)
+        code, said = program.end()
+    assert 0 < acknowledged < 4000
+    assert code == 9
+    assert "no space left" in said.splitlines()[-1]

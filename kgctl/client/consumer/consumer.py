@@ -15,7 +15,7 @@ from kgctl.client.consumer.group_session import GroupSession
 from kgctl.client.consumer.membership import GroupSettings
 from kgctl.client.consumer.starting import Reset, committed_offsets, given_offsets, log_ends, partition_counts
 from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, TimedOut, Unreachable
+from kgctl.client.errors import KgctlError, NotFound, TimedOut, Unreachable
 from kgctl.client.negotiation import highest_version
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.client.waiting import wait_readable
@@ -70,7 +70,7 @@ class Consumer:
         self._links: dict[Node, _Link] = {}
         self._lookup_at = 0.0
         self._outage_since: float | None = None
-        self._missing_since: dict[TopicPartition, float] = {}
+        self._failing_since: dict[TopicPartition, float] = {}
 
     @property
     def assignment(self) -> list[TopicPartition]:
@@ -284,13 +284,17 @@ class Consumer:
             if isinstance(node, Node):
                 self._leaders[partition] = node
                 self._fetcher.healed(partition)
-            self._judge_missing(partition, None if isinstance(node, Node) else node)
+            else:
+                self._fetcher.failing[partition] = node
+        self._judge_failing()
 
-    def _judge_missing(self, partition: TopicPartition, error: KgctlError | None) -> None:
-        if not isinstance(error, BrokerError) or error.retriable:
-            self._missing_since.pop(partition, None)
-        elif time.monotonic() - self._missing_since.setdefault(partition, time.monotonic()) > _MISSING_TOPIC_SECONDS:
-            raise error
+    def _judge_failing(self) -> None:
+        now, failing = time.monotonic(), self._fetcher.failing
+        self._failing_since = {partition: self._failing_since.get(partition, now) for partition in failing}
+        for partition, since in self._failing_since.items():
+            error = failing[partition]
+            if now - since > (_OUTAGE_SECONDS if error.retriable else _MISSING_TOPIC_SECONDS):
+                raise error
 
     def _note_outage(self, error: KgctlError) -> None:
         if not error.retriable and not isinstance(error, TimedOut):

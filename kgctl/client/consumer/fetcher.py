@@ -9,7 +9,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.cluster import Node
 from kgctl.client.consumer.fetched import AbortedTransaction, Fetched
-from kgctl.client.errors import BrokerError
+from kgctl.client.errors import BrokerError, KgctlError
 from kgctl.client.topic_partition import TopicPartition
 
 
@@ -42,8 +42,10 @@ class Fetcher:
         self._limits: dict[TopicPartition, int] = {}
         self._busy: set[Node] = set()
         # What the caller has to heal: leaders to look up again, offsets that the log does not have (any more).
-        self.stale: dict[TopicPartition, BrokerError | None] = {}
+        self.stale: set[TopicPartition] = set()
         self.out_of_range: set[TopicPartition] = set()
+        # Partitions whose last answer was an error that may pass.
+        self.failing: dict[TopicPartition, KgctlError] = {}
 
     @property
     def positions(self) -> Mapping[TopicPartition, int]:
@@ -58,6 +60,7 @@ class Fetcher:
         self._limits = dict(limits or {})
         self.stale.clear()
         self.out_of_range.clear()
+        self.failing.clear()
 
     def add(self, partition: TopicPartition, offset: int) -> None:
         """One partition more."""
@@ -85,7 +88,7 @@ class Fetcher:
                 continue
             node = leaders.get(partition)
             if node is None:
-                self.stale[partition] = None
+                self.stale.add(partition)
             elif node not in self._busy:
                 wanted.setdefault(node, []).append(partition)
         self._busy |= wanted.keys()
@@ -108,7 +111,9 @@ class Fetcher:
                 continue  # assigned anew or moved since the request went out
             if row.error_code:
                 self._on_error(partition, row.error_code)
-            elif row.records:
+                continue
+            self.failing.pop(partition, None)
+            if row.records:
                 came.append(self._take(partition, row))
             elif nothing_left:
                 self._pass_hole(partition, row)
@@ -117,11 +122,11 @@ class Fetcher:
     def on_failure(self, fetching: Fetching) -> None:
         """No answer came: the node may have moved away."""
         self._busy.discard(fetching.node)
-        self.stale |= dict.fromkeys((partition for partition in fetching.offsets if partition in self._positions), None)
+        self.stale |= fetching.offsets.keys() & self._positions.keys()
 
     def healed(self, partition: TopicPartition) -> None:
         """Its leader is known again."""
-        self.stale.pop(partition, None)
+        self.stale.discard(partition)
 
     def _fetching(self, node: Node, partitions: list[TopicPartition]) -> Fetching:
         topics: dict[str, FetchRequest.Topic] = {}
@@ -168,7 +173,11 @@ class Fetcher:
         error = BrokerError(code, str(partition))
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self.out_of_range.add(partition)
-        elif error.retriable or code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            self.stale[partition] = error
-        else:
+        elif code == ErrorCode.CORRUPT_MESSAGE or not (error.retriable or code in _UNKNOWN):
             raise error
+        else:
+            self.stale.add(partition)
+            self.failing[partition] = error
+
+
+_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +100,10 @@ def running(data_dir: Path) -> Ready | None:
 
 def read_ready(path: Path) -> Ready | None:
     try:
-        fields: dict[str, Any] = json.loads(path.read_bytes())
-        return Ready(**fields)
-    except (OSError, ValueError, TypeError):
+        told: dict[str, Any] = json.loads(path.read_bytes())
+        # A broker of a later version may tell more.
+        return Ready(**{field.name: told[field.name] for field in fields(Ready)})
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

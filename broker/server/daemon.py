@@ -172,6 +172,9 @@ class _Program:
         try:
             asyncio.run(self._serve())
             clean = True
+        except Refusal:
+            clean = True
+            raise
         finally:
             for path in self._ready_files:
                 data_directory.remove_ready(path)

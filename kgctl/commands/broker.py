@@ -153,8 +153,8 @@ class _StartFailed(KgctlError):
     """The broker's own words, with the exit code that fits them here."""
 
     def __init__(self, failure: Exception) -> None:
-        super().__init__(str(failure))
         code = getattr(failure, "code", None)
+        super().__init__(str(failure) if code is not None else f"{failure}; --timeout allows more")
         if code is None:
             self.exit_code = TimedOut.exit_code
         elif code in (2, _WRONG_CONFIGURATION):

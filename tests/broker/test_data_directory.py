@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,12 @@ def test_a_ready_file_is_written_whole_and_read_back(tmp_path: Path):
     data_directory.remove_ready(path)
     data_directory.remove_ready(path)
     assert data_directory.read_ready(path) is None
+
+
+def test_a_ready_file_that_tells_more_is_understood(tmp_path: Path):
+    path = tmp_path / "ready.json"
+    path.write_text(json.dumps({**asdict(a_ready(1, tmp_path)), "mood": "good"}))
+    assert data_directory.read_ready(path) == a_ready(1, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"address": "x"}', "\xff"])

@@ -27,9 +27,7 @@ def create_topic(client: WireClient, name: str, partitions: int = 1, **configs: 
         num_partitions=partitions,
         replication_factor=1,
         assignments=[],
-        configs=[
-            CreateTopicsRequest.Config(name=key.replace("_", "."), value=value) for key, value in configs.items()
-        ],
+        configs=[CreateTopicsRequest.Config(name=key.replace("_", "."), value=value) for key, value in configs.items()],
     )
     (row,) = client.ask(CreateTopicsRequest(topics=[topic])).topics
     assert row.error_code == 0, row.error_message
@@ -134,9 +132,7 @@ def heartbeat_request(group: str, joined: Any) -> HeartbeatRequest:
 
 def commit_request(group: str, joined: Any, topic: str, offset: int, partition: int = 0) -> OffsetCommitRequest:
     """With `joined` None as a simple consumer."""
-    part = OffsetCommitRequest.Partition(
-        partition_index=partition, committed_offset=offset, committed_metadata=""
-    )
+    part = OffsetCommitRequest.Partition(partition_index=partition, committed_offset=offset, committed_metadata="")
     return OffsetCommitRequest(
         group_id=group,
         generation_id_or_member_epoch=joined.generation_id if joined else -1,

@@ -59,6 +59,8 @@ def say(text: str = "") -> None:
 
 
 def _interrupt(*_: object) -> None:
+    # One is enough: a second one must not interrupt the clearing up.
+    _hold_off_signals()
     raise KeyboardInterrupt
 
 

@@ -29,6 +29,7 @@ def start_demo(tmp_path: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env=broker_environment() | {"TMPDIR": str(tmp_path)},
+        start_new_session=True,
     )
 
 
@@ -93,12 +94,20 @@ def read_until(program: subprocess.Popen[str], words: str) -> str:
 
 @pytest.mark.parametrize(
     ("number", "moment"),
-    [(signal.SIGINT, "consumer-3 is pid"), (signal.SIGINT, "SIGKILL for"), (signal.SIGTERM, "consumer-1 is pid")],
+    [
+        (signal.SIGINT, "$ kgctl topics create orders"),
+        (signal.SIGINT, "consumer-3 is pid"),
+        (signal.SIGINT, "SIGKILL for"),
+        (signal.SIGTERM, "consumer-1 is pid"),
+        (signal.SIGHUP, "$ kgctl groups describe shop"),
+    ],
 )
 def test_an_interrupted_demo_leaves_no_child(tmp_path: Path, number: signal.Signals, moment: str):
     program = start_demo(tmp_path)
     told = read_until(program, moment)
-    program.send_signal(number)
+    # As a terminal does it: to the whole group of processes. Twice, as people do.
+    os.killpg(program.pid, number)
+    os.killpg(program.pid, number)
     rest, complained = program.communicate(timeout=60)
     assert program.returncode == 130
     assert "Interrupted" in rest

@@ -209,14 +209,17 @@ def test_a_broker_that_restarts_meanwhile_gets_every_line_once_and_in_order(own_
     with running(own_cluster.bootstrap_servers, "produce", topic, "--timeout", 60, "--batch-size", 200) as producing:
         pipe = producing.program.stdin
         assert pipe is not None
-        for n in range(3000):
-            if n == 1000:
+        for n in range(4000):
+            if n in (1000, 3000):
+                assert values(kgctl, topic, 1)  # it is under way
                 own_cluster.kill()
             if n == 2000:
                 own_cluster.restart()
             pipe.write(b"%d\n" % n)
             pipe.flush()
+            if n == 3500:
+                own_cluster.restart()
         code, stderr = producing.wait()
     assert code == 0, stderr
     printed = kgctl("consume", topic, "--from-beginning", "--until-end").stdout.split()
-    assert printed == [str(n) for n in range(3000)]
+    assert printed == [str(n) for n in range(4000)]

@@ -5,15 +5,19 @@ Called about once a second while there is work; each call does a slice of some m
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
 
 from broker.log import compaction, offsets_compaction
 from broker.log.catalog import OFFSETS_TOPIC, Topics
+from broker.log.errors import DamageError
 from broker.log.offsets_rows import OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
+
+logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 0.008
 RECORDED_AT_ONCE = 64
@@ -40,6 +44,7 @@ class Housekeeping:
         self._expiry_at_ms: int | None = None
         self._orphans_removed = False
         self._work: list[Iterator[None]] = []
+        self._damaged: set[SegmentPartition] = set()
 
     def sweep(self, wall_ms: int) -> bool:
         """One slice. True: there is more, call again soon."""
@@ -125,9 +130,19 @@ class Housekeeping:
                 continue
             for index in range(topic.partition_count):
                 partition = self._partition(topic.name, index)
-                if isinstance(partition, SegmentPartition) and compaction.wants_compaction(partition, wall_ms):
-                    yield from compaction.compact(partition, self._shared, wall_ms)
+                if isinstance(partition, SegmentPartition):
+                    yield from self._compact_partition(partition, wall_ms)
                 yield
+
+    def _compact_partition(self, partition: SegmentPartition, wall_ms: int) -> Iterator[None]:
+        if partition in self._damaged or not compaction.wants_compaction(partition, wall_ms):
+            return
+        try:
+            yield from compaction.compact(partition, self._shared, wall_ms)
+        except DamageError as error:
+            # Readers of the damaged batch get the same error; the rest of the partition goes on.
+            self._damaged.add(partition)
+            logger.error("%s is not compacted any more: %s", partition.name, error)
 
     # -- the rest
 

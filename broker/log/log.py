@@ -244,23 +244,26 @@ class Log:
 
         To be called about a second after a round, and now and then without one.
         """
-        if self.dirty:
-            self.commit()
-        more = self._housekeeping.sweep(wall_ms)
-        if self.dirty:
-            self.commit()
-        busy = self._housekeeping.tidy_store()
+        try:
+            if self.dirty:
+                self.commit()
+            more = self._housekeeping.sweep(wall_ms)
+            if self.dirty:
+                self.commit()
+            busy = self._housekeeping.tidy_store()
+        except StorageError as error:
+            self._round.fail(error)
+            raise
         return SWEEP_SOON_MS if more else SWEEP_LATER_MS if busy else None
 
     def close(self, clean: bool = True) -> None:
-        """`clean` false leaves everything as a kill would."""
+        """`clean` false, or an earlier failure, leaves everything as a kill would."""
         try:
             if clean and self._round.failure is None and self._store.failure is None:
                 self._close_partitions()
                 self._store.close(clean=True)
-            else:
-                self._store.close(clean=False)
         finally:
+            self._store.close(clean=False)
             self._files.forget_all()
 
     def _close_partitions(self) -> None:

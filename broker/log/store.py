@@ -10,6 +10,7 @@ import os
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Store:
         self._watermark_synced_at = time.monotonic()
         self._watermark_unsynced = False
         self._in_transaction = False
+        self._closed = False
         self._digest = 0
         self.seq = 0
         self._chain = bytes(16)
@@ -289,11 +291,12 @@ class Store:
             raise self._fail(error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """`clean` false: as kill -9 would leave it."""
-        if not clean or self.failure is not None:
-            self._abandon()
+        """`clean` false: as kill -9 would leave it. Closing once more does nothing."""
+        if self._closed:
             return
         try:
+            if not clean or self.failure is not None:
+                return
             self.commit()
             self.checkpoint(truncate=True)
             if self._files.durable:
@@ -302,10 +305,14 @@ class Store:
             self._abandon()
 
     def _abandon(self) -> None:
-        db = getattr(self, "_db", None)
+        if self._closed:
+            return
+        self._closed = True
+        db: apsw.Connection | None = getattr(self, "_db", None)
         if db is not None:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            db.close(True)
+            with suppress(apsw.Error):
+                db.close(True)
         self._vfs.unregister()
 
     # -- failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from typing import Any
@@ -26,6 +27,8 @@ A second SIGTERM or SIGINT during a clean stop ends the broker at once, with 128
 
 
 def main(arguments: list[str] | None = None) -> int:
+    # What a start makes stays: looking for garbage in it comes once the broker serves.
+    gc.disable()
     # Until the event loop stops cleanly on SIGINT, die of it without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parsed = _parse(sys.argv[1:] if arguments is None else arguments)

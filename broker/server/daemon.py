@@ -61,7 +61,6 @@ class Settings:
 def run(settings: Settings) -> int:
     """Run until a signal, the parent's end or a failure; the exit code."""
     os.umask(0o077)
-    gc.disable()
     ready_files: list[Path] = []
     try:
         return _run(settings, ready_files)

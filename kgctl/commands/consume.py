@@ -96,6 +96,7 @@ def consume(
     from kgctl.client.cluster import Cluster
     from kgctl.client.consumer.consumer import Consumer
     from kgctl.client.driver import BlockingDriver
+    from kgctl.commands.interruption import Interruption
     from kgctl.commands.record_output import RecordOutput
     from kgctl.render import note
     from kgctl.render.records import LineOptions, as_json_lines, as_lines
@@ -119,7 +120,8 @@ def consume(
     driver = BlockingDriver(request_timeout=chosen.timeout)
     options = _consumer_settings(from_beginning, offset, group, session_timeout, until_end, isolation)
     consumer = Consumer(cluster, driver, options, note)
-    run = _Run(consumer, RecordOutput(), shape, max_messages, until_end, timeout)
+    interruption = Interruption()
+    run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout)
     try:
         if group is None:
             consumer.assign(topics, chosen.timeout, partition, offset)
@@ -136,6 +138,7 @@ class _Run:
 
     consumer: Consumer
     output: RecordOutput
+    interruption: Interruption
     shape: RecordFormat
     max_messages: int | None
     until_end: bool
@@ -144,12 +147,12 @@ class _Run:
 
     def until_done(self) -> None:
         from kgctl.client.errors import TimedOut
-        from kgctl.commands.interruption import Interrupted, Interruption
+        from kgctl.commands.interruption import Interrupted
 
         timed_out: TimedOut | None = None
-        with Interruption() as interruption:
+        with self.interruption:
             try:
-                self._print_all(interruption)
+                self._print_all()
             except (Interrupted, BrokenPipeError):
                 pass
             except TimedOut as error:
@@ -161,7 +164,7 @@ class _Run:
         if timed_out is not None:
             self._judge(timed_out)
 
-    def _print_all(self, interruption: Interruption) -> None:
+    def _print_all(self) -> None:
         from kgctl.client.errors import TimedOut
 
         last = time.monotonic()
@@ -169,24 +172,22 @@ class _Run:
             patience = _FOR_EVER_SECONDS if self.timeout is None else last + self.timeout - time.monotonic()
             if patience <= 0:
                 raise TimedOut(f"no record has come for {self.timeout:g} s")
-            with interruption.may_interrupt():
+            with self.interruption.may_interrupt():
                 fetched = self.consumer.poll(patience, broken=self.output.broken_fileno)
             for one in fetched:
                 for batch in one.batches():
                     before = self.printed
-                    self._print(batch, interruption)
+                    self._print(batch)
                     last = time.monotonic() if self.printed > before else last
-                    if self.printed == self.max_messages:
+                    if self.printed == self.max_messages or self.interruption.requested:
                         return
 
-    def _print(self, batch: ReadBatch, interruption: Interruption) -> None:
+    def _print(self, batch: ReadBatch) -> None:
         room = len(batch.records) if self.max_messages is None else self.max_messages - self.printed
         records = batch.records[:room]
         if records:
-            with interruption.may_interrupt():
-                self.output.write(
-                    self.shape(batch.partition, records, batch.has_log_append_time), self.consumer.stay_alive
-                )
+            text = self.shape(batch.partition, records, batch.has_log_append_time)
+            self.output.write(text, self.consumer.stay_alive)
         self.printed += len(records)
         whole = len(records) == len(batch.records)
         self.consumer.used(batch.partition, batch.next_offset if whole else records[-1].offset + 1)

@@ -8,6 +8,8 @@ import stat
 import sys
 from collections.abc import Callable
 
+from kgctl.commands.interruption import Interruption
+
 # A pipe that is writable takes this much at once (POSIX: PIPE_BUF is at least 512, 4096 on Linux, 512 on macOS).
 _PIPE_BYTES = select.PIPE_BUF
 _FILE_BYTES = 1 << 20
@@ -17,7 +19,8 @@ _TEND_SECONDS = 1.0
 class RecordOutput:
     """Raises BrokenPipeError when the reader is gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, interruption: Interruption) -> None:
+        self._interruption = interruption
         sys.stdout.flush()
         try:
             self._fileno: int | None = sys.stdout.fileno()
@@ -31,7 +34,10 @@ class RecordOutput:
         return None if self._never_blocks else self._fileno
 
     def write(self, text: bytes, meanwhile: Callable[[], None]) -> None:
-        """Write all of it; `meanwhile` is called about every second as long as the reader is slow."""
+        """Write all of it; as long as the reader is slow, `meanwhile` is called about every second.
+
+        Interrupted only while the reader is slow: a text that was begun is otherwise written whole.
+        """
         if self._fileno is None:
             sys.stdout.buffer.write(text)
             sys.stdout.buffer.flush()
@@ -47,5 +53,8 @@ class RecordOutput:
         assert self._fileno is not None
         poll = select.poll()
         poll.register(self._fileno, select.POLLOUT)
-        while not poll.poll(_TEND_SECONDS * 1000):
-            meanwhile()
+        if poll.poll(0):
+            return
+        with self._interruption.may_interrupt():
+            while not poll.poll(_TEND_SECONDS * 1000):
+                meanwhile()

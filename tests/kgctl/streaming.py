@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import Consumer as OtherConsumer
 from confluent_kafka import TopicPartition as OtherPartition
+from confluent_kafka.admin import AdminClient
 
 PATIENCE_SECONDS = 30.0
 
@@ -67,9 +68,8 @@ class Running:
 
     def _read(self) -> None:
         assert self.program.stdout is not None
-        with contextlib.suppress(ValueError):
-            for line in self.program.stdout:
-                self._lines.put(line)
+        for line in self.program.stdout:
+            self._lines.put(line)
         self._lines.put(None)
 
 
@@ -103,3 +103,10 @@ def records_of(bootstrap: str, topic: str, partition: int, count: int) -> list[A
         return found
     finally:
         consumer.close()
+
+
+def delete_records(bootstrap: str, topic: str, partition: int, before: int) -> None:
+    """Let the log of a partition begin at that offset."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for deletion in admin.delete_records([OtherPartition(topic, partition, before)]).values():
+        deletion.result(PATIENCE_SECONDS)

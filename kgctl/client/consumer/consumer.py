@@ -112,6 +112,7 @@ class Consumer:
         if self._group is not None:
             if self._group.must_join:
                 self._rejoin(deadline)
+                return []
             self._group.tend()
             if self._group.must_join:
                 return []

@@ -187,17 +187,19 @@ class Group:
         self.pending_joins.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Take the member, or the id that was given out, from the group; the first of those who stay leads after a leader."""
+        """Take the member, or the id that was given out, from the group; the first of those who stay leads after a leader.
+
+        A JoinGroup that the member had parked must have been answered before.
+        """
         member = self.members.pop(member_id, None)
         if member is not None:
+            assert member.parked_join is None
             self._count(member.protocols, -1)
-            self.awaiting_joins -= member.parked_join is not None
             if member.group_instance_id is not None:
                 del self.static_members[member.group_instance_id]
         if self.leader == member_id:
             self.leader = next(iter(self.members), None)
         self.pending_joins.pop(member_id, None)
-        self.pending_syncs.pop(member_id, None)
 
     def replace(self, member: Member, member_id: str) -> Member:
         """The static member under a new id, with its assignment, and last in the order of joining (KIP-345).

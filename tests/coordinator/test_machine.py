@@ -184,6 +184,23 @@ class CoordinatorMachine(RuleBasedStateMachine):
         error = self._answer(DeleteGroupsRequest(groups_names=[group]), 2).results[0].error_code
         assert (error == ErrorCode.NONE) == may
 
+    @rule(group=GROUPS, ms=st.sampled_from([700, 5_000, 8_000]))
+    def one_joins_again_alone(self, group: str, ms: int) -> None:
+        """A leader's join begins a rebalance of which the others may miss the end."""
+        found = self.world.core.group(group)
+        if found is not None and found.leader is not None:
+            leader = found.members[found.leader]
+            self._may_lose_parked(group, leader.member_id, "parked_join")
+            request = join(
+                leader.member_id,
+                group,
+                protocols=dict(leader.protocols),
+                session_timeout_ms=30_000,
+                rebalance_timeout_ms=leader.rebalance_timeout_ms,
+            )
+            self._ask(request, 3)
+            self.world.let_pass(ms)
+
     @rule(ms=st.sampled_from([0, 100, 1_000, 3_000, 7_000, 40_000, 400_000]))
     def time_passes(self, ms: int) -> None:
         self.world.let_pass(ms)

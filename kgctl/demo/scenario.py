@@ -30,7 +30,7 @@ What to try next:
   kgctl broker start                                   a broker that stays, on 127.0.0.1:9092
   kgctl topics create orders --partitions 3
   echo 'customer-1|{"total": 12}' | kgctl produce orders --key-separator '|'
-  kgctl consume orders --group shop --until-end
+  kgctl consume orders --group shop --from-beginning --until-end
   kgctl groups describe shop
   kgctl groups describe shop --members --verbose -o json
   kgctl --bootstrap HOST:PORT groups list              the same commands on any Kafka cluster

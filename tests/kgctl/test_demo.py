@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from broker.local import broker_environment
 from kgctl.demo.records import COUNTS, HOUR_MS, PARTITIONS, hour_of_records
+from kgctl.demo.scenario import NEXT
 from tests.broker.programs import eventually, is_alive
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
@@ -133,6 +135,24 @@ def test_a_broken_show_ends_with_one_line_and_leaves_no_child(tmp_path: Path):
     assert complained.startswith("Error: ")
     assert complained.count("\n") == 1
     assert_nothing_is_left(pids_in(told), tmp_path)
+
+
+def test_what_to_try_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
+    monkeypatch.setenv("PYTHONPATH", broker_environment().get("PYTHONPATH", ""))
+    lines = [line.split("   ")[0].strip() for line in NEXT.splitlines() if "kgctl " in line and "HOST:PORT" not in line]
+    assert len(lines) > 5
+    try:
+        for line in lines:
+            free_port = line.replace("broker start", "broker start --listen 127.0.0.1:0")
+            command = f'kgctl() {{ {shlex.join(KGCTL)} "$@"; }}; {free_port}'
+            ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+            assert ended.returncode == 0, (line, ended)
+            if "consume" in line:
+                assert ended.stdout == '{"total": 12}\n'
+    finally:
+        subprocess.run([*KGCTL, "broker", "stop"], capture_output=True)
 
 
 def test_without_the_client_the_demo_says_how_to_get_it(tmp_path: Path):

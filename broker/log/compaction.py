@@ -29,12 +29,12 @@ _CRC_AT, _CHECKED_FROM, _LAST_OFFSET_DELTA_AT = 17, 21, 23
 
 def dirty_segments(partition: SegmentPartition, wall_ms: int) -> list[Segment]:
     """The segments that a pass would read first, in order."""
-    newest_allowed = wall_ms - partition.policy.min_compaction_lag_ms
+    lag_ms = partition.policy.min_compaction_lag_ms
     found = []
     for segment in partition.segments[:-1]:
         if segment.compacted_at_ms >= 0:
             continue
-        if segment.end_offset > partition.high_watermark or segment.max_timestamp > newest_allowed:
+        if segment.end_offset > partition.high_watermark or (lag_ms and segment.max_timestamp > wall_ms - lag_ms):
             break
         found.append(segment)
     return found

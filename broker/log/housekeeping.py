@@ -49,12 +49,13 @@ class Housekeeping:
     def sweep(self, wall_ms: int) -> bool:
         """One slice. True: there is more, call again soon."""
         settings = self._shared.settings
-        if _is_due(self._retention_at_ms, settings.retention_check_interval_ms, wall_ms):
-            self._retention_at_ms = wall_ms
-            self._work.append(self._retain(wall_ms))
-        if _is_due(self._compaction_at_ms, settings.compaction_interval_ms, wall_ms) and not self._work:
-            self._compaction_at_ms = wall_ms
-            self._work.append(self._compact(wall_ms))
+        if not self._work:
+            if _is_due(self._retention_at_ms, settings.retention_check_interval_ms, wall_ms):
+                self._retention_at_ms = wall_ms
+                self._work.append(self._retain(wall_ms))
+            if _is_due(self._compaction_at_ms, settings.compaction_interval_ms, wall_ms):
+                self._compaction_at_ms = wall_ms
+                self._work.append(self._compact(wall_ms))
         if _is_due(self._expiry_at_ms, settings.producer_id_expiration_check_interval_ms, wall_ms):
             self._expiry_at_ms = wall_ms
             self._expire_producers(wall_ms - settings.producer_id_expiration_ms)

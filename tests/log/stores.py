@@ -11,7 +11,6 @@ from typing import Any
 import apsw
 
 from broker.log import FileOps, FileSlice, Log, LogSettings, PartitionLog
-from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, batches, build_batch, check_crc, decode_records
 

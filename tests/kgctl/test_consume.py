@@ -284,3 +284,29 @@ def test_it_begins_where_the_log_begins(kgctl: Kgctl) -> None:
     below = kgctl("consume", topic, "--partition", 0, "--offset", 2, "--until-end")
     assert below.exit_code == 1
     assert "begins at 3" in below.stderr
+
+
+@pytest.mark.parametrize("cluster", [pytest.param("kafka", marks=pytest.mark.reference)], indirect=True)
+def test_transactions_are_read_as_the_isolation_level_says(kgctl: Kgctl) -> None:
+    topic = made(kgctl)
+    producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": fresh("tx")})
+    producer.init_transactions()
+    for value, commit in (("a", True), ("b", False), ("c", True)):
+        producer.begin_transaction()
+        for n in range(3):
+            producer.produce(topic, f"{value}{n}")
+        producer.flush()
+        producer.commit_transaction() if commit else producer.abort_transaction()
+    producer.begin_transaction()
+    producer.produce(topic, "open")
+    producer.flush()
+    words = ("consume", topic, "--from-beginning", "--until-end")
+    committed = kgctl(*words, "--isolation-level", "read_committed")
+    assert (committed.exit_code, committed.stdout.split()) == (0, ["a0", "a1", "a2", "c0", "c1", "c2"])
+    everything = kgctl(*words).stdout.split()
+    assert everything == [f"{value}{n}" for value in "abc" for n in range(3)] + ["open"]
+    producer.abort_transaction()
+    group = fresh("g")
+    assert kgctl(*words, "--group", group, "--isolation-level", "read_committed").exit_code == 0
+    (row,) = kgctl.rows("groups", "describe", group, "--offsets")
+    assert (row["current_offset"], row["lag"]) == (row["log_end_offset"], 0)

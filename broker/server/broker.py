@@ -42,8 +42,10 @@ class Broker:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[BaseException] = self._loop.create_future()
-        self._rounds = CommitRounds(log, self._loop, committed=self._after_commit, fail=self._fail)
         self._waiters = FetchWaiters(self._loop)
+        self._rounds = CommitRounds(
+            log, self._loop, committed=self._after_commit, wake=self._waiters.wake, fail=self._fail
+        )
         self._runner: CoordinatorRunner | None = None
         self._connections: Connections | None = None
         self._servers: list[asyncio.Server] = []
@@ -114,7 +116,6 @@ class Broker:
         self._loop.set_exception_handler(_log_loop_error)
 
     def _after_commit(self) -> None:
-        self._waiters.wake()
         self._sweep_later(TIDY_S)
 
     def _fail(self, cause: BaseException) -> None:
@@ -141,13 +142,15 @@ class Broker:
         if self._rounds.failed:
             return
         try:
-            self._log.sweep(wall_ms())
+            again_ms = self._log.sweep(wall_ms())
         except Exception as error:
             self._rounds.stop(error)
             raise
-        if self._log.dirty:
-            self._rounds.schedule()
-        self._sweep_later(self._config.log_retention_check_interval_ms / 1000)
+        # Answers that waited for a round are let go by one, even if the sweep has committed for them.
+        self._rounds.schedule()
+        if again_ms is None:
+            again_ms = self._config.log_retention_check_interval_ms
+        self._sweep_later(again_ms / 1000)
 
 
 class _Catalog:

@@ -31,11 +31,13 @@ class CommitRounds:
         loop: asyncio.AbstractEventLoop,
         *,
         committed: Callable[[], None],
+        wake: Callable[[], None],
         fail: Callable[[BaseException], None],
     ) -> None:
         self._log = log
         self._loop = loop
         self._committed = committed
+        self._wake = wake
         self._fail = fail
         self._held: list[Exchange] = []
         self._scheduled = False
@@ -69,6 +71,7 @@ class CommitRounds:
             except StorageError as error:
                 self.stop(error)
                 return
+            self._committed()
         held, self._held = self._held, []
         connections: dict[Connection, None] = {}
         for exchange in held:
@@ -76,7 +79,7 @@ class CommitRounds:
             connections[exchange.connection] = None
         for connection in connections:
             connection.released()
-        self._committed()
+        self._wake()
 
     def stop(self, cause: BaseException) -> None:
         """No answer leaves from now on: whether the last writes are durable is not known."""

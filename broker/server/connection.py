@@ -99,10 +99,10 @@ class Connection(asyncio.Protocol):
         except Exception:
             # One client's unsendable answer must not stop the round that serves the others.
             self._shared.log.exception("cannot encode %s for %s", type(response).__name__, self.client_host)
-            self.close()
+            self.abort()
             return
         self._shared.rounds.settle(exchange)
-        if self._parked is exchange:
+        if self._parked is exchange and not self._pumping:
             self._parked = None
             self._shared.loop.call_soon(self._pump)
 
@@ -117,11 +117,14 @@ class Connection(asyncio.Protocol):
             outbox.flush()
         self.active_at = self._shared.loop.time()
         if self._refused and not exchanges:
-            self.close()
+            outbox.close()
 
-    def close(self) -> None:
-        """Close once what was written has left."""
-        self._transport.close()
+    def finish(self) -> None:
+        """Take no more requests; close once those that were taken and do not wait are answered."""
+        if self._parked is not None and self._parked.abandon is not None:
+            self._parked.abandon()
+        self._refuse("")
+        self.released()
 
     def abort(self) -> None:
         """Close now."""
@@ -131,11 +134,6 @@ class Connection(asyncio.Protocol):
     def parked(self) -> bool:
         """Whether a request waits for something that is not the client's to do."""
         return self._parked is not None
-
-    @property
-    def unsent(self) -> bool:
-        """Whether answers have not left yet."""
-        return not self._outbox.empty
 
     def _pump(self) -> None:
         if self._pumping or self.lost or self._refused:

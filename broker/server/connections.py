@@ -83,21 +83,17 @@ class Connections:
 
     async def close_all(self, grace_s: float) -> None:
         """Close every connection when its answers have left, or after `grace_s`."""
-        self._stop_idle_timer()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        for connection in list(self._open):
+            connection.finish()
         until = self.loop.time() + grace_s
         while self._open and self.loop.time() < until:
-            for connection in list(self._open):
-                if not connection.unsent:
-                    connection.close()
             await asyncio.sleep(0.005)
         self.abort_all()
         while self._open:
             await asyncio.sleep(0)
-
-    def _stop_idle_timer(self) -> None:
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
 
     def _close_idle(self) -> None:
         self._idle_timer = None

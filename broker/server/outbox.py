@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SENDFILE_BYTES = 64 * 1024
 # What one connection may send from files before other connections get their turn.
 TURN_BYTES = 4 * 1024 * 1024
+_IN_MEMORY = (bytes, memoryview, bytearray)
 
 
 class Outbox:
@@ -25,7 +26,7 @@ class Outbox:
     `blocked` says that the client does not keep up: until `resume` is called nothing more should be read from it.
     """
 
-    __slots__ = ("_loop", "_parts", "_scheduled", "_sent", "_transport", "blocked")
+    __slots__ = ("_closing", "_loop", "_parts", "_scheduled", "_sent", "_transport", "blocked")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         # With a limit of 0 the transport says when its buffer is empty, which is when sendfile may take over.
@@ -35,6 +36,7 @@ class Outbox:
         self._parts: deque[object] = deque()
         self._sent = 0
         self._scheduled = False
+        self._closing = False
         self.blocked = False
 
     @property
@@ -42,19 +44,30 @@ class Outbox:
         return not self._parts and self._transport.get_write_buffer_size() == 0
 
     def put(self, parts: Iterable[object]) -> None:
-        self._parts.extend(parts)
+        """Take what is to be written next; small pieces of files are read at once."""
+        for part in parts:
+            small = type(part) not in _IN_MEMORY and len(cast("FileSlice", part)) <= SENDFILE_BYTES
+            self._parts.append(cast("FileSlice", part).tobytes() if small else part)
+
+    def close(self) -> None:
+        """Close the transport once everything is written."""
+        self._closing = True
+        if not self._parts:
+            self._transport.close()
 
     def flush(self) -> None:
         """Write what can be written now."""
         budget = TURN_BYTES
         while self._parts and not self.blocked:
-            if type(self._parts[0]) in (bytes, memoryview, bytearray):
+            if type(self._parts[0]) in _IN_MEMORY:
                 self._write_bytes()
             elif budget <= 0:
                 self._flush_soon()
                 return
             else:
                 budget -= self._send_slice(cast("FileSlice", self._parts[0]))
+        if self._closing and not self._parts:
+            self._transport.close()
 
     def pause(self) -> None:
         self.blocked = True
@@ -76,7 +89,7 @@ class Outbox:
     def _write_bytes(self) -> None:
         parts = self._parts
         together = []
-        while parts and type(parts[0]) in (bytes, memoryview, bytearray):
+        while parts and type(parts[0]) in _IN_MEMORY:
             together.append(cast(bytes, parts.popleft()))
         self._transport.write(together[0] if len(together) == 1 else b"".join(together))
 

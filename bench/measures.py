@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bench import load, members, streams, wire
+from bench import connects, load, members, streams, wire
 from bench.targets import Running
 
 IDLE_S = 1.0
@@ -79,6 +79,10 @@ def _rates(
         yield Figure(f"{what}, {label}: broker's cpu", "us each", used / rate.answers * 1e6)
 
 
+def _connects(running: Running) -> Iterator[Figure]:
+    yield Figure("1,000 clients at once, first answers", "ms", connects.all_answered_s(running.address, 1000) * 1000)
+
+
 def _joins(running: Running) -> Iterator[Figure]:
     for count in (3, 64, 1000):
         took = members.join_time_s(running.address, count, f"join-{count}")
@@ -91,5 +95,6 @@ MEASURES = [
     Measure("streams", _streams),
     Measure("commits", _commits),
     Measure("heartbeats", _heartbeats),
+    Measure("connects", _connects),
     Measure("joins", _joins),
 ]

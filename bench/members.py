@@ -16,6 +16,8 @@ from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.wire_types import Message
 
 HEARTBEAT_S = 0.1
+# More than a listen queue holds (Kafka's default is 50) would wait a second for their second try.
+ACCEPTED_TOGETHER = 32
 
 
 class VirtualMember:
@@ -83,9 +85,11 @@ def join_time_s(address: tuple[str, int], count: int, group: str, within_s: floa
     """From the first JoinGroup until all members have their assignment in one generation."""
     with contextlib.ExitStack() as sockets:
         members = []
-        for _ in range(count):
+        for number in range(1, count + 1):
             sock = sockets.enter_context(wire.connect(address))
             members.append(VirtualMember(sock, group))
+            if number % ACCEPTED_TOGETHER == 0:
+                wire.answers(sock)
         with selectors.DefaultSelector() as selector:
             for member in members:
                 selector.register(member.sock, selectors.EVENT_READ, member)

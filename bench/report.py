@@ -41,13 +41,13 @@ class Report:
         """A table; `x` says how many times better the first target is (below 1: worse)."""
         lines = [f"{target.name}: {target.durability}" for target in self.targets]
         first, width = self.targets[0], max(14, *(len(target.name) + 2 for target in self.targets))
-        head = f"{'median of the rounds':40}" + "".join(f"{target.name:>{width}}" for target in self.targets)
+        head = f"{'median of the rounds':48}" + "".join(f"{target.name:>{width}}" for target in self.targets)
         head += "".join(f"{'x ' + target.name:>{width + 2}}" for target in self.targets[1:])
         lines += ["", head]
         for measure, by_target in self._figures.items():
             medians = {name: statistics.median(values) for name, values in by_target.items()}
             kind = self._kind[measure]
-            line = f"{measure + ' (' + kind.unit + ')':40}"
+            line = f"{measure + ' (' + kind.unit + ')':48}"
             line += "".join(f"{_number(medians.get(target.name)):>{width}}" for target in self.targets)
             for target in self.targets[1:]:
                 ratio = _times_better(medians.get(first.name), medians.get(target.name), kind.more_is_better)

@@ -49,6 +49,11 @@ def frame(message: Message) -> bytes:
     return frames.request_frame(message, VERSIONS[type(message)], 1, CLIENT_ID)
 
 
+def answers(sock: socket.socket) -> None:
+    """Return once the broker has accepted this connection and those before it."""
+    ask(sock, HeartbeatRequest(group_id="bench-nobody", generation_id=0, member_id="nobody"))
+
+
 def ask(sock: socket.socket, message: Message) -> Any:
     """The decoded answer."""
     return answer_to(message, ask_raw(sock, frame(message))[4:])

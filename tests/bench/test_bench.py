@@ -1,0 +1,105 @@
+"""The bench measures what it started, compares it the right way round, and does not take an error for an answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import load, wire
+from bench.measures import Figure
+from bench.report import Report
+from bench.targets import Running, Target, TargetFailed, peer
+from broker.local import LocalBroker
+from broker.protocol.messages.heartbeat import HeartbeatRequest
+from tests.oracle.over_socket import address_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_round_of_our_broker_beside_a_peer_gives_every_figure(tmp_path: Path) -> None:
+    ready, written = tmp_path / "ready.json", tmp_path / "figures.json"
+    # Any command that prints READY is a peer: here our own broker behind a few lines of shell.
+    peer_command = (
+        f"sh -c '{sys.executable} -m broker --data-dir {{dir}}/d --listen 127.0.0.1:0 --ready-file {ready} & "
+        f"while [ ! -e {ready} ]; do sleep 0.01; done; "
+        f'echo READY $(sed -E "s/.*\\"address\\": *\\"([^\\"]*)\\".*/\\1/" {ready} | tr -d "\\n") $!; wait\''
+    )
+    command = [sys.executable, "-m", "bench", "--rounds", "1", "--only", "start", "--only", "rss", "--durability"]
+    command += ["process", "--json", str(written), "--peer", f"itself: power=  {peer_command}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(written.read_text())["rows"]
+    assert {(row["target"], row["measure"], row["durability"]) for row in rows} == {
+        (target, measure, durability)
+        for target, durability in (("ours-process", "page cache before each answer"), ("itself", "power"))
+        for measure in ("spawn to first ack", "RSS idle")
+    }, done.stderr
+    assert all(row["median"] > 0 for row in rows)
+    assert "x itself" in done.stdout
+
+
+def test_ratios_say_how_many_times_better_the_first_target_is() -> None:
+    fast, slow = peer("fast=true"), peer("slow: nothing=true")
+    report = Report([fast, slow])
+    for target, took, rate in ((fast, 10.0, 300.0), (slow, 40.0, 100.0)):
+        report.add(target, Figure("took", "ms", took))
+        report.add(target, Figure("rate", "/s", rate, more_is_better=True))
+    lines = {line.split(" (")[0]: line.split()[-1] for line in report.text().splitlines() if "(" in line}
+    assert lines == {"took": "4.00", "rate": "3.00"}
+
+
+def test_the_median_of_all_rounds_is_reported() -> None:
+    target = peer("one=true")
+    report = Report([target])
+    for value in (1.0, 100.0, 3.0):
+        report.add(target, Figure("took", "ms", value))
+    (row,) = report.rows()
+    assert (row["median"], row["rounds"]) == (3.0, [1.0, 100.0, 3.0])
+
+
+@pytest.mark.parametrize("option", ["name", "=command", "name=", "name= "])
+def test_a_peer_without_name_or_command_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match="NAME=COMMAND"):
+        peer(option)
+
+
+def test_a_broker_that_ends_at_once_is_named_with_what_it_said() -> None:
+    broken = Target("broken", "", lambda home: ["sh", "-c", "echo no such disk >&2; exit 3"])
+    with pytest.raises(TargetFailed, match=r"broken ended with 3: no such disk"), Running(broken):
+        pass
+
+
+def test_load_counts_answers_and_keeps_the_pipeline_full() -> None:
+    with LocalBroker() as kafka:
+        lines = load.heartbeat_lines(address_of(kafka.bootstrap_servers), 3, "counted")
+        try:
+            assert load.run(lines[:1], in_flight=64, seconds=0.2).answers >= 64
+            assert load.run(lines, in_flight=1, seconds=0.2).answers >= 3
+            assert all(line.answered for line in lines)
+        finally:
+            load.close(lines)
+
+
+def test_an_error_is_not_counted_as_an_answer() -> None:
+    with LocalBroker() as kafka:
+        address = address_of(kafka.bootstrap_servers)
+        nobody = HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
+        with wire.connect(address) as sock, pytest.raises(wire.Refused, match="25"):
+            load.Line(sock, nobody)
+
+
+def test_an_answer_that_differs_from_the_first_ends_the_measurement() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        good = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+        theirs.sendall(b"\0\0\0\x0c\0\0\0\x01\0\0\0\0\0\0\0\0")
+        line = load.Line(ours, good)
+        assert line.take(memoryview(b"\0\0\0\x0c\0\0\0\x01")) == 0
+        assert line.take(memoryview(b"\0\0\0\0\0\0\0\0")) == 1
+        with pytest.raises(wire.Refused, match="differs"):
+            line.take(memoryview(b"\0\0\0\x0c\0\0\0\x01\0\0\0\0\0\0\0\x1b"))

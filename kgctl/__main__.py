@@ -6,8 +6,10 @@ import sys
 
 
 def main() -> None:
-    from kgctl.app import app
-
+    try:
+        from kgctl.app import app
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
@@ -15,6 +17,8 @@ def main() -> None:
             reconfigure(errors="backslashreplace")
     app(prog_name="kgctl")
 
+
+INTERRUPTED = 130
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,6 +50,8 @@ def _parse_one(text: str) -> Endpoint:
 
 def _local_broker(environ: Mapping[str, str]) -> Endpoint | None:
     """The broker of the default data directory, if its ready file names a program that still runs."""
+    import json
+
     home = environ.get("XDG_DATA_HOME", "")
     base = Path(home) if os.path.isabs(home) else Path.home() / ".local" / "share"
     try:

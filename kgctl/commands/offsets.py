@@ -71,8 +71,8 @@ def reset_offsets(
         "datetime": to_datetime,
         "file": from_file,
     }
-    target = _target(group, {kind: value for kind, value in given.items() if value is not None})
     scope = _scope(topic or [], all_topics, needed=from_file is None)
+    target = _target(group, {kind: value for kind, value in given.items() if value is not None})
     with settings(ctx).admin() as admin:
         plan = admin.plan_reset(group, scope, target)
         if execute:

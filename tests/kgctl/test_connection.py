@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,36 +14,16 @@ from kgctl.client.admin import Admin
 from kgctl.client.connection import Connection
 from kgctl.client.errors import KgctlError, NotKafka, TimedOut, Unreachable
 from kgctl.client.steps import Endpoint
+from tests.kgctl.listeners import listening, wait_for_the_end
 
 Listener = Callable[[Callable[[socket.socket], None]], Endpoint]
 
 
 @pytest.fixture
 def listen() -> Iterator[Listener]:
-    """Starts a listener whose connections are handled by the given function, one at a time."""
-    ending: list[Callable[[], None]] = []
-
-    def start(handle: Callable[[socket.socket], None]) -> Endpoint:
-        server = socket.create_server(("127.0.0.1", 0))
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                # The client hangs up on what it does not understand.
-                with connection, contextlib.suppress(OSError):
-                    handle(connection)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        ending.extend([lambda: server.shutdown(socket.SHUT_RDWR), server.close, lambda: thread.join(5)])
-        return Endpoint(*server.getsockname())
-
-    yield start
-    for end in ending:
-        end()
+    """Starts a listener whose connections are handled by the given function."""
+    with contextlib.ExitStack() as running:
+        yield lambda handle: running.enter_context(listening(handle))
 
 
 def ask(endpoint: Endpoint, timeout: float = 5.0) -> None:
@@ -59,11 +38,6 @@ def answer_with(reply: bytes) -> Callable[[socket.socket], None]:
         connection.recv(65536)
 
     return handle
-
-
-def wait_for_the_end(connection: socket.socket) -> None:
-    while connection.recv(65536):
-        pass
 
 
 def test_a_port_where_nobody_listens_is_refused_at_once() -> None:

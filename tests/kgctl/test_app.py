@@ -1,0 +1,303 @@
+"""The root of the command line: help, options anywhere, and an exit code for each way to fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from kgctl.app import COMMANDS, app, load, report
+from kgctl.client.errors import (
+    BrokerError,
+    KgctlError,
+    NotFound,
+    NotKafka,
+    Precondition,
+    TimedOut,
+    Unreachable,
+    Unsupported,
+)
+from tests.kgctl.commandline import Kgctl
+from tests.kgctl.listeners import ApiVersionsThenSilence, listening
+from tests.reference.clusters import Cluster, fresh
+
+HELP = Path(__file__).parent / "help"
+KGCTL = [sys.executable, "-m", "kgctl"]
+PAGES = [
+    (),
+    ("groups",),
+    ("groups", "list"),
+    ("groups", "describe"),
+    ("groups", "reset-offsets"),
+    ("groups", "delete"),
+    ("groups", "remove-members"),
+    ("groups", "delete-offsets"),
+    ("topics",),
+    ("topics", "list"),
+    ("topics", "describe"),
+    ("topics", "create"),
+    ("topics", "delete"),
+]
+
+
+def closed_port() -> str:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+# --- help ---
+
+
+@pytest.mark.parametrize("words", PAGES, ids=" ".join)
+def test_help_is_what_it_was(words: tuple[str, ...]) -> None:
+    """KGCTL_WRITE_HELP=1 writes the pages anew; read the difference."""
+    page = HELP / ("-".join(["kgctl", *words]) + ".txt")
+    result = Kgctl()(*words, "--help")
+    assert result.exit_code == 0
+    if os.environ.get("KGCTL_WRITE_HELP"):
+        page.write_text(result.stdout)
+    assert result.stdout == page.read_text()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_root_says_of_a_command_how_its_own_help_begins(name: str) -> None:
+    own = " ".join(load(name).help.split())
+    assert own.startswith(COMMANDS[name].help.rstrip("."))
+
+
+def test_help_loads_nothing_that_it_does_not_need() -> None:
+    watch = (
+        "import sys; from kgctl.app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True).stderr.split()
+    )
+    assert "kgctl.app" in loaded
+    for name in (
+        "rich",
+        "textual",
+        "asyncio",
+        "yaml",
+        "kgctl.client.admin",
+        "kgctl.commands.groups",
+        "broker.protocol.codec",
+    ):
+        assert name not in loaded, name
+
+
+def test_an_answer_in_a_table_needs_no_rich_and_no_asyncio(our_cluster: Cluster) -> None:
+    watch = (
+        "import sys; from kgctl.app import app\n"
+        f"try: app(['groups', 'list', '--bootstrap', '{our_cluster.bootstrap_servers}'])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True).stderr.split()
+    )
+    assert not loaded & {"rich", "textual", "asyncio", "yaml"}
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--bootstrap", "@", "-o", "json", "groups", "list"],
+        ["groups", "--bootstrap", "@", "--output", "json", "list"],
+        ["groups", "list", "--bootstrap", "@", "-o", "json"],
+        ["-o", "json", "groups", "list", "--bootstrap-server", "@"],
+        ["--bootstrap", "nowhere:1", "-o", "csv", "groups", "list", "--bootstrap", "@", "-o", "json"],
+    ],
+)
+def test_options_may_stand_before_or_after_the_words_and_the_last_one_counts(
+    our_cluster: Cluster, words: list[str]
+) -> None:
+    result = Kgctl()(*[our_cluster.bootstrap_servers if word == "@" else word for word in words])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["kind"] == "groups"
+
+
+def test_the_environment_names_the_cluster_unless_an_option_does(our_cluster: Cluster) -> None:
+    def run(environment: str, *words: str) -> int:
+        return CliRunner().invoke(app, ["groups", "list", *words], env={"KGCTL_BOOTSTRAP": environment}).exit_code
+
+    assert run(our_cluster.bootstrap_servers) == 0
+    assert run(closed_port()) == 7
+    assert run(closed_port(), "--bootstrap", our_cluster.bootstrap_servers) == 0
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml", "csv"])
+def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: str) -> None:
+    result = Kgctl(our_cluster.bootstrap_servers)("topics", "list", "-o", output)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "__consumer_offsets" in result.stdout
+
+
+# --- exit codes ---
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["groops"], "No such command 'groops'. Did you mean 'groups'?"),
+        (["groups", "lst"], "Did you mean 'list'?"),
+        (["groups", "list", "--state", "Stabel"], "'Stabel' is not one of PreparingRebalance"),
+        (["groups", "list", "-o", "xml"], "'xml' is not one of table, json, yaml, csv"),
+        (["groups", "list", "--timeout", "0"], "'0' is not a number of seconds above 0"),
+        (["groups", "list", "--timeout", "nan"], "'nan' is not a number of seconds above 0"),
+        (["groups", "describe"], "Name groups, or give --all"),
+        (["groups", "describe", "g", "--all"], "Name groups, or give --all"),
+        (["groups", "describe", "g", "--members", "--state"], "Give one of --offsets, --members and --state"),
+        (["groups", "remove-members", "g"], "Name members by --member or --instance, or give --all"),
+        (["groups", "remove-members", "g", "--all", "--member", "m"], "or give --all"),
+        (["groups", "reset-offsets", "g", "--all-topics"], "Give exactly one of --to-earliest"),
+        (["groups", "reset-offsets", "g", "--all-topics", "--to-earliest", "--to-offset", "0"], "Give exactly one of"),
+        (["groups", "reset-offsets", "g", "--to-earliest"], "Say which topics"),
+        (["groups", "reset-offsets", "g", "--to-earliest", "--all-topics", "--topic", "t"], "not both"),
+        (["groups", "reset-offsets", "g", "--to-earliest", "--topic", "t:x"], "'t:x' is not TOPIC or TOPIC:P"),
+        (["groups", "reset-offsets", "g", "--by-duration", "1h", "--all-topics"], "'1h' is not a duration"),
+        (["groups", "reset-offsets", "g", "--to-datetime", "noon", "--all-topics"], "'noon' is not a time"),
+        (["groups", "reset-offsets", "g", "--from-file", "/no/such/file"], "Cannot read /no/such/file"),
+        (["groups", "reset-offsets", "g", "--from-file", "-", "--all-topics"], "The file says which topics"),
+        (["topics", "create", "t", "--config", "retention.ms"], "'retention.ms' is not NAME=VALUE"),
+        (["topics", "create", "t", "--partitions", "0"], "0 is not in the range"),
+        (["topics", "list", "--bootstrap", "host:port"], "'host:port' is not an address"),
+        (["topics", "list", "--bootstrap", ","], "no address in ','"),
+    ],
+)
+def test_a_wrong_use_is_exit_code_2_and_says_what_is_right(words: list[str], sentence: str) -> None:
+    result = Kgctl()(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("plan", ["t,0\n", "t,x,5\n", "t,0,-1\n", "a,b,t,0,5\n", "topic,partition,offset\n"])
+def test_a_plan_that_cannot_be_read_is_exit_code_2_and_names_the_line(plan: str) -> None:
+    result = Kgctl()("groups", "reset-offsets", "g", "--from-file", "-", text="\nt,1,7\n" + plan)
+    assert result.exit_code == 2
+    assert "line 3: not [group,]topic,partition,offset" in " ".join(result.stderr.split())
+
+
+def test_a_cluster_that_is_not_there_is_exit_code_7_with_what_to_do() -> None:
+    address = closed_port()
+    result = Kgctl(address)("groups", "list")
+    assert (result.exit_code, result.stdout) == (7, "")
+    assert result.stderr == (
+        f"Error: {address}: connection refused; nothing listens there. "
+        "Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT.\n"
+    )
+
+
+def test_a_broker_that_stops_answering_is_exit_code_3_within_the_timeout() -> None:
+    with listening(ApiVersionsThenSilence()) as endpoint:
+        begun = time.monotonic()
+        result = Kgctl(str(endpoint))("topics", "list", "--timeout", "0.6")
+        assert time.monotonic() - begun < 5
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "no answer in time" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KgctlError("x"), 1),
+        (Unsupported("x"), 1),
+        (TimedOut("x"), 3),
+        (NotFound("x"), 5),
+        (Precondition("x"), 6),
+        (Unreachable("x"), 7),
+        (NotKafka("x"), 7),
+        (BrokerError(-1, "x"), 1),
+        (BrokerError(999, "x"), 1),
+        (BrokerError(7, "x"), 3),
+        (BrokerError(3, "x"), 5),
+        (BrokerError(69, "x"), 5),
+        (BrokerError(36, "x"), 6),
+        (BrokerError(68, "x"), 6),
+        (BrokerError(29, "x"), 7),
+        (BrokerError(30, "x"), 7),
+        (BrokerError(31, "x"), 7),
+        (BrokerError(58, "x"), 7),
+        (ZeroDivisionError("x"), 1),
+    ],
+)
+def test_each_failure_is_one_line_and_its_exit_code(
+    capsys: pytest.CaptureFixture[str], error: Exception, code: int
+) -> None:
+    assert report(error) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Error: ")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "error", [typer.Exit(4), typer.Abort(), typer.BadParameter("x"), BrokenPipeError(32, "Broken pipe")]
+)
+def test_what_typer_handles_is_left_to_it(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        report(error)
+
+
+def test_a_fault_of_ours_is_one_line_unless_its_traceback_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KGCTL_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        report(ZeroDivisionError("x"))
+
+
+# --- as a program ---
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback(our_cluster: Cluster) -> None:
+    kgctl = Kgctl(our_cluster.bootstrap_servers)
+    assert (
+        kgctl("topics", "create", *[fresh("many-" + "x" * 200) for _ in range(30)], "--partitions", 10).exit_code == 0
+    )
+    command = [*KGCTL, "topics", "describe", "--bootstrap", our_cluster.bootstrap_servers]
+    # Unbuffered, Python itself loses the error of a write that went half through.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(20) == 1
+
+
+def test_an_interrupt_is_exit_code_130_without_a_traceback() -> None:
+    silence = ApiVersionsThenSilence()
+    with listening(silence) as endpoint:
+        command = [*KGCTL, "topics", "list", "--bootstrap", str(endpoint)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            assert silence.reached.wait(20)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+    assert (child.returncode, out, err) == (130, b"", b"")
+
+
+def test_names_in_other_alphabets_reach_a_terminal_that_cannot_show_them(our_cluster: Cluster) -> None:
+    command = [*KGCTL, "groups", "describe", "\u6771", "--bootstrap", our_cluster.bootstrap_servers]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert (done.returncode, done.stderr) == (5, b"Error: Consumer group '\\u6771' does not exist.\n")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert Kgctl()("--version").stdout == f"kgctl {version('kgctl')}\n"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from hashlib import blake2b
 
 import google_crc32c
 
+from broker.log.digests import blake2b
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.segments import Segment
 from broker.protocol.compression import Codec

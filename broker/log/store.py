@@ -11,13 +11,13 @@ import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 
 import apsw
 import google_crc32c
 
 from broker.log.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
+from broker.log.digests import blake2b
 from broker.log.errors import DamageError, NewerFormatError, StorageError
 from broker.log.files import Files
 from broker.log.watermark import Watermark, WatermarkFile, boot_id

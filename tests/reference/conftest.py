@@ -11,6 +11,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/reference/" in str(item.path):
             item.add_marker(pytest.mark.reference)
+            item.add_marker(pytest.mark.timeout(300))  # a JVM per question
 
 
 @pytest.fixture(scope="session")

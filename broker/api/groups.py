@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from broker.coordinator.coordinator import HANDLERS, Coordinator
 from broker.coordinator.step import Effects, Reply, RequestContext
@@ -21,8 +21,8 @@ from broker.protocol.wire_types import Message
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 
-CommitTopics: TypeAlias = "list[OffsetCommitRequest.Topic]"
-DeleteTopics: TypeAlias = "list[OffsetDeleteRequest.Topic]"
+AskedTopic = TypeVar("AskedTopic", OffsetCommitRequest.Topic, OffsetDeleteRequest.Topic)
+Missing: TypeAlias = "dict[str, list[int]]"  # partitions that do not exist, by topic
 
 
 class CatalogView(Protocol):
@@ -89,39 +89,27 @@ class GroupApi:
         return self._coordinator.handle(request, context, now_ms)
 
     def _commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, now_ms: int) -> Effects:
-        known, unknown = self._sort_commits(request.topics)
-        if not unknown:
-            return self._coordinator.handle(request, context, now_ms)
-        if not known:
-            return self._answer(context, OffsetCommitResponse(topics=unknown))
+        known, missing = self._split(request.topics)
+        if missing and not known:
+            # The group is not asked, so none is made.
+            response = OffsetCommitResponse(topics=[])
+            _add_missing(response.topics, missing, OffsetCommitResponse)
+            return self._answer(context, response)
         request.topics = known
         effects = self._coordinator.handle(request, context, now_ms)
-        response = _response_to(context, effects)
-        assert isinstance(response, OffsetCommitResponse)
-        for topic in unknown:
-            same = next((other for other in response.topics if other.name == topic.name), None)
-            if same is None:
-                response.topics.append(topic)
-            else:
-                same.partitions.extend(topic.partitions)
+        if missing:
+            answered = _response_to(context, effects)
+            assert isinstance(answered, OffsetCommitResponse)
+            _add_missing(answered.topics, missing, OffsetCommitResponse)
         return effects
 
     def _delete_offsets(self, request: OffsetDeleteRequest, context: RequestContext, now_ms: int) -> Effects:
-        known, unknown = self._sort_deletions(request.topics)
-        if not unknown:
-            return self._coordinator.handle(request, context, now_ms)
-        request.topics = known
+        request.topics, missing = self._split(request.topics)
         effects = self._coordinator.handle(request, context, now_ms)
-        response = _response_to(context, effects)
-        assert isinstance(response, OffsetDeleteResponse)
-        if response.error_code:
-            return effects
-        for topic in unknown:
-            same = next((other for other in response.topics if other.name == topic.name), None)
-            if same is None:
-                response.topics.append(topic)
-            else:
-                same.partitions.extend(topic.partitions)
+        answered = _response_to(context, effects)
+        assert isinstance(answered, OffsetDeleteResponse)
+        if not answered.error_code:
+            _add_missing(answered.topics, missing, OffsetDeleteResponse)
         return effects
 
     def _find_coordinator(self, request: FindCoordinatorRequest, context: RequestContext, now_ms: int) -> Effects:
@@ -153,47 +141,37 @@ class GroupApi:
     def _answer(self, context: RequestContext, response: Message) -> Effects:
         return Effects([], [Reply(context.ticket, response)], self._coordinator.wake_at())
 
-    # ---- topics ----------------------------------------------------------------------------------------------------
-
-    def _sort_commits(self, topics: CommitTopics) -> tuple[CommitTopics, list[OffsetCommitResponse.Topic]]:
-        """The part of the request that names partitions that exist, and the answer to the rest."""
-        known: CommitTopics = []
-        unknown: list[OffsetCommitResponse.Topic] = []
+    def _split(self, topics: list[AskedTopic]) -> tuple[list[AskedTopic], Missing]:
+        """The part of a request that names partitions that exist, and what is left over."""
+        known: list[AskedTopic] = []
+        missing: Missing = {}
         for topic in topics:
-            count = self._catalog.partition_count(topic.name) or 0
-            there = [p for p in topic.partitions if 0 <= p.partition_index < count]
+            count = self._catalog.partition_count(topic.name)
+            exists = range(count or 0)
+            there = [p for p in topic.partitions if p.partition_index in exists]
+            if len(there) == len(topic.partitions) and count is not None:
+                known.append(topic)
+                continue
+            not_there = [p.partition_index for p in topic.partitions if p.partition_index not in exists]
+            missing.setdefault(topic.name, []).extend(not_there)
             if there:
-                known.append(OffsetCommitRequest.Topic(name=topic.name, partitions=there))
-            if len(there) < len(topic.partitions) or not there:
-                missing = [
-                    OffsetCommitResponse.Partition(
-                        partition_index=p.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    )
-                    for p in topic.partitions
-                    if not 0 <= p.partition_index < count
-                ]
-                unknown.append(OffsetCommitResponse.Topic(name=topic.name, partitions=missing))
-        return known, unknown
+                known.append(type(topic)(name=topic.name, partitions=there))
+        return known, missing
 
-    def _sort_deletions(self, topics: DeleteTopics) -> tuple[DeleteTopics, list[OffsetDeleteResponse.Topic]]:
-        """The part of the request that names partitions that exist, and the answer to the rest."""
-        known: DeleteTopics = []
-        unknown: list[OffsetDeleteResponse.Topic] = []
-        for topic in topics:
-            count = self._catalog.partition_count(topic.name) or 0
-            there = [p for p in topic.partitions if 0 <= p.partition_index < count]
-            if there:
-                known.append(OffsetDeleteRequest.Topic(name=topic.name, partitions=there))
-            if len(there) < len(topic.partitions):
-                missing = [
-                    OffsetDeleteResponse.Partition(
-                        partition_index=p.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    )
-                    for p in topic.partitions
-                    if not 0 <= p.partition_index < count
-                ]
-                unknown.append(OffsetDeleteResponse.Topic(name=topic.name, partitions=missing))
-        return known, unknown
+
+def _add_missing(
+    topics: list[Any], missing: Missing, response: type[OffsetCommitResponse | OffsetDeleteResponse]
+) -> None:
+    """Answer for the partitions that do not exist, beside those that the coordinator has answered for."""
+    for name, indexes in missing.items():
+        topic: Any = next((topic for topic in topics if topic.name == name), None)
+        if topic is None:
+            topic = response.Topic(name=name, partitions=[])
+            topics.append(topic)
+        topic.partitions.extend(
+            response.Partition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            for index in indexes
+        )
 
 
 def _response_to(context: RequestContext, effects: Effects) -> Message:

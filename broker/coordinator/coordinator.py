@@ -32,6 +32,9 @@ from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
 
+# How many groups one step looks through for expired offsets, and how long it then lets others have their turn.
+EXPIRY_SLICE, EXPIRY_REST_MS = 500, 10
+
 HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {
     JoinGroupRequest: join_group,
     SyncGroupRequest: sync_group,
@@ -56,7 +59,7 @@ class Coordinator:
     """
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
-        self._core = Core(settings, new_id, HardState(), Timers(), Stories())
+        self._core = Core(settings, new_id, HardState(), Timers(), Stories(), [])
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 
@@ -176,10 +179,16 @@ def _on_sync(step: Step, key: tuple[str, ...]) -> None:
 
 
 def _on_expiry(step: Step, key: tuple[str, ...]) -> None:
-    for group in list(step.groups.values()):
-        if group.offsets_loaded:
+    to_check = step.core.to_check
+    if not to_check:
+        to_check.extend(group.group_id for group in step.groups.values() if group.offsets_loaded)
+    for group_id in to_check[-EXPIRY_SLICE:]:
+        group = step.groups.get(group_id)
+        if group is not None and group.offsets_loaded:
             expire_offsets(step, group)
-    step.timers.set(key, step.now_ms + step.core.settings.offsets_retention_check_interval_ms)
+    del to_check[-EXPIRY_SLICE:]
+    wait_ms = EXPIRY_REST_MS if to_check else step.core.settings.offsets_retention_check_interval_ms
+    step.timers.set(key, step.now_ms + wait_ms)
 
 
 def _timed(step: Step, key: tuple[str, ...]) -> Group:

@@ -158,7 +158,8 @@ class Group:
         return self.awaiting_joins == len(self.members) and not self.pending_joins
 
     def rebalance_timeout_ms(self) -> int:
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        """The longest of all members; a negative one, which Kafka takes as well, counts as none."""
+        return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))
 
     # ---- members -------------------------------------------------------------------------------------------------
 

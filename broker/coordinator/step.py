@@ -56,6 +56,7 @@ class Core:
     hard: HardState
     timers: Timers
     stories: Stories
+    to_check: list[str]  # groups that the present check for expired offsets has still to look at
 
 
 class Step:

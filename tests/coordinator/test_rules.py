@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
+from broker.coordinator.coordinator import EXPIRY_SLICE
 from broker.coordinator.group import GroupState
 from broker.coordinator.step import JOIN, SESSION
 from broker.coordinator.story import EVENTS_PER_GROUP, MEMBERS_PER_EVENT, Cause
@@ -78,9 +80,10 @@ def test_a_new_member_may_wait_five_minutes_parked_whatever_its_session_timeout(
     assert list(world.group().members) == [leader]
 
 
-def test_a_rebalance_timeout_of_nothing_is_answered_and_then_takes_the_member_out() -> None:
+@pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
+def test_a_rebalance_timeout_of_nothing_is_answered_and_then_takes_the_member_out(timeout_ms: int) -> None:
     world = World()
-    ticket = world.ask(join(rebalance_timeout_ms=0), 3)
+    ticket = world.ask(join(rebalance_timeout_ms=timeout_ms), 3)
     assert world.answers[ticket].generation_id == 1
     assert (world.group().state, world.group().generation) == (GroupState.EMPTY, 2)
 
@@ -268,6 +271,22 @@ def test_a_group_that_has_just_given_out_an_id_is_not_deleted_before_the_id_expi
     world.let_pass(45_000)
     parked = world.ask(join(given), 9)
     assert world.answers[parked].error_code == ErrorCode.NONE
+
+
+def test_the_check_for_expired_offsets_takes_many_groups_in_slices_and_forgets_none() -> None:
+    world = World(EXPIRING)
+    for number in range(EXPIRY_SLICE + 1):
+        world.answer(commit({("orders", 0): 1}, group_id=f"g{number}"), 8)
+    left = [len(world.core.hard_state().groups)]
+    while left[-1]:
+        assert world.wake_at is not None
+        world.let_pass(world.wake_at - world.now_ms)
+        left.append(len(world.core.hard_state().groups))
+    assert max(before - after for before, after in pairwise(left)) == EXPIRY_SLICE
+    assert world.now_ms < 3 * MINUTE
+    world.answer(commit({("orders", 0): 1}), 8)
+    world.let_pass(3 * MINUTE)
+    assert not world.core.hard_state().groups
 
 
 def test_offsets_that_lie_in_the_store_expire_without_staying_in_memory() -> None:

@@ -10,243 +10,26 @@ below it are what came of it, written by `python -m tests.coordinator.traces --w
     restart 5.0
     story
 
-Times are seconds. What a request leaves out has the value that most scenarios want (see `REQUESTS`); the group is "g".
+Times are seconds. What a request leaves out has the value that most scenarios want (see `trace_requests`); the group is "g".
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from broker.api.groups import GroupApi, Node
 from broker.coordinator.coordinator import Coordinator
-from broker.coordinator.records import (
-    GenerationFloor,
-    GroupMetadataRecord,
-    GroupMetadataTombstone,
-    HardRecord,
-    OffsetCommitRecord,
-    OffsetTombstone,
-    from_row,
-    to_row,
-)
+from broker.coordinator.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
 from broker.coordinator.settings import GroupSettings
 from broker.coordinator.step import Effects, RequestContext
 from broker.protocol.codec import decode, encode
-from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.delete_groups import DeleteGroupsRequest
-from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
-from broker.protocol.messages.describe_groups import DescribeGroupsRequest
-from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from broker.protocol.messages.heartbeat import HeartbeatRequest
-from broker.protocol.messages.join_group import JoinGroupRequest
-from broker.protocol.messages.leave_group import LeaveGroupRequest
-from broker.protocol.messages.list_groups import ListGroupsRequest
-from broker.protocol.messages.offset_commit import OffsetCommitRequest
-from broker.protocol.messages.offset_delete import OffsetDeleteRequest
-from broker.protocol.messages.offset_fetch import OffsetFetchRequest
-from broker.protocol.messages.sync_group import SyncGroupRequest
-from broker.protocol.wire_types import Message, Struct
+from tests.coordinator.trace_requests import REQUESTS, Values, millis
+from tests.coordinator.trace_text import show_message, show_record, show_seconds
 
 TRACES = Path(__file__).parent / "traces"
 WALL_MS = 1_000_000_000_000
-
-ERRORS = {int(error): error.name for error in ErrorCode}
-
-Values = dict[str, str]
-
-
-# ---- requests ----------------------------------------------------------------------------------------------------
-
-
-def _millis(seconds: str) -> int:
-    return round(float(seconds) * 1000)
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    """ "a:1,b:2" as pairs; what has no colon has an empty second part."""
-    return [(name, value) for name, _, value in (part.partition(":") for part in text.split(",") if part)]
-
-
-def _partitions(text: str) -> dict[str, list[tuple[int, str]]]:
-    """ "orders/0:5,orders/1:6" by topic."""
-    out: dict[str, list[tuple[int, str]]] = {}
-    for place, value in _pairs(text):
-        topic, _, partition = place.partition("/")
-        out.setdefault(topic, []).append((int(partition), value))
-    return out
-
-
-def _join(v: Values, version: int) -> Message:
-    return JoinGroupRequest(
-        group_id=v.get("group", "g"),
-        session_timeout_ms=_millis(v.get("session", "10")),
-        rebalance_timeout_ms=_millis(v.get("rebalance", "60")),
-        member_id=v.get("member", ""),
-        group_instance_id=v.get("instance"),
-        protocol_type=v.get("type", "consumer"),
-        protocols=[
-            JoinGroupRequest.Protocol(name=name, metadata=metadata.encode())
-            for name, metadata in _pairs(v.get("protocols", "range:one"))
-        ],
-        reason=v.get("reason"),
-    )
-
-
-def _sync(v: Values, version: int) -> Message:
-    return SyncGroupRequest(
-        group_id=v.get("group", "g"),
-        generation_id=int(v["generation"]),
-        member_id=v["member"],
-        group_instance_id=v.get("instance"),
-        protocol_type=v.get("type", "consumer"),
-        protocol_name=v.get("protocol", "range"),
-        assignments=[
-            SyncGroupRequest.Assignment(member_id=member, assignment=assignment.encode())
-            for member, assignment in _pairs(v.get("assign", ""))
-        ],
-    )
-
-
-def _heartbeat(v: Values, version: int) -> Message:
-    return HeartbeatRequest(
-        group_id=v.get("group", "g"),
-        generation_id=int(v["generation"]),
-        member_id=v["member"],
-        group_instance_id=v.get("instance"),
-    )
-
-
-def _leave(v: Values, version: int) -> Message:
-    if version < 3:
-        return LeaveGroupRequest(group_id=v.get("group", "g"), member_id=v["member"])
-    member = LeaveGroupRequest.Member(
-        member_id=v.get("member", ""), group_instance_id=v.get("instance"), reason=v.get("reason")
-    )
-    return LeaveGroupRequest(group_id=v.get("group", "g"), members=[member])
-
-
-def _commit(v: Values, version: int) -> Message:
-    return OffsetCommitRequest(
-        group_id=v.get("group", "g"),
-        generation_id_or_member_epoch=int(v.get("generation", "-1")),
-        member_id=v.get("member", ""),
-        group_instance_id=v.get("instance"),
-        retention_time_ms=_millis(v["retention"]) if "retention" in v else -1,
-        topics=[
-            OffsetCommitRequest.Topic(
-                name=topic,
-                partitions=[
-                    OffsetCommitRequest.Partition(
-                        partition_index=partition, committed_offset=int(offset), committed_metadata=v.get("metadata")
-                    )
-                    for partition, offset in partitions
-                ],
-            )
-            for topic, partitions in _partitions(v["offsets"]).items()
-        ],
-    )
-
-
-def _fetch(v: Values, version: int) -> Message:
-    topics = [
-        OffsetFetchRequest.Topic(name=topic, partition_indexes=[partition for partition, _ in partitions])
-        for topic, partitions in _partitions(v.get("partitions", "")).items()
-    ]
-    asked = topics if "partitions" in v else None
-    if version < 8:
-        return OffsetFetchRequest(group_id=v.get("group", "g"), topics=asked)
-    return OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id=v.get("group", "g"), topics=asked)])
-
-
-def _delete_offsets(v: Values, version: int) -> Message:
-    return OffsetDeleteRequest(
-        group_id=v.get("group", "g"),
-        topics=[
-            OffsetDeleteRequest.Topic(
-                name=topic,
-                partitions=[OffsetDeleteRequest.Partition(partition_index=partition) for partition, _ in partitions],
-            )
-            for topic, partitions in _partitions(v["partitions"]).items()
-        ],
-    )
-
-
-def _names(v: Values) -> list[str]:
-    return v.get("groups", "g").split(",")
-
-
-REQUESTS: dict[str, Callable[[Values, int], Message]] = {
-    "JoinGroup": _join,
-    "SyncGroup": _sync,
-    "Heartbeat": _heartbeat,
-    "LeaveGroup": _leave,
-    "OffsetCommit": _commit,
-    "OffsetFetch": _fetch,
-    "OffsetDelete": _delete_offsets,
-    "DescribeGroups": lambda v, version: DescribeGroupsRequest(groups=_names(v)),
-    "DescribeGroupDetails": lambda v, version: DescribeGroupDetailsRequest(groups=_names(v)),
-    "DeleteGroups": lambda v, version: DeleteGroupsRequest(groups_names=_names(v)),
-    "ListGroups": lambda v, version: ListGroupsRequest(),
-    "FindCoordinator": lambda v, version: FindCoordinatorRequest(key=v.get("group", "g"), coordinator_keys=_names(v)),
-}
-
-
-# ---- what came of it, as text ------------------------------------------------------------------------------------
-
-
-def show_seconds(ms: int) -> str:
-    return f"{ms / 1000:g}"
-
-
-def show_message(message: Message, version: int) -> str:
-    """The fields of the version that say something; error codes by name, first."""
-    shown = _show_fields(message, version)
-    return f"{type(message).__name__.removesuffix('Response')} {shown}".rstrip()
-
-
-def _show_fields(value: Struct, version: int) -> str:
-    shown: list[str] = []
-    for declared in type(value).FIELDS:
-        item = getattr(value, declared.name)
-        if (
-            not declared.is_in(version)
-            or declared.name == "throttle_time_ms"
-            or item in (declared.default, "", b"", None)
-        ):
-            continue
-        if declared.name == "error_code":
-            shown.insert(0, ERRORS[item])
-        elif declared.name != "authorized_operations":
-            shown.append(f"{declared.name}={_show(item, version)}")
-    return " ".join(shown)
-
-
-def _show(value: Any, version: int) -> str:
-    if isinstance(value, Struct):
-        return "{" + _show_fields(value, version) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_show(item, version) for item in value) + "]"
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
-
-
-def show_record(record: HardRecord) -> str:
-    match record:
-        case GenerationFloor():
-            return f"generation floor of {record.group_id}: {record.generation}"
-        case GroupMetadataTombstone():
-            return f"group {record.group_id}: tombstone"
-        case OffsetTombstone():
-            return f"offset of {record.group_id} {record.topic}/{record.partition}: tombstone"
-        case OffsetCommitRecord():
-            return f"offset of {record.group_id} {record.topic}/{record.partition}: {record.offset}"
-        case GroupMetadataRecord():
-            members = " ".join(f"{m.member_id}={m.assignment.decode('latin-1') or '(nothing)'}" for m in record.members)
-            kind = f"{record.protocol_type or '-'}/{record.protocol or '-'}"
-            return f"group {record.group_id}: generation {record.generation} {kind} leader {record.leader or '-'} {members}".rstrip()
 
 
 # ---- running -----------------------------------------------------------------------------------------------------
@@ -401,13 +184,13 @@ def _settings(values: Values) -> GroupSettings:
 
 def _act(run: Run, words: list[str], values: Values) -> list[str]:
     if words[0] == "wait":
-        return run.let_time_pass(_millis(words[1]))
+        return run.let_time_pass(millis(words[1]))
     if words[0] == "restart":
-        run.now_ms = _millis(words[1])
+        run.now_ms = millis(words[1])
         return run.start()
     if words[0] == "story":
         return run.story(words[1] if len(words) > 1 else "g")
-    at_ms = _millis(words[0])
+    at_ms = millis(words[0])
     passed = run.let_time_pass(at_ms)
     return passed + run.request(words[1], words[2], int(words[3].removeprefix("v")), values)
 

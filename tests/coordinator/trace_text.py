@@ -1,0 +1,69 @@
+"""What came of a request in a golden scenario, as text: answers, records, times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.coordinator.records import (
+    GenerationFloor,
+    GroupMetadataRecord,
+    GroupMetadataTombstone,
+    HardRecord,
+    OffsetCommitRecord,
+    OffsetTombstone,
+)
+from broker.protocol.errors import ErrorCode
+from broker.protocol.wire_types import Message, Struct
+
+ERRORS = {int(error): error.name for error in ErrorCode}
+
+
+def show_seconds(ms: int) -> str:
+    return f"{ms / 1000:g}"
+
+
+def show_message(message: Message, version: int) -> str:
+    """The fields of the version that say something; error codes by name, first."""
+    shown = _show_fields(message, version)
+    return f"{type(message).__name__.removesuffix('Response')} {shown}".rstrip()
+
+
+def _show_fields(value: Struct, version: int) -> str:
+    shown: list[str] = []
+    for declared in type(value).FIELDS:
+        item = getattr(value, declared.name)
+        if (
+            not declared.is_in(version)
+            or declared.name == "throttle_time_ms"
+            or item in (declared.default, "", b"", None)
+        ):
+            continue
+        if declared.name == "error_code":
+            shown.insert(0, ERRORS[item])
+        elif declared.name != "authorized_operations":
+            shown.append(f"{declared.name}={_show(item, version)}")
+    return " ".join(shown)
+
+
+def _show(value: Any, version: int) -> str:
+    if isinstance(value, Struct):
+        return "{" + _show_fields(value, version) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_show(item, version) for item in value) + "]"
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def show_record(record: HardRecord) -> str:
+    match record:
+        case GenerationFloor():
+            return f"generation floor of {record.group_id}: {record.generation}"
+        case GroupMetadataTombstone():
+            return f"group {record.group_id}: tombstone"
+        case OffsetTombstone():
+            return f"offset of {record.group_id} {record.topic}/{record.partition}: tombstone"
+        case OffsetCommitRecord():
+            return f"offset of {record.group_id} {record.topic}/{record.partition}: {record.offset}"
+        case GroupMetadataRecord():
+            members = " ".join(f"{m.member_id}={m.assignment.decode('latin-1') or '(nothing)'}" for m in record.members)
+            kind = f"{record.protocol_type or '-'}/{record.protocol or '-'}"
+            return f"group {record.group_id}: generation {record.generation} {kind} leader {record.leader or '-'} {members}".rstrip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -60,8 +60,8 @@ class Stories:
         cause: Cause,
         generation: int,
         wall_ms: int,
-        joined: Iterable[str] = (),
-        left: Iterable[str] = (),
+        joined: Sequence[str] = (),
+        left: Sequence[str] = (),
         detail: str = "",
     ) -> None:
         events = self._events.setdefault(group_id, [])
@@ -74,8 +74,10 @@ class Stories:
             last = Event(cause, generation, wall_ms, detail=detail)
             events.append(last)
             del events[:-EVENTS_PER_GROUP]
-        last.joined = (*last.joined, *joined)[:MEMBERS_PER_EVENT]
-        last.left = (*last.left, *left)[:MEMBERS_PER_EVENT]
+        if joined and len(last.joined) < MEMBERS_PER_EVENT:
+            last.joined = (*last.joined, *joined)[:MEMBERS_PER_EVENT]
+        if left and len(last.left) < MEMBERS_PER_EVENT:
+            last.left = (*last.left, *left)[:MEMBERS_PER_EVENT]
         if cause is Cause.GROUP_DELETED:
             self._forget_deleted(group_id)
         else:

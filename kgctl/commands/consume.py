@@ -79,9 +79,11 @@ def consume(
     ] = r"\n",
     null_marker: Annotated[str, typer.Option("--null-marker", metavar="TEXT", help="What stands for null.")] = "null",
 ) -> None:
-    """Print the records of topics: their values as lines, or whole records as JSON lines (--json or -o json).
+    """Read records of topics to stdout.
 
-    Reads on until Ctrl-C, unless --max-messages, --until-end or --timeout ends it. Only records go to stdout.
+    Prints values as lines, or whole records as JSON lines (--json or -o json). Nothing else goes to stdout.
+
+    Reads on until Ctrl-C, unless --max-messages, --until-end or --timeout ends it.
 
     With --group, what was printed is committed: at least every second, in a rebalance and at the end; reading goes on
     where the group stopped, and --from-beginning or --from-end say where it begins without a commit.

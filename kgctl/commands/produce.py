@@ -71,7 +71,9 @@ def produce(
         int, typer.Option("--linger-ms", min=0, metavar="MS", help="How long a batch waits for more records.")
     ] = 5,
 ) -> None:
-    """Write records from stdin to a topic, one per line. The summary goes to stderr; -o json prints it to stdout.
+    """Write records from stdin to a topic.
+
+    A line is the value of a record. What was acknowledged is told on stderr; -o json prints it to stdout.
 
     With --json a line is an object: {"value": "text", "key": "text", "headers": {"name": "text"}, "partition": 0,
     "timestamp": 1700000000000}. Only the value is needed; null makes a tombstone, and a value that is no string is

@@ -13,7 +13,7 @@ from kgctl.commands.interruption import Interruption
 # A pipe that is writable takes this much at once (POSIX: PIPE_BUF is at least 512, 4096 on Linux, 512 on macOS).
 _PIPE_BYTES = select.PIPE_BUF
 _FILE_BYTES = 1 << 20
-_TEND_SECONDS = 1.0
+_TEND_SECONDS = 0.2
 
 
 class RecordOutput:
@@ -34,7 +34,7 @@ class RecordOutput:
         return None if self._never_blocks else self._fileno
 
     def write(self, text: bytes, meanwhile: Callable[[], None]) -> None:
-        """Write all of it; as long as the reader is slow, `meanwhile` is called about every second.
+        """Write all of it; as long as the reader is slow, `meanwhile` is called every now and then.
 
         Interrupted only while the reader is slow: a text that was begun is otherwise written whole.
         """

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer as OtherConsumer
 
 from tests.kgctl.commandline import Kgctl
-from tests.kgctl.streaming import Running, delete_records, running, until
+from tests.kgctl.streaming import PATIENCE_SECONDS, Running, delete_records, running, until
 from tests.reference.clusters import Cluster, fresh
 
 
@@ -194,6 +197,39 @@ def test_a_group_that_keeps_us_waiting_is_exit_code_3(kgctl: Kgctl, topic: str, 
         assert result.exit_code == 3
     finally:
         stuck.close()
+
+
+def test_a_signal_ends_the_wait_for_a_group_that_does_not_answer(kgctl: Kgctl, topic: str, group: str) -> None:
+    stuck = OtherConsumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group, "session.timeout.ms": 30_000})
+    try:
+        stuck.subscribe([topic])
+        until(lambda: stuck.poll(0.1) or stuck.assignment(), "the other client got nothing")
+        with running(str(kgctl.bootstrap), "consume", topic, "--group", group) as waiting:
+            until(lambda: state(kgctl, group) == "PreparingRebalance", "it does not join")
+            waiting.interrupt()
+            assert waiting.wait() == (0, "")
+        until(lambda: len(rows(kgctl, group, "--members")) == 1, "it is still there")
+    finally:
+        stuck.close()
+
+
+def test_a_member_whose_reader_is_slow_stays_in_the_group_and_can_be_ended(
+    kgctl: Kgctl, topic: str, group: str
+) -> None:
+    assert kgctl("produce", topic, text=f"{'x' * 1000}\n" * 1000).exit_code == 0
+    words = ["consume", topic, "--group", group, "--from-beginning", "--session-timeout", "0.8"]
+    command = [sys.executable, "-m", "kgctl", *words, "--bootstrap", str(kgctl.bootstrap)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        until(lambda: state(kgctl, group) == "Stable", "it does not join")
+        (member,) = rows(kgctl, group, "--members")
+        deadline = time.monotonic() + 2.5  # three sessions
+        while time.monotonic() < deadline:
+            assert [row["consumer_id"] for row in rows(kgctl, group, "--members")] == [member["consumer_id"]]
+        program.send_signal(signal.SIGINT)
+        assert program.wait(timeout=PATIENCE_SECONDS) == 0
+        assert program.stdout is not None
+        assert program.stdout.read().count(b"\n") >= sum(offset or 0 for offset in committed(kgctl, group).values())
+    assert state(kgctl, group) == "Empty"
 
 
 def test_more_members_than_partitions_wait_without_any(kgctl: Kgctl, group: str) -> None:

@@ -69,7 +69,7 @@ def test_the_buffer_takes_what_fits_and_refuses_one_record_more() -> None:
 
 
 def test_a_full_buffer_makes_lingering_batches_ready() -> None:
-    gathered = accumulator(buffer_bytes=150)
+    gathered = accumulator(buffer_bytes=350)
     gathered.append(P0, record(), 0)
     assert gathered.ready(0) == []
     assert not gathered.append(P0, record(), 0)
@@ -77,7 +77,7 @@ def test_a_full_buffer_makes_lingering_batches_ready() -> None:
 
 
 def test_a_batch_counts_until_it_is_released_not_until_it_is_taken() -> None:
-    gathered = accumulator(buffer_bytes=150)
+    gathered = accumulator(buffer_bytes=350)
     gathered.append(P0, record(), 0)
     batch = gathered.take(P0)
     assert batch is not None
@@ -91,6 +91,14 @@ def test_a_record_larger_than_the_buffer_is_taken_when_nothing_else_is_there() -
     gathered = accumulator(buffer_bytes=100)
     assert gathered.append(P0, record(5000), 0)
     assert not gathered.append(P0, record(1), 0)
+
+
+def test_short_records_count_for_the_objects_that_hold_them() -> None:
+    gathered = accumulator(batch_bytes=10**9, buffer_bytes=100_000)
+    count = 0
+    while gathered.append(P0, record(1), 0):
+        count += 1
+    assert count < 500
 
 
 def test_the_estimate_is_never_below_what_a_record_takes() -> None:

@@ -26,7 +26,7 @@ class GroupSession:
         self._used: dict[TopicPartition, int] = {}
         self._beat_at = 0.0
         self._commit_at = 0.0
-        self._joined_once = False
+        self._is_unheard = False
 
     @property
     def group_id(self) -> str:
@@ -68,7 +68,11 @@ class GroupSession:
             try:
                 self._driver.run(self._membership.heartbeat(), interval)
             except (Unreachable, TimedOut) as error:
-                self._notice(f"no heartbeat: {error}")
+                if not self._is_unheard:
+                    self._notice(f"no heartbeat: {error}; trying again")
+                self._is_unheard = True
+            else:
+                self._is_unheard = False
 
     def wake_at(self) -> float:
         """When `tend` has something to do, as time.monotonic() counts."""

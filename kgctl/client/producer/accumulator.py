@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from kgctl.client.producer.records import Batch, OutgoingRecord
+from kgctl.client.producer.records import RECORD_MEMORY_BYTES, Batch, OutgoingRecord
 from kgctl.client.topic_partition import TopicPartition
 
 
@@ -34,7 +34,7 @@ class RecordAccumulator:
         A record that is larger than the whole buffer is taken alone.
         """
         size = record.size_bytes()
-        if self._used_bytes and self._used_bytes + size > self._buffer_bytes:
+        if self._used_bytes and self._used_bytes + size + RECORD_MEMORY_BYTES > self._buffer_bytes:
             self._starved = True
             return False
         queue = self._queues.get(partition)
@@ -42,12 +42,12 @@ class RecordAccumulator:
             queue = self._queues[partition] = deque()
         if not queue or queue[-1].size_bytes + size > self._batch_bytes:
             batch = Batch(partition, now_ms)
-            self._used_bytes += batch.size_bytes
+            self._used_bytes += batch.memory_bytes
             queue.append(batch)
         batch = queue[-1]
         batch.records.append(record)
         batch.size_bytes += size
-        self._used_bytes += size
+        self._used_bytes += size + RECORD_MEMORY_BYTES
         return True
 
     def ready(self, now_ms: int, *, flush: bool = False) -> list[TopicPartition]:
@@ -76,12 +76,12 @@ class RecordAccumulator:
 
     def release(self, batch: Batch) -> None:
         """The batch was acknowledged or given up."""
-        self._used_bytes -= batch.size_bytes
+        self._used_bytes -= batch.memory_bytes
         self._starved = False
 
     def reclaim(self, batch: Batch) -> None:
         """Count a batch that was not built here: a part of one that was split."""
-        self._used_bytes += batch.size_bytes
+        self._used_bytes += batch.memory_bytes
 
     def _is_due(self, batch: Batch, now_ms: int) -> bool:
         return batch.size_bytes >= self._batch_bytes or now_ms >= batch.created_ms + self._linger_ms

@@ -13,6 +13,8 @@ Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"
 # What one record takes beside key, value and headers: length, attributes, timestamp and offset deltas, three counts.
 RECORD_OVERHEAD_BYTES = 16
 BATCH_OVERHEAD_BYTES = 61
+# What the objects of one record take in memory beside its bytes; without it short lines would grow far past the buffer.
+RECORD_MEMORY_BYTES = 200
 
 
 @dataclass(slots=True)
@@ -49,6 +51,11 @@ class Batch:
     attempts: int = 0
     encoded: bytes | None = None
     last_error: KgctlError | None = None
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it counts for in the buffer."""
+        return self.size_bytes + len(self.records) * RECORD_MEMORY_BYTES
 
     @property
     def base_sequence(self) -> int:

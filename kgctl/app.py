@@ -27,7 +27,7 @@ COMMANDS = {
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Read records of topics to stdout."),
     "broker": Entry("kgctl.commands.broker:broker_app", "Run the local broker: one per data directory."),
-    "demo": Entry("kgctl.commands.demo:demo", "Show the main job: a broker, records, a consumer group, a rebalance, moved offsets."),
+    "demo": Entry("kgctl.commands.demo:demo", "Show the main job."),
 }
 
 

@@ -261,7 +261,7 @@ def _detailed(group: GroupDescription, details: DescribeGroupDetailsResponse.Gro
     generation = None if details.generation_id < 0 else details.generation_id
     members = []
     for member in group.members:
-        more = known.get(member.consumer_id)
+        more = known.get(member.consumer_id or "")
         row = replace(member, generation=generation, leader=member.consumer_id == details.leader)
         if more:
             row = replace(

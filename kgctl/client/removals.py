@@ -78,7 +78,7 @@ def plan_member_removal(
     for member in described.members:
         if everyone or member.consumer_id in wanted_members or member.group_instance_id in wanted_instances:
             rows.append(
-                MemberChange(group, member.consumer_id, member.group_instance_id, member.host, member.client_id)
+                MemberChange(group, member.consumer_id or "", member.group_instance_id, member.host, member.client_id)
             )
     for name in sorted(wanted_members - {row.consumer_id for row in rows}):
         rows.append(MemberChange(group, name, None, None, None, FAILED, _no_member(group, name)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Annotated
 
 import typer
 
+from kgctl.client.errors import NotFound
 from kgctl.commands import offsets
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
@@ -19,6 +19,7 @@ from kgctl.model.groups import (
     TYPES,
     GroupDescription,
     GroupListing,
+    Listing,
     MemberRow,
     PartitionLag,
     StateRow,
@@ -28,7 +29,7 @@ from kgctl.render import note, show
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
 
 Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
-NOT_FOUND = "NOT_FOUND"
+VIEWS = {PartitionLag: "group-offsets", MemberRow: "group-members", StateRow: "group-state"}
 
 
 @groups_app.command("list")
@@ -64,26 +65,16 @@ def describe(
         raise typer.BadParameter("Name groups, or give --all.", param_hint="'GROUP...'")
     if offsets_view + members_view + state_view > 1:
         raise typer.BadParameter("Give one of --offsets, --members and --state.", param_hint="'--offsets'")
+    view = MemberRow if members_view else StateRow if state_view else PartitionLag
     with settings(ctx).admin() as admin:
-        names = groups or [row.group for row in admin.list_groups().groups]
-        found = admin.describe_groups(names, offsets=not members_view and not state_view)
-    output = settings(ctx).output
-    if members_view:
-        show(
-            [row for group in found for row in group.members],
-            output,
-            kind="group-members",
-            row_type=MemberRow,
-            verbose=verbose,
-        )
-    elif state_view:
-        show([group.state_row() for group in found], output, kind="group-state", row_type=StateRow, verbose=verbose)
-    else:
-        show(_lag_rows(found), output, kind="group-offsets", row_type=PartitionLag, verbose=verbose)
-    _comment(found, offsets_shown=not members_view and not state_view)
-    partition_errors = [row.error for group in found for row in group.partitions if row.error]
-    healthy = sum(1 for group in found for row in group.partitions if not row.error)
-    conclude([*(group.error for group in found), *partition_errors], len(found) + len(partition_errors) + healthy)
+        listing = Listing(()) if groups else admin.list_groups()
+        names = groups or [row.group for row in listing.groups]
+        found = admin.describe_groups(names, offsets=view is PartitionLag)
+    show(_rows(found, view), settings(ctx).output, kind=VIEWS[view], row_type=view, verbose=verbose)
+    _comment(found, offsets_shown=view is PartitionLag)
+    errors = [*listing.errors, *(group.error for group in found)]
+    partitions = [row.error for group in found for row in group.partitions]
+    conclude([*errors, *partitions], len(errors) + len(partitions))
 
 
 groups_app.command("reset-offsets")(offsets.reset_offsets)
@@ -147,15 +138,14 @@ def _named(given: list[str] | None, known: Sequence[str], option: str) -> list[s
     return [spelled[word.lower()] for word in words]
 
 
-def _lag_rows(found: Sequence[GroupDescription]) -> list[PartitionLag]:
-    """The rows of all groups; a group that could not be asked is a row with its error."""
-    rows: list[PartitionLag] = []
-    for group in found:
-        rows += group.partitions
-        if group.error and group.error.name != NOT_FOUND:
-            blank = dict.fromkeys(field.name for field in fields(PartitionLag))
-            rows.append(PartitionLag(**{**blank, "group": group.group, "error": group.error}))  # type: ignore[arg-type]
-    return rows
+def _rows(found: Sequence[GroupDescription], view: type) -> list[MemberRow] | list[PartitionLag] | list[StateRow]:
+    """The rows of all groups. A group that is not there has no members and offsets, and so no row of them."""
+    if view is StateRow:
+        return [group.state_row() for group in found]
+    there = [group for group in found if group.error is None or group.error.name != NotFound.name]
+    if view is MemberRow:
+        return [row for group in there for row in group.member_rows()]
+    return [row for group in there for row in group.partition_rows()]
 
 
 def _comment(found: Sequence[GroupDescription], offsets_shown: bool) -> None:

@@ -57,13 +57,16 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> tuple[TopicPartitions, ..
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member of a group. An assignment of None is one that cannot be known: not the consumer protocol."""
+    """A member of a group. An assignment of None is one that cannot be known: not the consumer protocol.
+
+    With an error it stands for the members of a group that could not be asked.
+    """
 
     group: str
-    consumer_id: str
+    consumer_id: str | None
     group_instance_id: str | None
-    host: str
-    client_id: str
+    host: str | None
+    client_id: str | None
     partitions: int | None
     generation: int | None
     current_epoch: int | None = None
@@ -75,6 +78,7 @@ class MemberRow:
     rebalance_timeout_ms: int | None = None
     phase: str | None = None
     heartbeat_age_ms: int | None = None
+    error: RowError | None = None
 
     def owned(self) -> list[tuple[str, int]]:
         return [(entry.topic, number) for entry in self.current_assignment or () for number in entry.partitions]
@@ -82,11 +86,14 @@ class MemberRow:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """How far a group has read one partition; None where nothing was committed or the log cannot be asked."""
+    """How far a group has read one partition; None where nothing was committed or the log cannot be asked.
+
+    With an error and no topic it stands for the partitions of a group that could not be asked.
+    """
 
     group: str
-    topic: str
-    partition: int
+    topic: str | None
+    partition: int | None
     leader_epoch: int | None
     current_offset: int | None
     log_end_offset: int | None
@@ -142,6 +149,18 @@ class GroupDescription:
     partitions: tuple[PartitionLag, ...] = ()
     error: RowError | None = None
 
+    def member_rows(self) -> tuple[MemberRow, ...]:
+        """The members; for a group that could not be asked, one row with its error."""
+        if self.error is None:
+            return self.members
+        return (MemberRow(self.group, None, None, None, None, None, None, error=self.error),)
+
+    def partition_rows(self) -> tuple[PartitionLag, ...]:
+        """The partitions, and for a group that could not be asked one row with its error."""
+        if self.error is None:
+            return self.partitions
+        return (PartitionLag(self.group, None, None, None, None, None, None, None, None, None, error=self.error),)
+
     @property
     def total_lag(self) -> int:
         return sum(row.lag for row in self.partitions if row.lag)
@@ -175,7 +194,7 @@ def lag_rows(
 ) -> tuple[PartitionLag, ...]:
     """A row per assigned partition, members with most partitions first, then the commits that nobody owns."""
     rows, owned = [], set()
-    for member in sorted(members, key=lambda member: (-(member.partitions or 0), member.consumer_id)):
+    for member in sorted(members, key=lambda member: (-(member.partitions or 0), member.consumer_id or "")):
         partitions = member.owned()
         owned.update(partitions)
         rows += [_lag_row(group, key, member, committed.get(key), log_ends.get(key)) for key in sorted(partitions)]

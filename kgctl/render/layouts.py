@@ -99,6 +99,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("PHASE", "phase", 15, Shown.VERBOSE_IF_ANY),
             Column("HEARTBEAT-AGE-MS", "heartbeat_age_ms", 15, Shown.VERBOSE_IF_ANY),
             Column("GENERATION", "generation"),
+            ERROR,
         ),
         block="group",
     ),

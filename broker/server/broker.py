@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 STOP_GRACE_S = 2.0
 # How soon after a commit the log may tidy up.
 TIDY_S = 1.0
+# Kafka's 50 make clients that come by the hundred wait for seconds: their system drops what does not fit, and they try again.
+BACKLOG = 1024
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 logger = logging.getLogger("broker.server")
@@ -59,8 +61,7 @@ class Broker:
             self._wire(host, port)
             assert self._connections is not None
             for bound in sockets:
-                backlog = self._config.socket_listen_backlog_size
-                server = await self._loop.create_server(self._connections.accept, sock=bound, backlog=backlog)
+                server = await self._loop.create_server(self._connections.accept, sock=bound, backlog=self._backlog)
                 self._servers.append(server)
         except BaseException:
             for bound in sockets:
@@ -68,6 +69,11 @@ class Broker:
             raise
         self._sweep_later(self._config.log_retention_check_interval_ms / 1000)
         return host, port
+
+    @property
+    def _backlog(self) -> int:
+        given = "socket.listen.backlog.size" in self._config.given
+        return self._config.socket_listen_backlog_size if given else BACKLOG
 
     async def stop(self) -> None:
         """Accept nothing more, answer what can be answered, commit, and close the connections."""

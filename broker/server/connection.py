@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 READ_BYTES = 64 * 1024
 # Bytes of requests that may wait behind one that is not answered yet; beyond it nothing is read.
 QUEUE_BYTES = 64 * 1024
+# An unfinished request up to this size is not worth counting.
+SMALL_BYTES = 4096
 # How long one client's pipelined requests may hold up the others.
 TURN_S = 0.005
 
@@ -41,6 +43,7 @@ class Connection(asyncio.Protocol):
         self._pumping = False
         self._reading = True
         self._behind = False
+        self._counted = False
         self._refused = False
         self.lost = False
         self.active_at = 0.0
@@ -67,6 +70,10 @@ class Connection(asyncio.Protocol):
         self._chunks.append(data)
         self._chunk_bytes += len(data)
         self._pump()
+        unfinished = self._buffer.pending_bytes
+        if unfinished > SMALL_BYTES or self._counted:
+            self._counted = unfinished > SMALL_BYTES
+            self._shared.count_unfinished(self, unfinished if self._counted else 0)
 
     def eof_received(self) -> bool:
         return False
@@ -82,6 +89,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.lost = True
+        self._counted = False
         self._shared.forget(self)
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()

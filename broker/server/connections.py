@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from broker.server.commit_rounds import CommitRounds
     from broker.server.router import Router
 
+# What all unfinished requests together may take up, or two of the largest if that is more.
+UNFINISHED_BYTES = 256 * 1024 * 1024
 # How many times in the idle limit idle connections are looked for.
 IDLE_CHECKS = 10
 
@@ -45,6 +47,9 @@ class Connections:
         self._open: set[Connection] = set()
         self._per_host: dict[str, int] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._unfinished: dict[Connection, int] = {}
+        self._unfinished_bytes = 0
+        self._unfinished_limit = max(UNFINISHED_BYTES, 2 * frame_bytes)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -69,7 +74,19 @@ class Connections:
             self._idle_timer = self.loop.call_later(self._idle_s / IDLE_CHECKS, self._close_idle)
         return True
 
+    def count_unfinished(self, connection: Connection, size: int) -> None:
+        """Note how much of a request has arrived without its end. Beyond the limit the client with the most is cut off."""
+        self._unfinished_bytes += size - self._unfinished.pop(connection, 0)
+        if size:
+            self._unfinished[connection] = size
+        if self._unfinished_bytes > self._unfinished_limit:
+            largest = max(self._unfinished, key=self._unfinished.__getitem__)
+            self.log.warning("unfinished requests fill the memory: closing the connection of %s", largest.client_host)
+            self._unfinished_bytes -= self._unfinished.pop(largest)
+            largest.abort()
+
     def forget(self, connection: Connection) -> None:
+        self._unfinished_bytes -= self._unfinished.pop(connection, 0)
         if connection in self._open:
             self._open.remove(connection)
             count = self._per_host.pop(connection.client_host) - 1

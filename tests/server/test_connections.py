@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 
 from broker.protocol.messages.list_groups import ListGroupsRequest
@@ -57,6 +58,35 @@ def test_pipelined_commits_share_their_rounds(running: RunningBroker, client: Wi
 
     assert [client.receive().topics[0].partitions[0].error_code for _ in range(200)] == [0] * 200
     assert 1 <= len(commits) <= 20
+
+
+def test_no_answer_leaves_before_what_it_tells_is_on_disk(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    joined = join_alone(client, "g")
+    on_disk = threading.Event()
+    inner = running.log.commit
+
+    def commit() -> None:
+        assert on_disk.wait(10)
+        inner()
+
+    running.run(lambda: setattr(running.log, "commit", commit))
+    for request, version in (
+        (produce_request("t", batch(b"x"), acks=1), 12),
+        (produce_request("t", batch(b"x"), acks=-1), 12),
+        (commit_request("g", joined, "t", 1), 8),
+        (commit_request("simple", None, "t", 1), 8),
+        (join_request("new"), 3),
+        (MetadataRequest(topics=[MetadataRequest.Topic(name="made")]), 12),
+    ):
+        on_disk.clear()
+        client.send(request, version)
+        # An answer that changes nothing waits too: it may tell of what is not on disk yet.
+        client.send(heartbeat_request("g", joined), 3)
+        assert client.is_quiet()
+        on_disk.set()
+        client.receive()
+        assert client.receive().error_code == 0
 
 
 def test_a_parked_join_holds_up_its_own_connection_only(running: RunningBroker, client: WireClient) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.protocol.messages.metadata import MetadataRequest
 from tests.server.requests import metadata_of
-from tests.server.running import RunningBroker
+from tests.server.running import RunningBroker, until
 from tests.server.wire_client import ConnectionClosed, WireClient
 
 SOFTWARE = {"client_software_name": "test", "client_software_version": "1"}
@@ -133,6 +135,21 @@ def test_a_request_without_client_id_is_served(client: WireClient) -> None:
     client.send_bytes(framed(header(3, 1, client_id=None) + struct.pack(">i", 0)))
 
     assert client.receive_frame()
+
+
+def test_unfinished_requests_cannot_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.server.connections.UNFINISHED_BYTES", 1 << 20)
+    with RunningBroker(tmp_path, socket_request_max_bytes="500000") as running, contextlib.ExitStack() as stack:
+        small = stack.enter_context(running.client())
+        small.send_bytes(struct.pack(">i", 400_000) + bytes(100_000))
+        hogs = [stack.enter_context(running.client()) for _ in range(4)]
+        for size, hog in zip((280_000, 290_000, 300_000, 310_000), hogs, strict=True):
+            hog.send_bytes(struct.pack(">i", 499_000) + bytes(size))
+
+        until(lambda: len(running.broker._connections) == 4)
+        # Without the one that was cut off there is room again, and the client with the least was not the one.
+        assert small.is_quiet()
+        assert still_serves(running)
 
 
 def test_requests_before_a_bad_one_are_answered_before_the_connection_closes(client: WireClient) -> None:

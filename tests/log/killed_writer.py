@@ -17,14 +17,16 @@ def main() -> None:
     log = open_log(Path(sys.argv[1]), **SETTINGS)
     plain, compacted = topic_log(log, "plain"), topic_log(log, "compacted", cleanup_policy="compact")
     number = plain.high_watermark
+    # A kill between the two appends leaves one log ahead of the other: each goes on where it stands.
+    ahead = compacted.high_watermark - number
     while True:
-        text = b"%d" % number
+        text, other = b"%d" % number, number + ahead
         append(plain, text, base_sequence=number, **PRODUCER)
-        append(compacted, (b"key %d" % (number % 5), text))
+        append(compacted, (b"key %d" % (other % 5), b"%d" % other))
         log.append_offsets_rows([OffsetsRow(number % 50, KEY, text, NOW)])
         log.set_generation_floor("g", number)
         log.commit()
-        sys.stdout.write(f"{number}\n")
+        sys.stdout.write(f"{min(number, other)}\n")
         sys.stdout.flush()
         number += 1
         if number % 40 == 0:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from kgctl.client.producer.input_lines import LineReader
     from kgctl.client.producer.producer import Producer, ProducerSettings
     from kgctl.client.producer.records import Headers, OutgoingRecord
+    from kgctl.commands.interruption import Interruption
     from kgctl.model.records import Produced
 
 _PIECE_BYTES = 65_536
+_FOR_EVER_SECONDS = 86_400.0
 # The broker decides what is too large for a topic; this bounds our own memory.
 _MAX_LINE_BYTES = 33_554_432
 
@@ -119,25 +121,29 @@ def summary(producer: Producer) -> Produced:
 
 def _send_all(producer: Producer, read: LineReader, headers: Headers, partition: int | None) -> None:
     from kgctl.client.producer.input_lines import BadLine, LineSplitter
+    from kgctl.commands.interruption import Interrupted, Interruption
 
     splitter = LineSplitter(_MAX_LINE_BYTES)
-    source = _Stdin()
-    try:
-        while (piece := source.read(producer)) is not None:
-            for number, line in splitter.feed(piece) if piece else splitter.finish():
-                record = _complete(read(line, number), headers, partition)
-                producer.check_record(record)
-                while not producer.send(record):
-                    producer.poll(1.0)
-    except BadLine:
+    with Interruption() as interruption:
+        source = _Stdin(interruption)
+        try:
+            while (piece := source.read(producer)) is not None:
+                for number, line in splitter.feed(piece) if piece else splitter.finish():
+                    record = _complete(read(line, number), headers, partition)
+                    producer.check_record(record)
+                    while not producer.send(record):
+                        producer.poll(1.0, watch=[interruption.fileno])
+                        if interruption.requested:
+                            raise Interrupted
+        except BadLine:
+            producer.flush()
+            raise
+        except Interrupted:
+            pass
         producer.flush()
-        raise
-    except KeyboardInterrupt:
-        producer.flush()
-        if not source.is_terminal:
-            raise typer.Exit(130) from None
-    else:
-        producer.flush()
+        # Typing ends by Ctrl-C as well as by Ctrl-D; anything else that is interrupted may not be all.
+        if interruption.signal is not None and not source.is_terminal:
+            raise typer.Exit(128 + interruption.signal)
 
 
 def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -> OutgoingRecord:
@@ -150,9 +156,10 @@ def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -
 class _Stdin:
     """Bytes of stdin as they come, while the producer goes on working."""
 
-    def __init__(self) -> None:
+    def __init__(self, interruption: Interruption) -> None:
         from kgctl.render import note
 
+        self._interruption = interruption
         self._ended = False
         try:
             self._fileno: int | None = sys.stdin.fileno()
@@ -163,15 +170,21 @@ class _Stdin:
             note("One record per line; Ctrl-D ends.")
 
     def read(self, producer: Producer) -> bytes | None:
-        """The next piece; once an empty one at the end, and None from then on."""
+        """The next piece; once an empty one at the end, and None from then on. Interrupted by a signal."""
+        from kgctl.commands.interruption import Interrupted
+
         if self._ended:
             return None
         if self._fileno is None:
             producer.poll(0)
             piece = sys.stdin.buffer.read(_PIECE_BYTES)
         else:
-            while not producer.poll(3600.0, watch=self._fileno):
-                pass
+            watch = [self._fileno, self._interruption.fileno]
+            ready: set[int] = set()
+            while not ready:
+                ready = producer.poll(_FOR_EVER_SECONDS, watch=watch)
+            if self._interruption.requested:
+                raise Interrupted
             piece = os.read(self._fileno, _PIECE_BYTES)
         self._ended = not piece
         return piece

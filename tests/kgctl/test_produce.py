@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer as OtherProducer
@@ -73,9 +74,13 @@ def test_keys_go_where_librdkafkas_java_partitioner_puts_them(kgctl: Kgctl) -> N
     assert kgctl("produce", topic, "--key-separator", r"\t", text="".join(f"{key}\tv\n" for key in keys)).exit_code == 0
     other = made(kgctl, 5)
     theirs: dict[str, int] = {}
+
+    def note(_: Any, message: Any) -> None:
+        theirs[message.key().decode()] = message.partition()
+
     producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "partitioner": "murmur2_random"})
     for key in keys:
-        producer.produce(other, b"v", key, on_delivery=lambda _, m: theirs.update({m.key().decode(): m.partition()}))
+        producer.produce(other, b"v", key, on_delivery=note)
     assert producer.flush(30) == 0
     printed = kgctl("consume", topic, "--from-beginning", "--until-end", "--json").stdout.splitlines()
     ours = {row["key"]: row["partition"] for row in map(json.loads, printed)}
@@ -201,6 +206,19 @@ def test_a_line_is_sent_before_the_next_one_is_typed(kgctl: Kgctl) -> None:
         code, stderr = typing.wait()
     assert code == 0, stderr
     assert json.loads("\n".join(typing.seen))["rows"][0]["records"] == 2
+
+
+def test_ctrl_c_says_what_was_written_and_that_it_may_not_be_all(kgctl: Kgctl) -> None:
+    topic = made(kgctl)
+    with running(str(kgctl.bootstrap), "produce", topic) as typing:
+        assert typing.program.stdin is not None
+        typing.program.stdin.write(b"a\nb\n")
+        typing.program.stdin.flush()
+        assert values(kgctl, topic, 2) == [b"a", b"b"]
+        typing.interrupt()
+        code, stderr = typing.wait()
+    assert code == 130
+    assert stderr.startswith("2 records (2 bytes) acknowledged")
 
 
 def test_a_broker_that_restarts_meanwhile_gets_every_line_once_and_in_order(own_cluster: Cluster) -> None:

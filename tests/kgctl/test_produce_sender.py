@@ -242,7 +242,7 @@ def test_a_batch_that_is_not_acknowledged_in_time_fails_and_says_that_it_may_be_
     assert sender.next_sends({}, 99) == []
     assert sender.failure is None
     sender.next_sends({}, 100)
-    assert type(sender.failure) is kind
+    assert isinstance(sender.failure, kind)
     assert "may have been written" in str(sender.failure)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from broker.protocol.compression import Codec
@@ -99,21 +100,21 @@ class Producer:
         partition = TopicPartition(self.topic, self._choose_partition(record))
         return self._accumulator.append(partition, record, _now_ms())
 
-    def poll(self, timeout: float, *, watch: int | None = None, flush: bool = False) -> bool:
+    def poll(self, timeout: float, *, watch: Collection[int] = (), flush: bool = False) -> set[int]:
         """Send what is due and take in answers, for at most `timeout` seconds or until something comes.
 
-        True if `watch`, a file descriptor, can be read.
+        Returns those of the file descriptors `watch` that can be read.
         """
         self._send_due(flush)
         watched = {link.connection.fileno(): node for node, link in self._links.items() if link.unanswered}
-        ready = wait_readable([*watched, *([watch] if watch is not None else [])], self._patience(timeout))
+        ready = wait_readable([*watched, *watch], self._patience(timeout))
         for fileno in ready & watched.keys():
             self._receive(watched[fileno])
         self._drop_overdue()
         self._count()
         if self._sender.failure and not self._sender.in_flight:
             raise self._sender.failure
-        return watch in ready
+        return ready - watched.keys()
 
     def flush(self) -> None:
         """Send everything and wait until it is acknowledged."""

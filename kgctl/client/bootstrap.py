@@ -40,7 +40,7 @@ def _parse_one(text: str) -> Endpoint:
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         port = rest.removeprefix(":") or port
-    elif text.count(":") <= 1:
+    else:
         host, colon, rest = text.partition(":")
         port = rest if colon else port
     if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
@@ -57,6 +57,6 @@ def _local_broker(environ: Mapping[str, str]) -> Endpoint | None:
     try:
         ready = json.loads((base / "kgctl" / "broker" / "ready.json").read_bytes())
         os.kill(int(ready["pid"]), 0)
-        return parse(ready["address"])[0]
+        return parse(str(ready["address"]))[0]
     except (OSError, ValueError, KeyError, TypeError, BadAddress):
         return None

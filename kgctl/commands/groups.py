@@ -29,6 +29,7 @@ from kgctl.render import note, show
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
 
 Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
+MANY = 20
 VIEWS = {PartitionLag: "group-offsets", MemberRow: "group-members", StateRow: "group-state"}
 
 
@@ -149,13 +150,28 @@ def _rows(found: Sequence[GroupDescription], view: type) -> list[MemberRow] | li
 
 
 def _comment(found: Sequence[GroupDescription], offsets_shown: bool) -> None:
-    """What Kafka's tool says beside its tables."""
-    for group in found:
-        if group.error:
-            continue
-        if group.state == "Empty":
-            note(f"Consumer group '{group.group}' has no active members.")
-        elif group.state in REBALANCING:
-            note(f"Warning: Consumer group '{group.group}' is rebalancing.")
-        if group.type == SHARE and offsets_shown:
-            note(f"Group '{group.group}' is a share group: it has no committed offsets of this kind.")
+    """What Kafka's tool says beside its tables; for many groups as a number."""
+    there = [group for group in found if group.error is None]
+    _note_each(
+        [group.group for group in there if group.state == "Empty"],
+        "Consumer group '{}' has no active members.",
+        "{} consumer groups have no active members.",
+    )
+    _note_each(
+        [group.group for group in there if group.state in REBALANCING],
+        "Warning: Consumer group '{}' is rebalancing.",
+        "Warning: {} consumer groups are rebalancing.",
+    )
+    _note_each(
+        [group.group for group in there if group.type == SHARE and offsets_shown],
+        "Group '{}' is a share group: it has no committed offsets of this kind.",
+        "{} groups are share groups: they have no committed offsets of this kind.",
+    )
+
+
+def _note_each(groups: list[str], sentence: str, about_many: str) -> None:
+    if len(groups) > MANY:
+        note(about_many.format(len(groups)))
+        return
+    for group in groups:
+        note(sentence.format(group))

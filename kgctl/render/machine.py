@@ -26,7 +26,9 @@ def as_json(rows: Sequence[Any], kind: str) -> str:
 def as_yaml(rows: Sequence[Any], kind: str) -> str:
     import yaml
 
-    return str(yaml.safe_dump(envelope(rows, kind), sort_keys=False, allow_unicode=False, default_flow_style=False))
+    # Ten times faster, where PyYAML was built with it.
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(envelope(rows, kind), Dumper=dumper, sort_keys=False, allow_unicode=False))
 
 
 def as_csv(rows: Sequence[Any], row_type: type | None) -> str:

@@ -315,3 +315,16 @@ def test_a_filter_is_sent_to_brokers_that_know_it_and_refused_by_older_ones(
     fed.offered[LIST_GROUPS] = (0, needed - 1)
     with pytest.raises(Unsupported):
         fed.run(list_groups(cluster(), **filters))
+
+
+# --- rows of groups that could not be asked ---
+
+
+def test_a_group_that_could_not_be_asked_is_one_row_with_its_error_in_every_view() -> None:
+    fed = feeder(groups=[group("a1", "Empty")], commits={"a1": {("orders", 0): 1}})
+    fed.answers[OFFSET_FETCH] = lambda call: Unreachable("gone")
+    (found,) = fed.run(describe_groups(cluster(), ["a1"]))
+    assert found.error is not None
+    assert [(row.group, row.topic, row.error) for row in found.partition_rows()] == [("a1", None, found.error)]
+    assert [(row.group, row.consumer_id, row.error) for row in found.member_rows()] == [("a1", None, found.error)]
+    assert (found.state_row().state, found.state_row().error) == ("Empty", found.error)

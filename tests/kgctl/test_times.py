@@ -1,0 +1,52 @@
+"""Durations and times as Kafka's tools take them."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from kgctl.commands.times import parse_datetime, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("PT0S", 0),
+        ("PT1H", 3_600_000),
+        ("P1D", 86_400_000),
+        ("P1DT2H3M4.5S", 93_784_500),
+        ("PT90M", 5_400_000),
+        ("pt1h", 3_600_000),
+        ("-PT1H", -3_600_000),
+        ("PT-1H", -3_600_000),
+        ("PT0.001S", 1),
+    ],
+)
+def test_durations(text: str, milliseconds: int) -> None:
+    assert parse_duration(text) == milliseconds
+
+
+@pytest.mark.parametrize("text", ["", "P", "PT", "1H", "PT1", "P1H", "PT1D", "P1DT", "P1W", "PT1H ", "PT1.5H"])
+def test_what_is_not_a_duration_is_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("1970-01-01T00:00:00.000", 0),
+        ("1970-01-01T00:00:00.001Z", 1),
+        ("1970-01-01T01:00:00.000+01:00", 0),
+        ("2023-11-14T22:13:20.123", 1_700_000_000_123),
+        ("2023-11-14", 1_699_920_000_000),
+    ],
+)
+def test_times_are_utc_unless_they_say_otherwise(text: str, milliseconds: int) -> None:
+    assert parse_datetime(text) == milliseconds
+
+
+@pytest.mark.parametrize("text", ["", "noon", "2023-13-01", "1700000000"])
+def test_what_is_not_a_time_is_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        parse_datetime(text)

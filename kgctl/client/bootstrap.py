@@ -57,6 +57,7 @@ def _local_broker(environ: Mapping[str, str]) -> Endpoint | None:
     try:
         ready = json.loads((base / "kgctl" / "broker" / "ready.json").read_bytes())
         os.kill(int(ready["pid"]), 0)
-        return parse(str(ready["address"]))[0]
+        (endpoint,) = parse(ready["address"] if isinstance(ready["address"], str) else "")
     except (OSError, ValueError, KeyError, TypeError, BadAddress):
         return None
+    return endpoint

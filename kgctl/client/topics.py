@@ -10,9 +10,9 @@ from broker.protocol.messages.describe_configs import DescribeConfigsRequest, De
 from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
 from kgctl.client.cluster import Ask, Batch, Cluster, Node
-from kgctl.client.errors import BrokerError, KgctlError
+from kgctl.client.errors import BrokerError, KgctlError, TimedOut
 from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition, list_offsets
-from kgctl.client.steps import Steps
+from kgctl.client.steps import Pause, Steps
 from kgctl.model.changes import DONE, FAILED, TopicChange
 from kgctl.model.failure import RowError
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
@@ -131,10 +131,28 @@ def create_topics(
         return [Batch(Ask(node.endpoint, request, CreateTopicsResponse, lowest), names, _read_created)]
 
     found = yield from cluster.at_controller(topics, make)
+    yield from _wait_until_served(cluster, [name for name, result in found.items() if isinstance(result, TopicChange)])
     return [
         TopicChange(name, partitions, replicas, FAILED, result.as_row()) if isinstance(result, KgctlError) else result
         for name, result in sorted(found.items())
     ]
+
+
+def _wait_until_served(cluster: Cluster, topics: Sequence[str]) -> Steps[None]:
+    """Until the brokers have heard of the topics from the controller; whoever uses one next would get an error."""
+    waiting = list(topics)
+    for wait in cluster.retry_waits:
+        if not waiting:
+            return
+        answer = yield from cluster.metadata(waiting)
+        waiting = [
+            row.name or "" for row in answer.topics if row.error_code or any(p.leader_id < 0 for p in row.partitions)
+        ]
+        if waiting:
+            try:
+                yield Pause(wait, f"topic {waiting[0]!r} has no leaders yet")
+            except TimedOut:
+                return
 
 
 def _read_created(answer: CreateTopicsResponse) -> dict[str, TopicChange | KgctlError]:

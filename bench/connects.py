@@ -25,18 +25,17 @@ def all_answered_s(address: tuple[str, int], count: int) -> float:
             sock.setblocking(False)
             if (code := sock.connect_ex(address)) not in (0, errno.EINPROGRESS):
                 raise Refused(f"connect: {errno.errorcode.get(code, code)}")
-            selector.register(sock, selectors.EVENT_WRITE)
+            selector.register(sock, selectors.EVENT_WRITE, sock)
         waiting = count
         while waiting:
             ready = selector.select(LONGEST_WAIT_S)
             if not ready:
                 raise Refused(f"{waiting} of {count} clients had no answer within {LONGEST_WAIT_S:.0f} s")
             for key, events in ready:
-                sock = key.fileobj
-                assert isinstance(sock, socket.socket)
+                sock = key.data
                 if events & selectors.EVENT_WRITE:
                     sock.send(first)
-                    selector.modify(sock, selectors.EVENT_READ)
+                    selector.modify(sock, selectors.EVENT_READ, sock)
                 elif sock.recv(4096):
                     selector.unregister(sock)
                     waiting -= 1

@@ -66,15 +66,17 @@ def compact(partition: SegmentPartition, shared: Shared, wall_ms: int) -> Iterat
                 if record.key is not None:
                     last_offsets[_digest(record.key)] = record.offset
             yield
+            if partition.deleted or segment not in partition.segments:
+                return
         mapped = segment
     if mapped is None:
         return
     for segment in list(partition.segments[:-1]):
-        if segment.base_offset > mapped.base_offset:
+        if segment.base_offset > mapped.base_offset or partition.deleted:
             return
+        if segment not in partition.segments:
+            continue
         yield from _rewrite(partition, segment, shared, last_offsets, wall_ms)
-        if partition.deleted:
-            return
 
 
 def _rewrite(
@@ -84,30 +86,35 @@ def _rewrite(
     drop_tombstones = (
         segment.compacted_at_ms >= 0 and wall_ms - segment.compacted_at_ms > partition.policy.delete_retention_ms
     )
-    writer = _Writer(segment, wall_ms)
-    dropped = False
+    writer: _Writer | None = None
     for position, header in segment.headers(segment.base_offset, 0):
         records = _records(segment, position, header)
-        kept = records
-        if records is not None:
-            kept = [record for record in records if _stays(record, last_offsets, drop_tombstones)]
-        if records is None or kept is None or len(kept) == len(records):
-            writer.add(segment.batch(position, header))
-        else:
-            dropped = True
-            if kept:
-                writer.add(_rebuilt(header, kept, header.base_offset))
+        kept = None if records is None else [r for r in records if _stays(r, last_offsets, drop_tombstones)]
+        if writer is None and kept is not None and len(kept) != len(records or ()):
+            writer = _Writer(segment, wall_ms)
+            yield from _copy(segment, position, writer)
+        if writer is not None:
+            writer.add_kept(segment.batch(position, header), header, kept)
         yield
-    if segment not in partition.segments:
-        # Retention or DeleteRecords took it meanwhile.
-        writer.discard()
-    elif dropped:
+        if partition.deleted or segment not in partition.segments:
+            # Retention or DeleteRecords took it meanwhile.
+            if writer is not None:
+                writer.discard()
+            return
+    if writer is not None:
         partition.replace_segment(segment, writer.finish(shared))
-    else:
-        writer.discard()
-        if segment.compacted_at_ms < 0:
-            segment.compacted_at_ms = wall_ms
-            partition.segment_changed(segment)
+    elif segment.compacted_at_ms < 0:
+        segment.compacted_at_ms = wall_ms
+        partition.segment_changed(segment)
+
+
+def _copy(segment: Segment, until: int, writer: _Writer) -> Iterator[None]:
+    """The batches before the first that changes."""
+    for position, header in segment.headers(segment.base_offset, 0):
+        if position >= until:
+            return
+        writer.add(segment.batch(position, header))
+        yield
 
 
 def _stays(record: Record, last_offsets: dict[bytes, int], drop_tombstones: bool) -> bool:
@@ -135,6 +142,13 @@ class _Writer:
         )
         self._held: bytes | None = None
         self._created = False
+
+    def add_kept(self, batch: bytes, header: BatchHeader, kept: list[Record] | None) -> None:
+        """One batch of the old segment, of which these records stay (None: all, nobody can decode them)."""
+        if kept is None or len(kept) == header.record_count:
+            self.add(batch)
+        elif kept:
+            self.add(_rebuilt(header, kept, header.base_offset))
 
     def add(self, batch: bytes) -> None:
         base_offset = parse_header(batch).base_offset

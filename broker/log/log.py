@@ -51,7 +51,7 @@ class Log:
                 settings,
                 root,
                 self._catalog.broker_configs,
-                accept_loss,
+                accept_loss=accept_loss,
             )
             self._partitions: dict[tuple[str, int], SegmentPartition] = {}
             if store.is_new:
@@ -148,8 +148,7 @@ class Log:
         topic = self._catalog.delete(name)
         for key in [key for key in self._partitions if key[0] == name]:
             partition = self._partitions.pop(key)
-            partition.deleted = True
-            self._round.forget(partition)
+            partition.forget()
         delete_partitions(self._store, topic.topic_id)
         self._round.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import google_crc32c
 
@@ -37,8 +36,7 @@ class OffsetsRowLike(Protocol):
     def timestamp_ms(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsRow:
+class OffsetsRow(NamedTuple):
     """One record of __consumer_offsets; value None is a tombstone."""
 
     partition: int
@@ -47,8 +45,7 @@ class OffsetsRow:
     timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRow:
+class StoredRow(NamedTuple):
     offset: int
     key: bytes
     value: bytes | None
@@ -116,17 +113,19 @@ class OffsetsRows:
         after, last = self.settled_seq, self.last_seq
         if after == last:
             return
-        self._store.execute(
+        self._store.derive(
             'INSERT INTO offsets_positions SELECT partition, "offset", seq FROM offsets_log'
             ' WHERE seq > ? ORDER BY partition, "offset"',
             (after,),
         )
-        self._store.execute(
+        self._store.derive(
             "INSERT INTO offsets_latest SELECT key, max(seq) FROM offsets_log WHERE seq > ? GROUP BY key ORDER BY key"
             " ON CONFLICT DO UPDATE SET seq = excluded.seq",
             (after,),
         )
-        self._store.set_meta("settled_seq", str(last))
+        self._store.derive(
+            "INSERT INTO meta VALUES ('settled_seq', ?) ON CONFLICT DO UPDATE SET value = excluded.value", (str(last),)
+        )
         self.settled_seq = last
 
     # -- reading by group

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 from broker.log.catalog import Topic
 from broker.log.errors import StorageError
@@ -34,23 +33,35 @@ from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_l
 
 # How much may be written before the recorded end follows: bounds what a start after a crash has to read.
 RECORD_EVERY_BYTES = 8 << 20
+RECORD_EVERY_BATCHES = 4000
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_LOADED_INDEXES = 64
 
 
-@dataclass(slots=True)
 class Shared:
     """What all partitions of a log have in common."""
 
-    store: Store
-    files: Files
-    round: Round
-    ends: SyncedEnds
-    settings: LogSettings
-    root: str  # directory of the segment files
-    broker_configs: dict[str, str]
-    accept_loss: bool
-    loaded_indexes: dict[Segment, None] = field(default_factory=dict)
+    def __init__(
+        self,
+        store: Store,
+        files: Files,
+        round_: Round,
+        ends: SyncedEnds,
+        settings: LogSettings,
+        root: str,
+        broker_configs: Mapping[str, str],
+        *,
+        accept_loss: bool,
+    ) -> None:
+        self.store = store
+        self.files = files
+        self.round = round_
+        self.ends = ends
+        self.settings = settings
+        self.root = root  # directory of the segment files
+        self.broker_configs = broker_configs
+        self.accept_loss = accept_loss
+        self.loaded_indexes: dict[Segment, None] = {}
 
     def policy_of(self, topic: Topic) -> Policy:
         return Policy.of(topic.configs, self.broker_configs, self.settings)
@@ -86,6 +97,7 @@ class SegmentPartition:
         self._unrecorded = False  # the store knows that the active segment may reach beyond its row
         self._changed_segments: dict[Segment, None] = {}
         self._bytes_since_record = 0
+        self._batches_since_record = 0
         self._producers: Producers | None = None
         self._load()
 
@@ -189,6 +201,7 @@ class SegmentPartition:
             raise
         shared.round.touch(self, file)
         self._bytes_since_record += len(batch)
+        self._batches_since_record += 1
 
     def _begin_writing(self) -> None:
         """Let the store know, before anything is acknowledged, that this partition has bytes it does not list."""
@@ -232,7 +245,11 @@ class SegmentPartition:
 
     def synced(self) -> None:
         """All that was appended is on disk: record it if that is due."""
-        if self._changed_segments or self._bytes_since_record >= RECORD_EVERY_BYTES:
+        if (
+            self._changed_segments
+            or self._bytes_since_record >= RECORD_EVERY_BYTES
+            or self._batches_since_record >= RECORD_EVERY_BATCHES
+        ):
             self.record()
 
     def committed(self) -> tuple[int, SyncedEnd]:
@@ -254,6 +271,7 @@ class SegmentPartition:
         save_segments(store, self.partition_id, self._changed_segments)
         self._changed_segments.clear()
         self._bytes_since_record = 0
+        self._batches_since_record = 0
         if self._producers is not None:
             self._producers.save(store, self.partition_id)
         if complete:
@@ -346,6 +364,13 @@ class SegmentPartition:
             delete_segment(shared.store, self.partition_id, segment.base_offset)
             self.forget_segment(segment)
         del self.segments[:count]
+
+    def forget(self) -> None:
+        """The topic was deleted. Its rows and files are the caller's affair."""
+        self.deleted = True
+        self._shared.round.forget(self)
+        for segment in self.segments:
+            self._shared.loaded_indexes.pop(segment, None)
 
     def forget_segment(self, segment: Segment) -> None:
         """Its files go once the store no longer lists it."""

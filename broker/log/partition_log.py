@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from broker.log.segments import FileSlice
 from broker.protocol.errors import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """Where a batch got its place; `duplicate`: it had been appended before."""
 
     base_offset: int

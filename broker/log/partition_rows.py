@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.log.files import Files
 from broker.log.segments import Segment
 from broker.log.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionRow:
+class PartitionRow(NamedTuple):
     partition_id: int
     log_start_offset: int
     unrecorded: bool

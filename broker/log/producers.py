@@ -7,7 +7,6 @@ else must continue the sequence, or begin at 0 with a newer epoch. A producer th
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.log.store import Store, Value
@@ -28,11 +27,13 @@ class Remembered(NamedTuple):
     timestamp: int
 
 
-@dataclass(slots=True)
 class ProducerEntry:
-    epoch: int
-    last_timestamp: int
-    batches: list[Remembered]
+    __slots__ = ("batches", "epoch", "last_timestamp")
+
+    def __init__(self, epoch: int, last_timestamp: int, batches: list[Remembered]) -> None:
+        self.epoch = epoch
+        self.last_timestamp = last_timestamp
+        self.batches = batches
 
 
 class Producers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.log.errors import DamageError, StorageError
 from broker.log.files import Buffer, Files, OpenFile
@@ -19,7 +19,8 @@ from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, p
 
 LEADER_EPOCH = 0  # one node: its epoch never changes
 LENGTH_OVERHEAD = 12  # base offset and length, which a batch's length field does not count
-PREALLOCATED_BYTES = 256 << 10
+# As much as the segment has already, between these bounds.
+PREALLOCATED_BYTES = (64 << 10, 1 << 20)
 # Rounds that bring more than this are limited by bandwidth, not by the cost of growing a file.
 PREALLOCATE_BELOW_BYTES = 64 << 10
 WALK_BYTES = 16 << 10
@@ -28,8 +29,7 @@ SCAN_BYTES = 1 << 20
 _WALK = struct.Struct(">qi11xi")  # base offset, length, last offset delta
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """Where one batch lies."""
 
     position: int
@@ -42,13 +42,15 @@ class Spot:
         return self.position + self.size
 
 
-@dataclass(slots=True)
 class FileSlice:
     """Whole batches in a segment file, for sendfile. Holds the file open, even if the segment is deleted."""
 
-    file: OpenFile
-    position: int
-    length: int
+    __slots__ = ("file", "length", "position")
+
+    def __init__(self, file: OpenFile, position: int, length: int) -> None:
+        self.file = file
+        self.position = position
+        self.length = length
 
     @property
     def fileno(self) -> int:
@@ -172,8 +174,10 @@ class Segment:
     def _preallocate(self, file: OpenFile, needed: int, size: int) -> None:
         self.allocated = needed
         if size < PREALLOCATE_BELOW_BYTES:
-            file.write(bytes(PREALLOCATED_BYTES), needed)
-            self.allocated += PREALLOCATED_BYTES
+            low, high = PREALLOCATED_BYTES
+            more = min(high, max(low, self.size_bytes))
+            file.write(bytes(more), needed)
+            self.allocated += more
 
     def note(self, header: BatchHeader, position: int, size: int) -> None:
         """Count a batch whose bytes are known to be good."""

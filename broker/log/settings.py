@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_INT64 = 2**63 - 1
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 
 
-@dataclass(frozen=True, slots=True)
-class LogSettings:
+class LogSettings(NamedTuple):
     """Defaults are Kafka's. The comment on each field is the broker option that it is filled from."""
 
     durability: str = "power"  # "power": acknowledged means synced; "process": survives kill -9 only

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,8 +25,11 @@ from broker.log.watermark import Watermark, WatermarkFile, boot_id
 APPLICATION_ID = 0x6B67636C  # "kgcl"
 FORMAT_VERSION = 1
 WATERMARK_SYNC_SECONDS = 1.0
-WAL_CHECKPOINT_BYTES = 16 << 20
+WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_KEPT_BYTES = 64 << 20
+# Overwriting zeros syncs faster than growing the file; not worth it for a run of a few commits.
+WAL_EXTENT_BYTES = 1 << 20
+WAL_EXTENDED_AFTER_COMMITS = 16
 CACHE_KIB = 16384
 
 Value = int | str | bytes | float | None
@@ -47,6 +50,9 @@ class Store:
         self._watermark_synced_at = time.monotonic()
         self._watermark_unsynced = False
         self._in_transaction = False
+        self._is_owed = False  # the transaction holds more than what can be derived again
+        self._wal_file_bytes = 0
+        self._commits = 0
         self._closed = False
         self._digest = 0
         self.seq = 0
@@ -89,6 +95,7 @@ class Store:
             f"cache_size=-{CACHE_KIB}",
             "cell_size_check=ON",
             "trusted_schema=OFF",
+            "temp_store=MEMORY",
         ):
             run(f"PRAGMA {pragma}").fetchall()
         self._db.set_wal_hook(self._note_wal)
@@ -105,7 +112,9 @@ class Store:
         """An empty database is right only as long as no commit was ever acknowledged."""
         mark = self._watermark.read() if self._watermark.exists else None
         if mark is not None and mark.commit_seq > 0:
-            self.lose(f"{self.path} is empty or missing; it held {mark.commit_seq} commits", accept_loss)
+            self._bind(mark)
+            message = f"{self.path} is empty or missing; it held {mark.commit_seq} commits"
+            self.lose(message, accept_loss or not self.binding)
             self.seq = mark.commit_seq
         if mark is None:
             # From here on a store without a watermark is one that has lost it.
@@ -146,7 +155,7 @@ class Store:
         if mark is None:
             self.lose(f"{self._watermark.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
         else:
-            self.binding = mark.synced or (mark.boot_id == self._boot_id and mark.boot_id != b"")
+            self._bind(mark)
             if mark.commit_seq > self.seq:
                 self.lose(
                     f"{self.path}: acknowledged commits {self.seq + 1} to {mark.commit_seq} are gone "
@@ -159,9 +168,13 @@ class Store:
         # A commit that failed before a crash may be here or not: its number is not given to another.
         self.seq += 1
 
+    def _bind(self, mark: Watermark) -> None:
+        self.binding = mark.synced or (mark.boot_id == self._boot_id and mark.boot_id != b"")
+
     def mark_open(self) -> None:
         """Let the first commit of this run leave the evidence of its durability."""
         self._begin()
+        self._is_owed = True
 
     def lose(self, message: str, accepted: bool) -> None:
         """Note a loss that may be gone on with; else DamageError."""
@@ -174,20 +187,29 @@ class Store:
     def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
         """Run one changing statement inside the transaction of this round."""
         self._begin()
+        self._is_owed = True
         self.mix(repr((sql, values)).encode())
         try:
             self._db.execute(sql, values)
         except apsw.Error as error:
             raise self._fail(error) from error
 
-    def execute_many(self, sql: str, rows: Iterable[Sequence[Value]], *, mixed: bool = False) -> None:
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Value]], *, mixed: bool = False) -> None:
         """Run one changing statement for each row. `mixed`: the caller has given the digest of the rows to `mix`."""
         self._begin()
+        self._is_owed = True
         if not mixed:
-            rows = list(rows)
             self.mix(repr((sql, rows)).encode())
         try:
             self._db.executemany(sql, rows)
+        except apsw.Error as error:
+            raise self._fail(error) from error
+
+    def derive(self, sql: str, values: Sequence[Value] = ()) -> None:
+        """Run a changing statement whose effect can be derived again: it waits for a commit that others need."""
+        self._begin()
+        try:
+            self._db.execute(sql, values)
         except apsw.Error as error:
             raise self._fail(error) from error
 
@@ -224,7 +246,8 @@ class Store:
 
     @property
     def dirty(self) -> bool:
-        return self._in_transaction
+        """Something is owed to a caller."""
+        return self._is_owed
 
     def _begin(self) -> None:
         if self.failure is not None:
@@ -237,10 +260,10 @@ class Store:
             self._in_transaction = True
 
     def commit(self) -> None:
-        """End the transaction: durable when this returns (durability "power": synced)."""
+        """End the transaction, if anything is owed: durable when this returns (durability "power": synced)."""
         if self.failure is not None:
             raise self.failure
-        if not self._in_transaction:
+        if not self._is_owed:
             return
         seq, digest = self.seq + 1, self._digest
         chain = _link(self._chain, seq, digest)
@@ -249,10 +272,13 @@ class Store:
             self._db.execute("COMMIT")
         except apsw.Error as error:
             raise self._fail(error) from error
-        self._in_transaction = False
+        self._in_transaction = self._is_owed = False
         self._digest = 0
         self.seq, self._chain = seq, chain
         self._write_watermark()
+        self._commits += 1
+        if self._files.durable and self._commits > WAL_EXTENDED_AFTER_COMMITS:
+            self._extend_wal()
 
     def _write_watermark(self) -> None:
         try:
@@ -273,6 +299,23 @@ class Store:
     def _note_wal(self, _db: object, _name: str, pages: int) -> int:
         self.wal_pages = pages
         return apsw.SQLITE_OK
+
+    def _extend_wal(self) -> None:
+        """Keep zeros ahead of the frames. SQLite takes them for the end of the WAL, as they are."""
+        used = self.wal_pages * (PAGE_BYTES + 24) + 32
+        if used + WAL_EXTENT_BYTES // 4 <= self._wal_file_bytes:
+            return
+        path = self.path + "-wal"
+        try:
+            file = self._files.get(path)
+            self._wal_file_bytes = max(file.size(), used)
+            if used + WAL_EXTENT_BYTES // 4 > self._wal_file_bytes:
+                file.write(bytes(WAL_EXTENT_BYTES), self._wal_file_bytes)
+                self._wal_file_bytes += WAL_EXTENT_BYTES
+            self._files.forget(path)
+        except StorageError as error:
+            self.failure = error
+            raise
 
     @property
     def wal_is_large(self) -> bool:

@@ -22,7 +22,7 @@ def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: i
 
 
 def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_start: int) -> tuple[int, int]:
-    """(timestamp, base offset) of the first batch with the largest timestamp that ends at or after the log start.
+    """(timestamp, base offset) of the first batch with the largest timestamp of all records from the log start on.
 
     `known` is that pair for all of the segment.
     """
@@ -32,8 +32,13 @@ def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_sta
     for position, header in segment.headers(segment.base_offset, 0):
         if position >= visible:
             break
-        if header.next_offset > log_start and header.max_timestamp > best[0]:
-            best = (header.max_timestamp, header.base_offset)
+        if header.next_offset <= log_start or header.max_timestamp <= best[0]:
+            continue
+        newest = header.max_timestamp
+        if header.base_offset < log_start:
+            newest = max(stamp for offset, stamp in timestamps(segment, position, header) if offset >= log_start)
+        if newest > best[0]:
+            best = (newest, header.base_offset)
     return best
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.log.settings import DAY_MS, HOUR_MS, MAX_INT64, LogSettings
 
 MAX_INT32 = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
+class TopicConfig(NamedTuple):
     name: str
     type: str  # Kafka's names: BOOLEAN, STRING, INT, LONG, DOUBLE, LIST
     default: str
@@ -170,8 +169,7 @@ def _gzip_level(value: str) -> str | None:
 TOPIC_CONFIGS: dict[str, TopicConfig] = {config.name: config for config in _rows()}
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What the log does with one topic: its own configs over the dynamic broker configs over the settings."""
 
     segment_bytes: int

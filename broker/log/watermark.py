@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import google_crc32c
 
@@ -21,8 +21,7 @@ _crc = google_crc32c.value
 _BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
+class Watermark(NamedTuple):
     """The last acknowledged commit of the database."""
 
     commit_seq: int
@@ -68,8 +67,7 @@ class WatermarkFile:
         self._file.get().sync()
 
 
-@dataclass(frozen=True, slots=True)
-class SyncedEnd:
+class SyncedEnd(NamedTuple):
     """How far the acknowledged bytes of one partition reach: a segment, a position in it, the next offset."""
 
     base_offset: int

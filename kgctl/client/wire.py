@@ -19,15 +19,13 @@ M = TypeVar("M", bound=Message)
 
 
 def request_frame(request: Message, version: int, correlation_id: int, client_id: str) -> list[codec.Part]:
-    """The buffers of one request, the first with length prefix and header."""
+    """The buffers of one request: records as they were given, all else joined to what it stands beside."""
     name = client_id.encode()
     flexible = version >= request.FLEXIBLE_SINCE
-    header = (
-        struct.pack(">hhih", request.API_KEY, version, correlation_id, len(name)) + name + (b"\0" if flexible else b"")
-    )
-    parts = codec.encode_parts(request, version)
-    size = len(header) + sum(len(part) for part in parts)
-    return [struct.pack(">i", size) + header, *parts]
+    header = struct.pack(">hhih", request.API_KEY, version, correlation_id, len(name)) + name + (b"\0" if flexible else b"")
+    first, *others = codec.encode_parts(request, version)
+    size = len(header) + len(first) + sum(len(part) for part in others)
+    return [b"".join((struct.pack(">i", size), header, first)), *others]  # type: ignore[arg-type]
 
 
 def check_size(size: int) -> None:

@@ -280,6 +280,16 @@ def test_a_reader_that_goes_away_leaves_no_traceback(our_cluster: Cluster) -> No
         assert child.wait(20) == 1
 
 
+def test_a_reader_that_was_never_there_leaves_no_traceback_either(our_cluster: Cluster) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*KGCTL, "topics", "list", "--bootstrap", our_cluster.bootstrap_servers]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_an_interrupt_is_exit_code_130_without_a_traceback() -> None:
     silence = ApiVersionsThenSilence()
     with listening(silence) as endpoint:

@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from broker.protocol import codec
+from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from broker.protocol.messages.metadata import MetadataResponse
 from kgctl.client.admin import Admin
 from kgctl.client.connection import Connection
 from kgctl.client.errors import KgctlError, NotKafka, TimedOut, Unreachable
 from kgctl.client.steps import Endpoint
+from tests.kgctl.feeding import offers
 from tests.kgctl.listeners import listening, wait_for_the_end
 
 Listener = Callable[[Callable[[socket.socket], None]], Endpoint]
@@ -99,6 +103,22 @@ def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> Non
     with pytest.raises(TimedOut, match="no answer in time"):
         connection.receive(time.monotonic() + 0.1)
     assert connection.closed
+
+
+def test_a_broker_older_than_our_ApiVersions_is_understood(listen: Listener) -> None:
+    """KIP-511: it answers in version 0, whatever the version of the question."""
+
+    def old(connection: socket.socket) -> None:
+        for answer in (ApiVersionsResponse(error_code=35, api_keys=[]), offers({3: (0, 4)})):
+            correlation_id = connection.recv(65536)[8:12]
+            body = codec.encode(answer, 0)
+            connection.sendall((4 + len(body)).to_bytes(4, "big") + correlation_id + body)
+        question = connection.recv(65536)
+        body = codec.encode(MetadataResponse(brokers=[], topics=[]), int.from_bytes(question[6:8], "big"))
+        connection.sendall((4 + len(body)).to_bytes(4, "big") + question[8:12] + body)
+        wait_for_the_end(connection)
+
+    ask(listen(old))
 
 
 def test_requests_may_overtake_their_answers(listen: Listener) -> None:

@@ -23,6 +23,13 @@ class TimedOut(KgctlError):
     name = "TIMED_OUT"
 
 
+class BadValue(KgctlError):
+    """A value that no request can carry: a number too large, a name that is not text."""
+
+    exit_code = 2
+    name = "BAD_VALUE"
+
+
 class NotFound(KgctlError):
     exit_code = 5
     name = "NOT_FOUND"

@@ -8,7 +8,7 @@ from typing import TypeVar
 from broker.protocol import codec
 from broker.protocol.varints import read_uvarint, skip_tagged_fields
 from broker.protocol.wire_types import Message
-from kgctl.client.errors import NotKafka
+from kgctl.client.errors import BadValue, NotKafka
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -19,11 +19,16 @@ M = TypeVar("M", bound=Message)
 
 
 def request_frame(request: Message, version: int, correlation_id: int, client_id: str) -> list[codec.Part]:
-    """The buffers of one request: records as they were given, all else joined to what it stands beside."""
+    """The buffers of one request: records as they were given, all else joined to what it stands beside. BadValue if one does not fit."""
     name = client_id.encode()
     flexible = version >= request.FLEXIBLE_SINCE
-    header = struct.pack(">hhih", request.API_KEY, version, correlation_id, len(name)) + name + (b"\0" if flexible else b"")
-    first, *others = codec.encode_parts(request, version)
+    header = (
+        struct.pack(">hhih", request.API_KEY, version, correlation_id, len(name)) + name + (b"\0" if flexible else b"")
+    )
+    try:
+        first, *others = codec.encode_parts(request, version)
+    except codec.EncodeError as error:
+        raise BadValue(f"a value does not fit into the request: {error}") from error
     size = len(header) + len(first) + sum(len(part) for part in others)
     return [b"".join((struct.pack(">i", size), header, first)), *others]  # type: ignore[arg-type]
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from kgctl.render.table import printable
 
-OUTPUTS = ("table", "json", "yaml", "csv")
-
 
 def show(
     rows: Sequence[Any], output: str = "table", *, kind: str, row_type: type | None = None, verbose: bool = False

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from kgctl.app import COMMANDS, app, load, report
 from kgctl.client.errors import (
+    BadValue,
     BrokerError,
     KgctlError,
     NotFound,
@@ -193,6 +194,27 @@ def test_a_plan_that_cannot_be_read_is_exit_code_2_and_names_the_line(plan: str)
     assert "line 3: not [group,]topic,partition,offset" in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topics", "create", "t", "--partitions", 1 << 31],
+        ["topics", "delete", "\udcff"],
+        ["groups", "describe", "\udcff"],
+    ],
+)
+def test_a_value_that_no_request_can_carry_is_exit_code_2(our_cluster: Cluster, words: list[object]) -> None:
+    result = Kgctl(our_cluster.bootstrap_servers)(*words)
+    assert result.exit_code == 2, result.output
+    assert "a value does not fit into the request" in result.stderr
+
+
+def test_of_many_errors_the_first_are_told_and_the_rest_counted(our_cluster: Cluster) -> None:
+    result = Kgctl(our_cluster.bootstrap_servers)("groups", "describe", *[fresh("absent") for _ in range(25)])
+    assert result.exit_code == 5
+    assert len(result.stderr.splitlines()) == 21
+    assert result.stderr.splitlines()[-1] == "Error: and 5 more."
+
+
 def test_a_cluster_that_is_not_there_is_exit_code_7_with_what_to_do() -> None:
     address = closed_port()
     result = Kgctl(address)("groups", "list")
@@ -222,6 +244,7 @@ def test_a_broker_that_stops_answering_is_exit_code_3_within_the_timeout() -> No
         (Precondition("x"), 6),
         (Unreachable("x"), 7),
         (NotKafka("x"), 7),
+        (BadValue("x"), 2),
         (BrokerError(-1, "x"), 1),
         (BrokerError(999, "x"), 1),
         (BrokerError(7, "x"), 3),

@@ -7,24 +7,17 @@ stretched over the offsets of what was left out behind it, so within a file no o
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-
-import google_crc32c
 
 from broker.log.digests import blake2b
 from broker.log.partition import SegmentPartition, Shared
-from broker.log.segments import Segment
+from broker.log.segments import LAST_OFFSET_DELTA_AT, Segment, set_crc
 from broker.protocol.compression import Codec
 from broker.protocol.record_batch import BatchHeader, Record, build_batch, decode_records, parse_header
 from broker.protocol.wire_types import DecodeError
 
 # Bounds the memory of a pass; the segments that did not fit are dirty for the next one.
 MAX_KEYS = 250_000
-
-_INT32 = struct.Struct(">i")
-_UINT32 = struct.Struct(">I")
-_CRC_AT, _CHECKED_FROM, _LAST_OFFSET_DELTA_AT = 17, 21, 23
 
 
 def dirty_segments(partition: SegmentPartition, wall_ms: int) -> list[Segment]:
@@ -211,8 +204,9 @@ def _stretched(batch: bytes, next_offset: int) -> bytes:
     if header.next_offset == next_offset:
         return batch
     changed = bytearray(batch)
-    _INT32.pack_into(changed, _LAST_OFFSET_DELTA_AT, next_offset - 1 - header.base_offset)
-    _UINT32.pack_into(changed, _CRC_AT, google_crc32c.value(bytes(changed[_CHECKED_FROM:])))
+    delta = next_offset - 1 - header.base_offset
+    changed[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4] = delta.to_bytes(4, "big")
+    set_crc(changed)
     return bytes(changed)
 
 

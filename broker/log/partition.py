@@ -20,7 +20,7 @@ from broker.log.partition_rows import (
     set_log_start,
 )
 from broker.log.producers import Producers
-from broker.log.segments import LEADER_EPOCH, FileSlice, Segment
+from broker.log.segments import LEADER_EPOCH, FileSlice, Segment, set_create_time
 from broker.log.settings import LogSettings
 from broker.log.store import Store
 from broker.log.syncing import Round
@@ -176,12 +176,13 @@ class SegmentPartition:
                 if verdict is not ErrorCode.NONE:
                     return verdict
             else:
-                stamp = verdict.timestamp if log_append_time else -1
-                return Appended(verdict.base_offset, stamp, self.log_start_offset, duplicate=True)
-        batch = bytearray(records)
+                return Appended(verdict.base_offset, verdict.timestamp, self.log_start_offset, duplicate=True)
+        batch = bytearray(records[: checked.size_bytes])
         patch(batch, 0, base_offset=self.log_end_offset, leader_epoch=LEADER_EPOCH)
         if log_append_time:
             set_log_append_time(batch, 0, wall_ms)
+        elif checked.has_log_append_time:
+            set_create_time(batch)
         header = parse_header(batch)
         self._write(batch, header)
         if header.producer_id >= 0:

@@ -12,7 +12,7 @@ class Appended(NamedTuple):
     """Where a batch got its place; `duplicate`: it had been appended before."""
 
     base_offset: int
-    log_append_time_ms: int  # -1 with CreateTime
+    log_append_time_ms: int  # -1 with CreateTime, except for a duplicate, as Kafka has it
     log_start_offset: int
     duplicate: bool
 

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import google_crc32c
+
 from broker.log.errors import DamageError, StorageError
 from broker.log.files import Buffer, Files, OpenFile
 from broker.log.index import Index
@@ -25,6 +27,9 @@ PREALLOCATED_BYTES = (64 << 10, 1 << 20)
 PREALLOCATE_BELOW_BYTES = 64 << 10
 WALK_BYTES = 16 << 10
 SCAN_BYTES = 1 << 20
+
+CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT = 17, 21, 23
+LOG_APPEND_TIME = 0x08
 
 _WALK = struct.Struct(">qi11xi")  # base offset, length, last offset delta
 
@@ -416,3 +421,14 @@ class Segment:
                 return
             self.note(header, position, size)
             yield header
+
+
+def set_create_time(batch: bytearray) -> None:
+    """Clear the mark of LogAppendTime, which producers have no business to set, and compute the checksum anew."""
+    attributes = int.from_bytes(batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2], "big") & ~LOG_APPEND_TIME
+    batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2] = attributes.to_bytes(2, "big")
+    set_crc(batch)
+
+
+def set_crc(batch: bytearray) -> None:
+    batch[CRC_AT:ATTRIBUTES_AT] = google_crc32c.value(bytes(batch[ATTRIBUTES_AT:])).to_bytes(4, "big")

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+import google_crc32c
 import pytest
 
 from broker.log import DamageError, NewerFormatError, StorageError
@@ -126,22 +127,38 @@ def _flipped(content: bytes, at: int) -> bytes:
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
+def _changed(content: bytes, at: int, to: bytes) -> bytes:
+    return content[:at] + to + content[at + len(to) :]
+
+
+def _with_crc(content: bytes) -> bytes:
+    return _changed(content, 17, google_crc32c.value(content[21:]).to_bytes(4, "big"))
+
+
 GOOD = batch(b"a", b"b")
 
 REFUSED = [
     (b"", ErrorCode.INVALID_RECORD),
-    (GOOD[:60], ErrorCode.CORRUPT_MESSAGE),
+    (GOOD[:11], ErrorCode.INVALID_RECORD),
+    (GOOD[:60], ErrorCode.INVALID_RECORD),
     (GOOD[:-1], ErrorCode.INVALID_RECORD),
     (GOOD + GOOD, ErrorCode.INVALID_RECORD),
-    (_flipped(GOOD, 16), ErrorCode.INVALID_RECORD),
+    (GOOD + b"x" * 20, ErrorCode.CORRUPT_MESSAGE),
+    (_changed(GOOD, 8, (13).to_bytes(4, "big")), ErrorCode.CORRUPT_MESSAGE),
+    (_changed(GOOD, 8, (14).to_bytes(4, "big")), ErrorCode.CORRUPT_MESSAGE),
+    (_changed(GOOD, 8, b"\xff\xff\xff\xff"), ErrorCode.CORRUPT_MESSAGE),
+    (_changed(GOOD, 16, b"\x03"), ErrorCode.CORRUPT_MESSAGE),
+    (_changed(GOOD, 16, b"\x01"), ErrorCode.INVALID_RECORD),
     (_flipped(GOOD, 0), ErrorCode.INVALID_RECORD),
     (_flipped(GOOD, len(GOOD) - 1), ErrorCode.CORRUPT_MESSAGE),
     (_flipped(GOOD, 20), ErrorCode.CORRUPT_MESSAGE),
+    (_with_crc(_changed(GOOD, 57, bytes(4))), ErrorCode.INVALID_RECORD),
+    (_with_crc(_changed(GOOD, 22, b"\x05")), ErrorCode.INVALID_RECORD),
     (batch(b"a", is_control=True), ErrorCode.INVALID_RECORD),
     (batch(b"a", is_transactional=True, producer_id=1, base_sequence=0), ErrorCode.INVALID_TXN_STATE),
     (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=-1), ErrorCode.INVALID_RECORD),
-    (batch(b"a", log_append_time_ms=5), ErrorCode.INVALID_TIMESTAMP),
     (batch(b"a", ts=NOW + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
+    (batch(b"a", b"b", last_offset=4), ErrorCode.INVALID_RECORD),
 ]
 
 
@@ -158,10 +175,13 @@ def test_what_is_no_proper_batch_is_refused_and_leaves_no_trace(
     log.close()
 
 
-def test_counts_that_disagree_are_refused(tmp_path: Path) -> None:
+def test_the_beginning_of_a_second_batch_is_ignored(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
-    assert partition.append(batch(b"a", b"b", last_offset=4), wall_ms=NOW) is ErrorCode.INVALID_RECORD
+    for extra in (b"x", GOOD[:16], GOOD[:-1]):
+        assert not isinstance(partition.append(GOOD + extra, wall_ms=NOW), ErrorCode)
+    log.commit()
+    assert [value for _, value in values(partition)] == [b"a", b"b"] * 3
     log.close()
 
 

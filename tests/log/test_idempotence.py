@@ -119,6 +119,10 @@ def test_a_duplicate_tells_the_time_that_the_log_gave(tmp_path: Path) -> None:
     assert isinstance(first, Appended)
     assert isinstance(again, Appended)
     assert (first.log_append_time_ms, again.log_append_time_ms) == (NOW + 5, NOW + 5)
+    # With CreateTime too, and only for duplicates, Kafka tells the time of the batch.
+    other = topic_log(log, "u")
+    assert other.append(content, wall_ms=NOW + 5) == Appended(0, -1, 0, duplicate=False)
+    assert other.append(content, wall_ms=NOW + 9) == Appended(0, NOW, 0, duplicate=True)
     log.close()
 
 

@@ -80,6 +80,18 @@ def test_log_append_time_replaces_the_time_of_every_record(tmp_path: Path) -> No
     log.close()
 
 
+def test_only_the_log_gives_its_own_time(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    claiming = batch(b"x", ts=NOW - 5, log_append_time_ms=NOW)
+    assert topic_log(log, "lat", message_timestamp_type="LogAppendTime").append(claiming, wall_ms=NOW) == 32
+    partition = topic_log(log)
+    assert isinstance(partition.append(claiming, wall_ms=NOW), Appended)
+    assert partition.append(batch(b"x", ts=-1, log_append_time_ms=-1), wall_ms=NOW) == 32
+    log.commit()
+    assert [record.timestamp for record in stored(partition)] == [NOW - 5]
+    log.close()
+
+
 def test_records_without_a_time_are_taken(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log, message_timestamp_before_max_ms="1000")

@@ -90,3 +90,24 @@ def test_acknowledged_rounds_survive_every_power_cut(tmp_path: Path) -> None:
 
 def test_the_same_cuts_show_what_is_lost_without_syncs(tmp_path: Path) -> None:
     assert len(images(tmp_path, "process", 40)) > 10
+
+
+def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    ops = RecordingOps(tmp_path / "live")
+    log = open_log(tmp_path / "live", file_ops=ops)
+    append(topic_log(log), b"acknowledged")
+    log.commit()
+    append(topic_log(log), b"written")
+    log.close(clean=False)
+    log = open_log(tmp_path / "live", file_ops=ops)
+    seen = topic_log(log).high_watermark
+    assert seen == 2
+    chance = random.Random(1)
+    for _ in range(10):
+        ops.image(len(ops.events), tmp_path / "image", chance)
+        after = open_log(tmp_path / "image")
+        assert len(values(topic_log(after))) == seen
+        after.close()
+        shutil.rmtree(tmp_path / "image")
+    log.close()

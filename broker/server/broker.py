@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import resource
@@ -57,6 +58,7 @@ class Broker:
         self._connections: Connections | None = None
         self._acceptors: list[Acceptor] = []
         self._sweep_timer: asyncio.TimerHandle | None = None
+        self._stopping = False
 
     async def start(self) -> tuple[str, int]:
         """Recover, then accept connections; the address that was bound. Raises OSError if it cannot be."""
@@ -84,6 +86,7 @@ class Broker:
 
     async def stop(self) -> None:
         """Accept nothing more, answer what can be answered, commit, and close the connections."""
+        self._stopping = True
         for acceptor in self._acceptors:
             acceptor.close()
         if self._sweep_timer is not None:
@@ -147,6 +150,8 @@ class Broker:
             self.failed.set_result(cause)
 
     def _sweep_later(self, delay_s: float) -> None:
+        if self._stopping:
+            return
         at = self._loop.time() + delay_s
         if self._sweep_timer is not None:
             if self._sweep_timer.when() <= at:
@@ -187,19 +192,30 @@ def _new_id() -> str:
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of `host`, all with the same port."""
+    """A socket for each address of `host` that this machine has, all with the same port."""
     bound: list[socket.socket] = []
+    absent: OSError | None = None
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
         for family, kind, protocol, _, address in dict.fromkeys(found):
-            made = socket.socket(family, kind, protocol)
-            bound.append(made)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            made.setblocking(False)
-            made.bind((address[0], port, *address[2:]))
-            port = made.getsockname()[1]
+            try:
+                made = socket.socket(family, kind, protocol)
+                bound.append(made)
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.setblocking(False)
+                made.bind((address[0], port, *address[2:]))
+                port = made.getsockname()[1]
+            except OSError as error:
+                # A name like localhost may stand for an IPv6 address that is switched off.
+                if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+                absent = error
+                if error.errno == errno.EADDRNOTAVAIL:
+                    bound.pop().close()
+        if absent is not None and not bound:
+            raise absent
     except OSError:
         for made in bound:
             made.close()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.log import Log, OffsetsRow, StorageError
 from tests.log.stores import NOW, FaultyOps, append, open_log, topic_log, values
 
-SETTINGS = {"segment_bytes": 400}
+SETTINGS: dict[str, Any] = {"segment_bytes": 400}
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
 ROUNDS = 12
 

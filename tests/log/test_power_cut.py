@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 from broker.log import DamageError, OffsetsRow
 from tests.log.power import RecordingOps
 from tests.log.stores import NOW, append, open_log, stored, topic_log, values
 
-SETTINGS = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
+SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
 ROUNDS = 60
 IMAGES = 250
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"

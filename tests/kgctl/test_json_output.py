@@ -80,7 +80,7 @@ ROWS = {
     "offset-reset": exactly(
         group=TEXT,
         topic=TEXT,
-        partition=NUMBER,
+        partition=MAYBE_NUMBER,
         old_offset=MAYBE_NUMBER,
         new_offset=MAYBE_NUMBER,
         delta=MAYBE_NUMBER,
@@ -89,7 +89,7 @@ ROWS = {
         error=MAYBE_TEXT,
     ),
     "offset-deletion": exactly(
-        group=TEXT, topic=TEXT, partition=NUMBER, old_offset=MAYBE_NUMBER, status=STATUS, error=MAYBE_TEXT
+        group=TEXT, topic=TEXT, partition=MAYBE_NUMBER, old_offset=MAYBE_NUMBER, status=STATUS, error=MAYBE_TEXT
     ),
     "group-deletion": exactly(group=TEXT, state=MAYBE_TEXT, status=STATUS, error=MAYBE_TEXT),
     "member-removal": exactly(
@@ -122,13 +122,14 @@ ROWS = {
 COMMANDS = {
     "groups": ["groups list"],
     "group-offsets": ["groups describe EMPTY LIVE", "groups describe ABSENT"],
-    "group-members": ["groups describe EMPTY LIVE --members", "groups describe LIVE --members --verbose"],
+    "group-members": ["groups describe EMPTY LIVE ABSENT --members", "groups describe LIVE --members --verbose"],
     "group-state": ["groups describe EMPTY LIVE ABSENT --state"],
     "offset-reset": [
         "groups reset-offsets EMPTY --topic TOPIC --to-offset 9999",
         "groups reset-offsets EMPTY --topic TOPIC:0,7 --shift-by 1",
+        "groups reset-offsets EMPTY --topic ABSENT --to-latest",
     ],
-    "offset-deletion": ["groups delete-offsets EMPTY --topic TOPIC:0,7"],
+    "offset-deletion": ["groups delete-offsets EMPTY --topic TOPIC:0,7 --topic ABSENT"],
     "group-deletion": ["groups delete EMPTY LIVE ABSENT"],
     "member-removal": ["groups remove-members LIVE --all", "groups remove-members LIVE --member m --instance i"],
     "topics": ["topics list"],

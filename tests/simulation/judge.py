@@ -341,9 +341,12 @@ class Judge:
             for group_id, group in live.groups.items():
                 other = replayed.groups.get(group_id)
                 kept = other.metadata if other is not None else None
-                ensure(group.metadata == kept, f"{group_id} is {group.metadata}; its log says {kept}")
+                ensure(group.metadata == kept, f"{group_id} is not what the log says of it")
                 if group.offsets_loaded:
-                    ensure(group.offsets == (other.offsets if other is not None else {}), f"offsets of {group_id}")
+                    ensure(
+                        group.offsets == (other.offsets if other is not None else {}),
+                        f"the offsets of {group_id} are not the log's",
+                    )
         durable = self._world.disk.offsets()
         for key, history in self._offsets.items():
             ensure(durable.get(key) == history[-1], f"the log's offset of {key}: {durable.get(key)}, not {history[-1]}")

@@ -62,7 +62,7 @@ class ForgetfulDisk(Disk):
 
 
 def test_a_promise_that_is_broken_fails_the_seed() -> None:
-    with pytest.raises(Violation, match="the log"):
+    with pytest.raises(Violation, match=r"the log|after a crash"):
         World(1, EVENTS, disk_type=ForgetfulDisk).run()
 
 

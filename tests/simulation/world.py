@@ -18,7 +18,6 @@ from broker.protocol.wire_types import Message
 from broker.server.commit_rounds import CommitRounds
 from broker.server.coordinator_runner import CoordinatorRunner
 from broker.server.exchange import Exchange
-from broker.server.fetch_waiters import FetchWaiters
 from tests.simulation.clock import MS, SECOND, BrokerLoop, Clock
 from tests.simulation.consumer import TOPIC, Consumer, Phase, Profile
 from tests.simulation.disk import Disk
@@ -77,6 +76,16 @@ class Watched(Coordinator):
         return effects
 
 
+class NoFetches:
+    """Stands where the parked fetches stand: here nobody reads `__consumer_offsets`."""
+
+    def moved(self, topic: str, partition: int) -> None:
+        pass
+
+    def wake(self) -> None:
+        pass
+
+
 class Broker:
     """One run of the broker, from its start to its crash: the real core, runner and commit rounds."""
 
@@ -87,7 +96,7 @@ class Broker:
         self.loop = BrokerLoop(world.clock)
         self.core = Watched(settings, world.new_id, world.judge)
         loop: Any = self.loop
-        waiters = FetchWaiters(loop)
+        waiters: Any = NoFetches()
         self.rounds = CommitRounds(
             world.disk,
             loop,

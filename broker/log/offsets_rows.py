@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import google_crc32c
 
-from broker.log.errors import DamageError
+from broker.log.errors import StoreDamageError
 from broker.log.store import Row, Store, Value
 
 SETTLE_ROWS = 2048
@@ -238,7 +238,7 @@ def _checked(row: Row) -> tuple[int, StoredRow]:
         and isinstance(timestamp, int)
         and row_crc(partition, offset, key, value, timestamp) == crc
     ):
-        raise DamageError(
+        raise StoreDamageError(
             f"store.db: the row of __consumer_offsets-{partition!r} at offset {offset!r} fails its checksum"
         )
     return partition, StoredRow(offset, key, value, timestamp)

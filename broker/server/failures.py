@@ -50,7 +50,7 @@ def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, 
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)
     if isinstance(error, DamageError):
-        return DAMAGE, f"{error}; a start with --accept-loss goes on without what is lost, where the rest can be read"
+        return DAMAGE, str(error)
     number = _errno_of(error)
     if number in LIMITS:
         cause = "no space left" if LIMITS[number] == NO_SPACE else f"too few file descriptors ({_limit()})"

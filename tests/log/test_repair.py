@@ -252,3 +252,15 @@ def test_a_failure_at_any_step_of_a_repair_costs_no_more_than_the_damage(tmp_pat
         if not failed:
             break
     assert at > 5
+
+
+def test_what_follows_a_large_damaged_batch_is_found(tmp_path: Path) -> None:
+    log = open_log(tmp_path, message_max_bytes=4 << 20)
+    for value in (b"small", b"x" * (3 << 20), b"after"):
+        append(topic_log(log), value)
+    log.close()
+    (file,) = segment_files(tmp_path)
+    flip(file, file.read_bytes().index(b"x" * 100) - 60)
+    log = open_log(tmp_path, accept_loss=True)
+    assert values(topic_log(log)) == [(0, b"small"), (2, b"after")]
+    log.close()

@@ -105,7 +105,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Operate consumer groups and topics on any Kafka cluster, or on a local broker that starts in an instant.",
     epilog="Exit codes: 0 ok, 1 error, 2 usage, 3 timeout or condition not met, 4 partly failed, 5 not found, "
-    "6 wrong state (a group that is not empty), 7 unreachable or not permitted.",
+    "6 wrong state (a group that is not empty), 7 unreachable or not permitted, 130 interrupted.",
 )
 
 

@@ -1,0 +1,122 @@
+"""kgctl as a program: its standard streams, signals and terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.kgctl.commandline import Kgctl
+from tests.kgctl.listeners import ApiVersionsThenSilence, listening
+from tests.reference.clusters import Cluster, fresh
+
+KGCTL = [sys.executable, "-m", "kgctl"]
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback(our_cluster: Cluster) -> None:
+    kgctl = Kgctl(our_cluster.bootstrap_servers)
+    assert (
+        kgctl("topics", "create", *[fresh("many-" + "x" * 200) for _ in range(30)], "--partitions", 10).exit_code == 0
+    )
+    command = [*KGCTL, "topics", "describe", "--bootstrap", our_cluster.bootstrap_servers]
+    # Unbuffered, Python itself loses the error of a write that went half through.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(20) == 1
+
+
+def test_a_reader_that_was_never_there_leaves_no_traceback_either(our_cluster: Cluster) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*KGCTL, "topics", "list", "--bootstrap", our_cluster.bootstrap_servers]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that is always full is there on Linux only")
+@pytest.mark.parametrize("words", ["topics list", "topics list -o json", "consume @ --from-beginning", "topics --help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_one_line(our_cluster: Cluster, words: str, unbuffered: str) -> None:
+    done = redirected(our_cluster, words, ">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "redirection", "code", "said"),
+    [
+        ("topics list", ">&-", 1, "Error: cannot write the output: Bad file descriptor\n"),
+        ("topics --help", ">&-", 1, "Error: cannot write the output: Bad file descriptor\n"),
+        ("produce @ --acks 1", "<&-", 1, "Error: cannot read the records: standard input is closed\n"),
+        ("topics list", "<&-", 0, ""),
+        ("topics list", "2>&-", 0, ""),
+        ("groups describe no-such-group", "<&- >&- 2>&-", 1, ""),
+        ("groups describe no-such-group", ">/dev/full", 1, "Error: cannot write the output: No space left on device\n"),
+    ],
+)
+def test_a_closed_stream_is_told_where_it_is_needed(
+    our_cluster: Cluster, words: str, redirection: str, code: int, said: str
+) -> None:
+    done = redirected(our_cluster, words, redirection)
+    assert done.returncode == code
+    # What a producer acknowledged, it says first.
+    assert done.stderr.endswith(said)
+    assert "AttributeError" not in done.stderr
+
+
+def redirected(cluster: Cluster, words: str, redirection: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """kgctl in a shell; @ is a topic with a record."""
+    topic = fresh("t")
+    assert Kgctl(cluster.bootstrap_servers)("produce", topic, text="a\n").exit_code == 0
+    command = f"exec {shlex.join(KGCTL)} {words.replace('@', topic)} {redirection}"
+    return subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env={**os.environ, "KGCTL_BOOTSTRAP": cluster.bootstrap_servers, **environment},
+    )
+
+
+def test_a_failure_whose_table_nobody_reads_leaves_no_traceback(our_cluster: Cluster) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*KGCTL, "groups", "describe", "no-such-group", "--bootstrap", our_cluster.bootstrap_servers]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert done.returncode == 1
+    assert done.stderr in (b"", b"Error: Consumer group 'no-such-group' does not exist.\n")
+
+
+def test_an_interrupt_is_exit_code_130_without_a_traceback() -> None:
+    silence = ApiVersionsThenSilence()
+    with listening(silence) as endpoint:
+        command = [*KGCTL, "topics", "list", "--bootstrap", str(endpoint)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            assert silence.reached.wait(20)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+    assert (child.returncode, out, err) == (130, b"", b"")
+
+
+def test_names_in_other_alphabets_reach_a_terminal_that_cannot_show_them(our_cluster: Cluster) -> None:
+    command = [*KGCTL, "groups", "describe", "\u6771", "--bootstrap", our_cluster.bootstrap_servers]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert (done.returncode, done.stderr) == (5, b"Error: Consumer group '\\u6771' does not exist.\n")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert Kgctl()("--version").stdout == f"kgctl {version('kgctl')}\n"

@@ -18,6 +18,7 @@ from tests.mutation.faults import FAULTS, Fault
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
 SECONDS = 300
+ALL_PASS = "no test fails"
 
 
 class Verdict(NamedTuple):
@@ -31,10 +32,15 @@ def main() -> int:
     parser.add_argument("--tests", nargs="*", help="instead of the tests that belong to each fault")
     given = parser.parse_args()
     chosen = [fault for fault in FAULTS if given.only in fault.name]
-    caught = 0
+    caught, suites = 0, dict.fromkeys(tuple(given.tests or fault.tests) for fault in chosen)
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
         shutil.copytree(ROOT, tree, ignore=NOT_COPIED)
+        for suite in suites:
+            verdict = _run(tree, list(suite))
+            if verdict.by != ALL_PASS:
+                print(f"without any fault, {verdict.by} fails: nothing can be said")
+                return 2
         for fault in chosen:
             began = time.perf_counter()
             verdict = try_fault(tree, fault, given.tests or list(fault.tests))
@@ -83,7 +89,7 @@ def _run(tree: Path, tests: list[str]) -> Verdict:
     output = done.stdout.decode(errors="replace")
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
     if done.returncode == 0:
-        return Verdict(False, "no test fails")
+        return Verdict(False, ALL_PASS)
     if failed is None:
         hung = re.search(r"Timeout \(>?[0-9.]+s\)", output)
         return Verdict(hung is not None, "a test hangs" if hung else output[-500:])

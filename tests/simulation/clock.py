@@ -64,6 +64,7 @@ class BrokerLoop:
         self._ready: deque[Handle] = deque()
         self._timers: list[tuple[int, int, Handle]] = []
         self._count = 0
+        self._has_asked = False
         self.dead = False
         self.callbacks = 0
 
@@ -105,6 +106,15 @@ class BrokerLoop:
     def be_busy(self, us: int) -> None:
         self._busy_until_us = self.now_us + us
 
+    def stop(self, us: int) -> None:
+        """The process is stopped, at the worst place: it has asked for what came in, and goes on with its timers."""
+        self.be_busy(us)
+        self._has_asked = True
+
+    def unread(self) -> list[Any]:
+        """What has come in and is not looked at yet."""
+        return [handle.arguments[0] for handle in self._inbox if handle.arguments]
+
     def next_turn_us(self) -> int | None:
         """When there is something to do next."""
         while self._timers and self._timers[0][2].cancelled:
@@ -118,8 +128,10 @@ class BrokerLoop:
     def turn(self) -> None:
         """One turn of the loop; a broker that dies in it does nothing more."""
         ready, now_us = self._ready, self.now_us
-        ready.extend(self._inbox)
-        self._inbox.clear()
+        if not self._has_asked:
+            ready.extend(self._inbox)
+            self._inbox.clear()
+        self._has_asked = False
         while self._timers and self._timers[0][0] <= now_us:
             ready.append(heappop(self._timers)[2])
         for _ in range(len(ready)):

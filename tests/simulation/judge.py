@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from broker.coordinator.group import Group, GroupState
 from broker.coordinator.records import GenerationFloor, OffsetTombstone
@@ -17,6 +17,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from tests.simulation.terms import Life, Plan, ensure, parse_share, share
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -25,31 +26,7 @@ if TYPE_CHECKING:
 
 NONE = ErrorCode.NONE
 ENDLESS = 2**31 - 1
-
-
-class Violation(AssertionError):
-    """A promise is broken."""
-
-
-def ensure(holds: bool, message: str) -> None:
-    if not holds:
-        raise Violation(message)
-
-
-class Life(NamedTuple):
-    """A group from its creation to its deletion."""
-
-    group_id: str
-    number: int
-
-
-class Plan(NamedTuple):
-    """An assignment as a leader worked it out."""
-
-    life: Life
-    generation: int
-    leader: str
-    shares: dict[str, bytes]
+LATE_MS = 1_000
 
 
 class Asked:
@@ -301,6 +278,12 @@ class Judge:
     def evicted(self, before: dict[str, dict[str, int]]) -> None:
         """Time has made a step: nobody whose session runs may be gone."""
         now_ms = self._world.broker.now_ms
+        unread = [
+            decode(HeartbeatRequest, body, version)
+            for _, version, key, body in self._world.broker.loop.unread()
+            if key == HeartbeatRequest.API_KEY
+        ]
+        waiting = {(beat.group_id, beat.member_id): None for beat in unread}
         for group_id, members in before.items():
             group = self._group(group_id)
             for member_id, session_timeout_ms in members.items():
@@ -308,6 +291,9 @@ class Judge:
                     heard_ms = self._heard_ms.get((group_id, member_id), now_ms - session_timeout_ms)
                     silent_ms = now_ms - heard_ms
                     ensure(silent_ms >= session_timeout_ms, f"{member_id} goes after {silent_ms} ms of silence")
+                    # A broker that was stopped looks at what came in meanwhile before it holds the time against anyone.
+                    ignored = (group_id, member_id) in waiting and silent_ms > session_timeout_ms + LATE_MS
+                    ensure(not ignored, f"{member_id} goes while its heartbeat waits to be read")
 
     # ---- all at once -----------------------------------------------------------------------------------------------
 
@@ -392,13 +378,3 @@ class Judge:
 
     def _life(self, group_id: str) -> Life:
         return Life(group_id, self._world.disk.life(group_id))
-
-
-def share(plan_id: str, member_id: str, partitions: range) -> bytes:
-    return f"{plan_id}|{member_id}|{','.join(map(str, partitions))}".encode()
-
-
-def parse_share(assignment: bytes) -> tuple[str, str, tuple[int, ...]]:
-    ensure(bool(assignment), "a member of a generation is given an empty assignment")
-    plan_id, member_id, partitions = assignment.decode().split("|")
-    return plan_id, member_id, tuple(map(int, partitions.split(","))) if partitions else ()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.simulation.__main__ import summary
 from tests.simulation.disk import Disk
-from tests.simulation.judge import Violation
+from tests.simulation.terms import Violation
 from tests.simulation.world import Outcome, World, run_seed
 
 EVENTS = 2_000

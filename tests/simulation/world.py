@@ -14,15 +14,16 @@ from tests.simulation.clock import MS, SECOND, Clock
 from tests.simulation.consumer import TOPIC, Consumer, Phase, Profile
 from tests.simulation.disk import Disk
 from tests.simulation.faults import Faults
-from tests.simulation.judge import Judge, ensure
+from tests.simulation.judge import Judge
 from tests.simulation.network import Link
 from tests.simulation.outsider import Outsider
+from tests.simulation.terms import ensure
 
 WALL_MS = 1_700_000_000_000
 RETENTION_MINUTES = 30
 AUDIT_EVERY = 16  # turns of the broker
 # A ghost may have to be waited for in a join phase and then in the sync phase, before the last who heard of it comes back.
-CALM_PHASES, CALM_SLACK_US = 2, 90 * SECOND
+CALM_PHASES, CALM_SLACK_US = 3, 120 * SECOND
 ENDLESS = 2**31 - 1
 
 

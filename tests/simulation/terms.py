@@ -1,0 +1,40 @@
+"""The words of the judge: a broken promise, the lives of groups, plans and the shares in them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Violation(AssertionError):
+    """A promise is broken."""
+
+
+def ensure(holds: bool, message: str) -> None:
+    if not holds:
+        raise Violation(message)
+
+
+class Life(NamedTuple):
+    """A group from its creation to its deletion."""
+
+    group_id: str
+    number: int
+
+
+class Plan(NamedTuple):
+    """An assignment as a leader worked it out."""
+
+    life: Life
+    generation: int
+    leader: str
+    shares: dict[str, bytes]
+
+
+def share(plan_id: str, member_id: str, partitions: range) -> bytes:
+    return f"{plan_id}|{member_id}|{','.join(map(str, partitions))}".encode()
+
+
+def parse_share(assignment: bytes) -> tuple[str, str, tuple[int, ...]]:
+    ensure(bool(assignment), "a member of a generation is given an empty assignment")
+    plan_id, member_id, partitions = assignment.decode().split("|")
+    return plan_id, member_id, tuple(map(int, partitions.split(","))) if partitions else ()

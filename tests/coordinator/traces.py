@@ -191,28 +191,32 @@ def play(text: str) -> str:
 
 def perform(text: str) -> tuple[str, set[tuple[str, str]]]:
     """The scenario with what comes of each of its lines, and which (state of the group, request) occurred in it."""
-    run, out, started = Run(settings=_settings({})), [], False
+    run, out, started = Run(settings=settings_of({})), [], False
     for line in text.splitlines():
         if line.startswith("  "):
             continue
         out.append(line)
-        words = line.split()
-        if not words or line.startswith("#"):
+        words, values = read(line)
+        if not words:
             continue
-        values = dict(word.split("=", 1) for word in words if "=" in word)
-        values = {
-            name: value.replace("_", " ") if name in ("reason", "metadata") else value for name, value in values.items()
-        }
         if words[0] == "settings":
-            run.settings = _settings(values)
+            run.settings = settings_of(values)
         elif words[0] == "topics":
             run.topics = {name: int(count) for name, count in values.items()}
         else:
             if not started:
                 run.start()
                 started = True
-            out += [f"    {shown}" for shown in _act(run, words, values)]
+            out += [f"    {shown}" for shown in act(run, words, values)]
     return "\n".join(out) + "\n", run.met
+
+
+def read(line: str) -> tuple[list[str], Values]:
+    """The words of a line, and those that give a name its value; nothing of a comment."""
+    words = [] if line.startswith("#") else line.split()
+    values = dict(word.split("=", 1) for word in words if "=" in word)
+    texts = {name: values[name].replace("_", " ") for name in ("reason", "metadata") if name in values}
+    return words, {**values, **texts}
 
 
 def pairs(run: Run, api: str, values: Values) -> set[tuple[str, str]]:
@@ -234,14 +238,14 @@ def _kind_of_member(run: Run, values: Values) -> str:
     return "known" if len(number) == 1 and 0 <= ord(number) - ord("A") < run.ids else "unknown"
 
 
-def _settings(values: Values) -> GroupSettings:
+def settings_of(values: Values) -> GroupSettings:
     given = {name.replace(".", "_"): int(value) for name, value in values.items()}
     return GroupSettings(
         **{"group_initial_rebalance_delay_ms": 0, "offsets_retention_check_interval_ms": 86_400_000, **given}
     )
 
 
-def _act(run: Run, words: list[str], values: Values) -> list[str]:
+def act(run: Run, words: list[str], values: Values) -> list[str]:
     if words[0] == "wait":
         return run.let_time_pass(millis(words[1]))
     if words[0] == "restart":

@@ -35,4 +35,5 @@ HANDLERS = {
     60: "cluster:describe_cluster",
     75: "describe_topic_partitions:describe_topic_partitions",
     10000: "groups:group_request",
+    10001: "groups:group_request",
 }

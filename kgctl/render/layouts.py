@@ -153,6 +153,21 @@ LAYOUTS: dict[str, Layout] = {
             ERROR,
         )
     ),
+    "group-rebalance": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("CONSUMER-ID", "consumer_id", 15),
+            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            Column("HOST", "host", 15),
+            Column("CLIENT-ID", "client_id", 15),
+            Column("METHOD", "method", 8),
+            Column("GENERATION", "generation_before", 10),
+            Column("NEW-GENERATION", "generation_after", 14, Shown.IF_ANY),
+            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY),
+            Column("STATUS", "status", 8),
+            ERROR,
+        )
+    ),
     "topics": Layout(
         (
             Column("TOPIC", "topic", 30),

@@ -40,6 +40,7 @@ PAGES = [
     ("groups", "reset-offsets"),
     ("groups", "delete"),
     ("groups", "remove-members"),
+    ("groups", "rebalance"),
     ("groups", "delete-offsets"),
     ("topics",),
     ("topics", "list"),

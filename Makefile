@@ -49,7 +49,7 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 fast: compiled
-	$(PYTEST) -q -m "not reference and not slow" -x
+	$(PYTEST) -q -m "not reference and not slow" -x --ignore=tests/clients
 
 test: compiled  ## Run every test that needs nothing but Python
 	$(PYTEST) -q -m "not reference"

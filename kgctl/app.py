@@ -78,12 +78,12 @@ def load(name: str) -> Any:
 
 def report(error: Exception) -> int:
     """Say on stderr what went wrong, in one line, and give the exit code. Errors that are Typer's own go on."""
-    from kgctl.client.errors import KgctlError, NotKafka, Unreachable
+    from kgctl.client.errors import KgctlError, Refused
     from kgctl.render import note
 
     if isinstance(error, KgctlError):
         hint = ""
-        if isinstance(error, Unreachable) and not isinstance(error, NotKafka):
+        if isinstance(error, Refused):
             hint = ". Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT."
         note(f"Error: {error}{hint}")
         return error.exit_code

@@ -2,11 +2,11 @@
 
 from broker.log.catalog import OFFSETS_TOPIC, Topic
 from broker.log.errors import DamageError, NewerFormatError, StorageError
+from broker.log.file_slice import FileSlice
 from broker.log.files import FileOps
 from broker.log.log import Log
 from broker.log.offsets_rows import OffsetsRow
 from broker.log.partition_log import Appended, PartitionLog
-from broker.log.segments import FileSlice
 from broker.log.settings import LogSettings
 from broker.log.topic_configs import TOPIC_CONFIGS, TopicConfig
 

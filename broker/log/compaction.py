@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from broker.log.batch_fields import set_last_offset
 from broker.log.digests import blake2b
 from broker.log.partition import SegmentPartition, Shared
-from broker.log.segments import LAST_OFFSET_DELTA_AT, Segment, set_crc
+from broker.log.segments import Segment
 from broker.protocol.compression import Codec
 from broker.protocol.record_batch import BatchHeader, Record, build_batch, decode_records, parse_header
 from broker.protocol.wire_types import DecodeError
@@ -204,9 +205,7 @@ def _stretched(batch: bytes, next_offset: int) -> bytes:
     if header.next_offset == next_offset:
         return batch
     changed = bytearray(batch)
-    delta = next_offset - 1 - header.base_offset
-    changed[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4] = delta.to_bytes(4, "big")
-    set_crc(changed)
+    set_last_offset(changed, header.base_offset, next_offset - 1)
     return bytes(changed)
 
 

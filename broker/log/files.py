@@ -62,6 +62,9 @@ class FileOps:
     def rmdir(self, path: str) -> None:
         os.rmdir(path)
 
+    def rename(self, path: str, new_path: str) -> None:
+        os.replace(path, new_path)
+
 
 def guarded(action: str, path: str, call: Callable[..., T], *arguments: object) -> T:
     """Run one file operation; an OSError becomes a StorageError that names the path and the cause."""
@@ -194,6 +197,24 @@ class Files:
         except OSError as error:
             raise storage_error("make directory", path, error) from error
         self.sync_directory(os.path.dirname(path))
+
+    def make_directories(self, path: str) -> None:
+        """Make a directory and those above it, durably."""
+        path = os.path.abspath(path)
+        if not os.path.isdir(path):
+            self.make_directories(os.path.dirname(path))
+            self.make_directory(path)
+
+    def sync_parent(self, path: str) -> None:
+        """Make the name of a directory durable, if its parent may be read at all."""
+        if self.durable:
+            parent = os.path.dirname(os.path.abspath(path))
+            try:
+                self.ops.sync_directory(parent)
+            except PermissionError:
+                return
+            except OSError as error:
+                raise storage_error("sync directory", parent, error) from error
 
     def unlink(self, path: str) -> None:
         """Remove a file if it is there; the caller syncs the directory where that matters."""

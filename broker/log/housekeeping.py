@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from broker.log import compaction, offsets_compaction
 from broker.log.catalog import OFFSETS_TOPIC, Topics
 from broker.log.errors import DamageError
+from broker.log.files import guarded
 from broker.log.offsets_rows import OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
+from broker.log.repair import DAMAGED_SUFFIX
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,7 @@ class Housekeeping:
         offsets: OffsetsRows,
         partition: Callable[[str, int], PartitionLog | None],
         loaded: Callable[[], list[SegmentPartition]],
+        started_at_ms: int,
     ) -> None:
         self._shared = shared
         self._topics = topics
@@ -40,7 +43,7 @@ class Housekeeping:
         self._loaded = loaded
         self._seen_rounds = 0
         self._retention_at_ms: int | None = None
-        self._compaction_at_ms: int | None = None
+        self._compaction_at_ms: int | None = started_at_ms
         self._expiry_at_ms: int | None = None
         self._orphans_removed = False
         self._work: list[Iterator[None]] = []
@@ -158,8 +161,14 @@ class Housekeeping:
         """Directories of topics whose deletion was cut short by a crash."""
         known = {topic.topic_id.hex() for topic in self._topics.values()}
         for name in os.listdir(self._shared.root):
-            if name not in known:
-                self._shared.files.remove_tree(os.path.join(self._shared.root, name))
+            path = os.path.join(self._shared.root, name)
+            if name in known or name.endswith(DAMAGED_SUFFIX):
+                continue
+            if self._shared.accept_loss:
+                # The store may have lost a topic that has records.
+                guarded("rename", path, self._shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
+            else:
+                self._shared.files.remove_tree(path)
 
 
 def retain(partition: SegmentPartition, wall_ms: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from broker.log.catalog import OFFSETS_TOPIC, Catalog, Topic, Topics
 from broker.log.errors import StorageError
-from broker.log.files import FileOps, Files, storage_error
+from broker.log.files import FileOps, Files
 from broker.log.housekeeping import Housekeeping
 from broker.log.offsets_partition import OffsetsPartition
 from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
@@ -16,6 +16,7 @@ from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
 from broker.log.partition_rows import delete_partitions
 from broker.log.recovery import recover_partition
+from broker.log.repair import refuse, repair_partition, set_aside, short_segments
 from broker.log.settings import LogSettings
 from broker.log.store import Store
 from broker.log.syncing import Round
@@ -33,9 +34,9 @@ class Log:
     ) -> None:
         self.data_dir = data_dir
         directory = str(data_dir)
-        _make_data_dir(directory)
         files = Files(file_ops, durable=settings.durability != "process", limit=settings.max_open_segments)
         self._files = files
+        files.make_directories(directory)
         self._store = store = Store(files, directory, accept_loss=accept_loss)
         try:
             ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
@@ -71,12 +72,15 @@ class Log:
                 self._offsets,
                 self.partition,
                 lambda: list(self._partitions.values()),
+                wall_ms,
             )
             self._recover()
             store.mark_open()
             self.commit()
+            set_aside(self._shared)
             if store.is_new:
                 files.sync_directory(directory)
+                files.sync_parent(directory)
         except StorageError:
             store.close(clean=False)
             raise
@@ -113,7 +117,22 @@ class Log:
         )
 
     def _recover(self) -> None:
-        rows = self._store.query("SELECT topic_id, partition FROM partitions WHERE unrecorded ORDER BY partition_id")
+        short = short_segments(self._shared, self._catalog.topics)
+        if short and self._store.binding and not self._shared.accept_loss:
+            raise refuse(short)
+        if self._shared.accept_loss:
+            for partition in self._stored_partitions("1"):
+                repair_partition(partition, self._shared)
+        else:
+            for topic, index in dict.fromkeys((entry.topic.name, entry.partition) for entry in short):
+                cut = self.partition(topic, index)
+                assert isinstance(cut, SegmentPartition)
+                repair_partition(cut, self._shared)
+        for partition in self._stored_partitions("unrecorded"):
+            recover_partition(partition, self._shared)
+
+    def _stored_partitions(self, condition: str) -> Iterator[SegmentPartition]:
+        rows = self._store.query(f"SELECT topic_id, partition FROM partitions WHERE {condition} ORDER BY partition_id")
         for topic_id, index in rows:
             assert isinstance(topic_id, bytes)
             assert isinstance(index, int)
@@ -121,7 +140,7 @@ class Log:
             if topic is not None:
                 partition = self.partition(topic.name, index)
                 assert isinstance(partition, SegmentPartition)
-                recover_partition(partition, self._shared)
+                yield partition
 
     # -- topics
 
@@ -275,13 +294,6 @@ class Log:
                 partition.record(complete=True)
         self.commit()
         self._round.sync_ends()
-
-
-def _make_data_dir(directory: str) -> None:
-    try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise storage_error("make directory", directory, error) from error
 
 
 def _new_cluster_id() -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from broker.log.file_slice import FileSlice
 from broker.log.offsets_rows import OffsetsRows, StoredRow
 from broker.log.partition_log import Appended
-from broker.log.segments import LEADER_EPOCH, FileSlice
+from broker.log.segments import LEADER_EPOCH
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, build_batch
 

@@ -6,8 +6,10 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
+from broker.log.batch_fields import set_create_time
 from broker.log.catalog import Topic
 from broker.log.errors import StorageError
+from broker.log.file_slice import FileSlice
 from broker.log.files import Files
 from broker.log.partition_log import Appended
 from broker.log.partition_rows import (
@@ -20,7 +22,7 @@ from broker.log.partition_rows import (
     set_log_start,
 )
 from broker.log.producers import Producers
-from broker.log.segments import LEADER_EPOCH, FileSlice, Segment, set_create_time
+from broker.log.segments import LEADER_EPOCH, Segment
 from broker.log.settings import LogSettings
 from broker.log.store import Store
 from broker.log.syncing import Round
@@ -61,6 +63,7 @@ class Shared:
         self.root = root  # directory of the segment files
         self.broker_configs = broker_configs
         self.accept_loss = accept_loss
+        self.quarantine: list[str] = []  # damaged files, to be set aside once the store names them no more
         self.loaded_indexes: dict[Segment, None] = {}
 
     def policy_of(self, topic: Topic) -> Policy:
@@ -344,6 +347,8 @@ class SegmentPartition:
     # -- deleting
 
     def delete_records(self, before_offset: int) -> int | ErrorCode:
+        if not self.policy.delete:
+            return ErrorCode.POLICY_VIOLATION
         if before_offset == -1:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from broker.log.segments import FileSlice
+from broker.log.file_slice import FileSlice
 from broker.protocol.errors import ErrorCode
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 
+from broker.log.errors import DamageError
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_rows import mark_unrecorded
+from broker.log.repair import DAMAGED_SUFFIX, repair_segment
 
 
 def recover_partition(partition: SegmentPartition, shared: Shared) -> None:
@@ -18,12 +20,12 @@ def recover_partition(partition: SegmentPartition, shared: Shared) -> None:
         # Its first append never became durable.
         mark_unrecorded(shared.store, partition.partition_id, False)
         return
-    active = partition.active
     producers = partition.producers
-    for header in active.scan_tail():
+    for header in partition.active.scan_tail():
         if header.producer_id >= 0:
             producers.note(header)
     _check_synced_end(partition, shared)
+    active = partition.active
     active.cut()
     shared.files.sync(active.file())
     _remove_strangers(partition, shared)
@@ -36,17 +38,24 @@ def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
     active = partition.active
     if end is None or end.end_offset <= active.end_offset:
         return
-    message = (
-        f"{active.path} is damaged or cut at position {active.size_bytes}: acknowledged records of {partition.name},"
-        f" offsets {active.end_offset} to {end.end_offset - 1}, are gone"
-    )
-    shared.store.lose(message, shared.accept_loss or not shared.store.binding)
-    shared.ends.clear(partition.partition_id)
+    if shared.store.binding and not shared.accept_loss:
+        raise DamageError(
+            f"{active.path} is damaged or cut at position {active.size_bytes}: acknowledged records of"
+            f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are gone"
+        )
+    is_here = end.base_offset == active.base_offset
+    repair_segment(partition, active, shared, end.position if is_here else active.size_bytes, end.end_offset)
 
 
 def _remove_strangers(partition: SegmentPartition, shared: Shared) -> None:
     """Files that no row lists: left-overs of a roll or a compaction that did not become durable."""
     known = {os.path.basename(path) for s in partition.segments for path in (s.path, s.index_path)}
     for name in os.listdir(partition.directory):
-        if name not in known:
-            shared.files.unlink(os.path.join(partition.directory, name))
+        path = os.path.join(partition.directory, name)
+        if name in known or name.endswith(DAMAGED_SUFFIX) or path in shared.quarantine:
+            continue
+        if shared.accept_loss and name.endswith(".log"):
+            # The store may have lost the row of a file that holds records.
+            shared.quarantine.append(path)
+        else:
+            shared.files.unlink(path)

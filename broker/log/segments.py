@@ -12,9 +12,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import google_crc32c
-
 from broker.log.errors import DamageError, StorageError
+from broker.log.file_slice import FileSlice
 from broker.log.files import Buffer, Files, OpenFile
 from broker.log.index import Index
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
@@ -27,9 +26,6 @@ PREALLOCATED_BYTES = (64 << 10, 1 << 20)
 PREALLOCATE_BELOW_BYTES = 64 << 10
 WALK_BYTES = 16 << 10
 SCAN_BYTES = 1 << 20
-
-CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT = 17, 21, 23
-LOG_APPEND_TIME = 0x08
 
 _WALK = struct.Struct(">qi11xi")  # base offset, length, last offset delta
 
@@ -45,30 +41,6 @@ class Spot(NamedTuple):
     @property
     def end(self) -> int:
         return self.position + self.size
-
-
-class FileSlice:
-    """Whole batches in a segment file, for sendfile. Holds the file open, even if the segment is deleted."""
-
-    __slots__ = ("file", "length", "position")
-
-    def __init__(self, file: OpenFile, position: int, length: int) -> None:
-        self.file = file
-        self.position = position
-        self.length = length
-
-    @property
-    def fileno(self) -> int:
-        return self.file.fd
-
-    def __len__(self) -> int:
-        return self.length
-
-    def tobytes(self) -> bytes:
-        content = self.file.read(self.length, self.position)
-        if len(content) != self.length:
-            raise DamageError(f"{self.file.path} was cut to less than {self.position + self.length} bytes")
-        return content
 
 
 class Segment:
@@ -127,8 +99,7 @@ class Segment:
 
     @property
     def path(self) -> str:
-        revision = f".{self.revision}" if self.revision else ""
-        return os.path.join(self.directory, f"{self.base_offset:020d}{revision}.log")
+        return os.path.join(self.directory, segment_name(self.base_offset, self.revision))
 
     @property
     def index_path(self) -> str:
@@ -423,12 +394,5 @@ class Segment:
             yield header
 
 
-def set_create_time(batch: bytearray) -> None:
-    """Clear the mark of LogAppendTime, which producers have no business to set, and compute the checksum anew."""
-    attributes = int.from_bytes(batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2], "big") & ~LOG_APPEND_TIME
-    batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2] = attributes.to_bytes(2, "big")
-    set_crc(batch)
-
-
-def set_crc(batch: bytearray) -> None:
-    batch[CRC_AT:ATTRIBUTES_AT] = google_crc32c.value(bytes(batch[ATTRIBUTES_AT:])).to_bytes(4, "big")
+def segment_name(base_offset: int, revision: int) -> str:
+    return f"{base_offset:020d}.{revision}.log" if revision else f"{base_offset:020d}.log"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
+import resource
 import socket
+import sys
 from typing import TYPE_CHECKING
 
 from broker.api.groups import GroupApi, Node
 from broker.coordinator.coordinator import Coordinator
+from broker.server.acceptor import Acceptor
 from broker.server.commit_rounds import CommitRounds
 from broker.server.connections import Connections
 from broker.server.coordinator_runner import CoordinatorRunner
@@ -28,6 +32,8 @@ STOP_GRACE_S = 2.0
 TIDY_S = 1.0
 # Kafka's 50 make clients that come by the hundred wait for seconds: their system drops what does not fit, and they try again.
 BACKLOG = 1024
+# Database, lock, logs, listening sockets, what imports open: with the log's quarter of all files, what clients may not take.
+RESERVED_FILES = 64
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 logger = logging.getLogger("broker.server")
@@ -50,8 +56,9 @@ class Broker:
         )
         self._runner: CoordinatorRunner | None = None
         self._connections: Connections | None = None
-        self._servers: list[asyncio.Server] = []
+        self._acceptors: list[Acceptor] = []
         self._sweep_timer: asyncio.TimerHandle | None = None
+        self._stopping = False
 
     async def start(self) -> tuple[str, int]:
         """Recover, then accept connections; the address that was bound. Raises OSError if it cannot be."""
@@ -61,8 +68,10 @@ class Broker:
             self._wire(host, port)
             assert self._connections is not None
             for bound in sockets:
-                server = await self._loop.create_server(self._connections.accept, sock=bound, backlog=self._backlog)
-                self._servers.append(server)
+                acceptor = Acceptor(bound, self._connections.accept, self._connections.room, self._loop)
+                acceptor.start(self._backlog)
+                self._acceptors.append(acceptor)
+            self._connections.when_room = self._go_on_accepting
         except BaseException:
             for bound in sockets:
                 bound.close()
@@ -77,8 +86,9 @@ class Broker:
 
     async def stop(self) -> None:
         """Accept nothing more, answer what can be answered, commit, and close the connections."""
-        for server in self._servers:
-            server.close()
+        self._stopping = True
+        for acceptor in self._acceptors:
+            acceptor.close()
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         if self._connections is None or self._runner is None:
@@ -116,18 +126,22 @@ class Broker:
             uncommitted=lambda: self._log.dirty,
             frame_bytes=config.socket_request_max_bytes,
             idle_ms=config.connections_max_idle_ms,
-            most=config.max_connections,
+            most=min(config.max_connections, _room_for_connections()),
             most_per_host=config.max_connections_per_ip,
         )
         self._loop.set_exception_handler(_log_loop_error)
+
+    def _go_on_accepting(self) -> None:
+        for acceptor in self._acceptors:
+            acceptor.go_on()
 
     def _after_commit(self) -> None:
         self._sweep_later(TIDY_S)
 
     def _fail(self, cause: BaseException) -> None:
         logger.critical("stopping: %s", cause)
-        for server in self._servers:
-            server.close()
+        for acceptor in self._acceptors:
+            acceptor.close()
         if self._runner is not None:
             self._runner.stop()
         if self._connections is not None:
@@ -136,6 +150,8 @@ class Broker:
             self.failed.set_result(cause)
 
     def _sweep_later(self, delay_s: float) -> None:
+        if self._stopping:
+            return
         at = self._loop.time() + delay_s
         if self._sweep_timer is not None:
             if self._sweep_timer.when() <= at:
@@ -176,19 +192,30 @@ def _new_id() -> str:
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of `host`, all with the same port."""
+    """A socket for each address of `host` that this machine has, all with the same port."""
     bound: list[socket.socket] = []
+    absent: OSError | None = None
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
         for family, kind, protocol, _, address in dict.fromkeys(found):
-            made = socket.socket(family, kind, protocol)
-            bound.append(made)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            made.setblocking(False)
-            made.bind((address[0], port, *address[2:]))
-            port = made.getsockname()[1]
+            try:
+                made = socket.socket(family, kind, protocol)
+                bound.append(made)
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.setblocking(False)
+                made.bind((address[0], port, *address[2:]))
+                port = made.getsockname()[1]
+            except OSError as error:
+                # A name like localhost may stand for an IPv6 address that is switched off.
+                if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+                absent = error
+                if error.errno == errno.EADDRNOTAVAIL:
+                    bound.pop().close()
+        if absent is not None and not bound:
+            raise absent
     except OSError:
         for made in bound:
             made.close()
@@ -196,10 +223,13 @@ def _bind(host: str, port: int) -> list[socket.socket]:
     return bound
 
 
+def _room_for_connections() -> int:
+    """How many files may be open, without those that the log needs: a write that finds no room would be its end."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - limit // 4 - RESERVED_FILES, limit // 4)
+
+
 def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-    """One line for what no connection could be blamed for: too many open files, for example (asyncio then waits a second)."""
+    """What happened outside of any request."""
     error = context.get("exception")
-    if isinstance(error, OSError):
-        logger.error("%s: %s", context["message"], error)
-    else:
-        logger.error("%s", context["message"], exc_info=error if isinstance(error, BaseException) else None)
+    logger.error("%s", context["message"], exc_info=error if isinstance(error, BaseException) else None)

@@ -121,8 +121,7 @@ class Connection(asyncio.Protocol):
         exchanges, outbox = self._exchanges, self._outbox
         while exchanges and exchanges[0].released:
             outbox.put(exchanges.popleft().parts)
-        if not outbox.blocked:
-            outbox.flush()
+        outbox.flush()
         self.active_at = self._shared.loop.time()
         if self._refused and not exchanges:
             outbox.close()

@@ -40,6 +40,8 @@ class Connections:
         self.loop = loop
         self.uncommitted = uncommitted
         self.log = logging.getLogger("broker.server")
+        # Called when a connection has gone.
+        self.when_room: Callable[[], None] = lambda: None
         self._frame_bytes = frame_bytes
         self._idle_s = idle_ms / 1000
         self._most = most
@@ -54,6 +56,10 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
+    def room(self) -> int:
+        """How many more connections there may be."""
+        return self._most - len(self._open)
+
     def accept(self) -> Connection:
         """The protocol factory of the listening socket."""
         return Connection(self)
@@ -62,11 +68,11 @@ class Connections:
         return FrameBuffer(self._frame_bytes)
 
     def admit(self, connection: Connection) -> bool:
-        """Count a new connection; False if there are too many."""
+        """Count a new connection; False if there are too many from its host."""
         host = connection.client_host
         count = self._per_host.get(host, 0)
-        if len(self._open) >= self._most or count >= self._most_per_host:
-            self.log.warning("too many connections: refusing %s", host)
+        if count >= self._most_per_host:
+            self.log.warning("refusing a connection of %s, which has %d", host, count)
             return False
         self._open.add(connection)
         self._per_host[host] = count + 1
@@ -92,6 +98,7 @@ class Connections:
             count = self._per_host.pop(connection.client_host) - 1
             if count:
                 self._per_host[connection.client_host] = count
+            self.when_room()
 
     def abort_all(self) -> None:
         """Close every connection now; unsent answers are lost."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
+
+from broker.log import StorageError
 
 if TYPE_CHECKING:
     import asyncio
@@ -15,9 +18,17 @@ if TYPE_CHECKING:
 
 # Below this a copy costs less than another system call.
 SENDFILE_BYTES = 64 * 1024
+# What is put together for one write, at most about so much.
+WRITE_BYTES = 256 * 1024
 # What one connection may send from files before other connections get their turn.
 TURN_BYTES = 4 * 1024 * 1024
 _IN_MEMORY = (bytes, memoryview, bytearray)
+
+logger = logging.getLogger("broker.server")
+
+
+def _is_small(part: object) -> bool:
+    return type(part) in _IN_MEMORY or len(cast("FileSlice", part)) <= SENDFILE_BYTES
 
 
 class Outbox:
@@ -39,15 +50,9 @@ class Outbox:
         self._closing = False
         self.blocked = False
 
-    @property
-    def empty(self) -> bool:
-        return not self._parts and self._transport.get_write_buffer_size() == 0
-
     def put(self, parts: Iterable[object]) -> None:
-        """Take what is to be written next; small pieces of files are read at once."""
-        for part in parts:
-            small = type(part) not in _IN_MEMORY and len(cast("FileSlice", part)) <= SENDFILE_BYTES
-            self._parts.append(cast("FileSlice", part).tobytes() if small else part)
+        """Take what is to be written next; small pieces of files are read when their turn comes, in one write with others."""
+        self._parts.extend(parts)
 
     def close(self) -> None:
         """Close the transport once everything is written."""
@@ -56,18 +61,14 @@ class Outbox:
             self._transport.close()
 
     def flush(self) -> None:
-        """Write what can be written now."""
-        budget = TURN_BYTES
-        while self._parts and not self.blocked:
-            if type(self._parts[0]) in _IN_MEMORY:
-                self._write_bytes()
-            elif budget <= 0:
-                self._flush_soon()
-                return
-            else:
-                budget -= self._send_slice(cast("FileSlice", self._parts[0]))
-        if self._closing and not self._parts:
-            self._transport.close()
+        """Write what can be written now. What cannot be read from its file ends the connection, and nothing else."""
+        try:
+            self._flush()
+        except (OSError, StorageError) as error:
+            # The client was told how long the answer is; only closing says that the rest does not come.
+            logger.error("cannot read what is to be sent: %s", error)
+            self._parts.clear()
+            self._transport.abort()
 
     def pause(self) -> None:
         self.blocked = True
@@ -76,28 +77,44 @@ class Outbox:
         self.blocked = False
         self.flush()
 
-    def _flush_soon(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._continue)
-
     def _continue(self) -> None:
         self._scheduled = False
         if not self._transport.is_closing():
             self.flush()
 
-    def _write_bytes(self) -> None:
+    def _flush(self) -> None:
         parts = self._parts
-        together = []
-        while parts and type(parts[0]) in _IN_MEMORY:
-            together.append(cast(bytes, parts.popleft()))
+        budget = TURN_BYTES
+        while parts and not self.blocked:
+            if budget <= 0:
+                if not self._scheduled:
+                    self._scheduled = True
+                    self._loop.call_soon(self._continue)
+                return
+            if _is_small(parts[0]):
+                budget -= self._write_small_parts()
+            else:
+                budget -= self._send_slice(cast("FileSlice", parts[0]))
+        if self._closing and not parts:
+            self._transport.close()
+
+    def _write_small_parts(self) -> int:
+        parts = self._parts
+        together: list[bytes] = []
+        size = 0
+        while parts and size < WRITE_BYTES and _is_small(parts[0]):
+            part = parts.popleft()
+            data = cast(bytes, part) if type(part) in _IN_MEMORY else cast("FileSlice", part).tobytes()
+            together.append(data)
+            size += len(data)
         self._transport.write(together[0] if len(together) == 1 else b"".join(together))
+        return size
 
     def _send_slice(self, part: FileSlice) -> int:
         """Send some of a file; the number of bytes that left or lie in the transport's buffer."""
         position, left = part.position + self._sent, part.length - self._sent
         sent = 0
-        if left > SENDFILE_BYTES and self._transport.get_write_buffer_size() == 0:
+        if self._transport.get_write_buffer_size() == 0:
             sent = self._sendfile(part.fileno, position, min(left, TURN_BYTES))
             position += sent
             left -= sent
@@ -106,10 +123,7 @@ class Outbox:
         if copied:
             chunk = os.pread(part.fileno, copied, position)
             if len(chunk) < copied:
-                # The client was told how long the answer is; only closing says that it does not come.
-                self._parts.clear()
-                self._transport.abort()
-                raise OSError(f"a segment ended {copied - len(chunk)} bytes early while it was sent")
+                raise OSError(f"a segment ends {left - len(chunk)} bytes early")
             self._transport.write(chunk)
         self._sent += sent + copied
         if self._sent >= part.length:

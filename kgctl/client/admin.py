@@ -27,7 +27,7 @@ class Admin:
     def __init__(self, bootstrap: Iterable[Endpoint], timeout: float = 30.0, client_id: str = "kgctl") -> None:
         self.cluster = Cluster(tuple(bootstrap), client_id)
         self._timeout = timeout
-        # Half the time for one request: a node that hangs leaves time to report what the others said.
+        # Half the time where there are several nodes: one that hangs leaves time to report what the others said.
         self._driver = BlockingDriver(client_id, request_timeout=timeout / 2)
 
     def __enter__(self) -> Admin:

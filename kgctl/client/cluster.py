@@ -10,7 +10,7 @@ from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersion
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import Message
-from kgctl.client.errors import BrokerError, KgctlError, TimedOut, Unreachable, Unsupported
+from kgctl.client.errors import BrokerError, KgctlError, Refused, TimedOut, Unreachable, Unsupported
 from kgctl.client.steps import Answer, Call, Endpoint, Pause, Steps
 
 GROUP = 0
@@ -45,6 +45,7 @@ class Ask(Generic[R]):
     min_version: int = 0
     max_version: int = 1 << 15
     wait_ms: int = 0
+    candidates: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class Cluster:
 
     def ask_each(self, asks: Sequence[Ask[Any]]) -> Steps[list[Answer]]:
         """Ask nodes in parallel; per ask the response, or the KgctlError that stands for it."""
-        failures = yield from self._learn_versions({ask.endpoint for ask in asks})
+        candidates = max((ask.candidates for ask in asks), default=0)
+        failures = yield from self._learn_versions({ask.endpoint for ask in asks}, candidates)
         answers: list[Answer] = [None] * len(asks)
         calls: list[Call] = []
         places: list[int] = []
@@ -83,7 +85,8 @@ class Cluster:
             if isinstance(version, KgctlError):
                 answers[index] = version
                 continue
-            calls.append(Call(ask.endpoint, ask.request, version, ask.response, ask.wait_ms))
+            shared = ask.candidates or self._candidates
+            calls.append(Call(ask.endpoint, ask.request, version, ask.response, ask.wait_ms, shared))
             places.append(index)
         if calls:
             for index, answer in zip(places, (yield calls), strict=True):
@@ -103,12 +106,15 @@ class Cluster:
     ) -> Steps[R]:
         """Ask the first node that answers, known ones before those of the bootstrap list."""
         failures: list[KgctlError] = []
-        for endpoint in dict.fromkeys([*(node.endpoint for node in self._sorted_nodes()), *self.bootstrap]):
+        endpoints = list(dict.fromkeys([*(node.endpoint for node in self._sorted_nodes()), *self.bootstrap]))
+        for left, endpoint in zip(range(len(endpoints), 0, -1), endpoints, strict=True):
+            ask = Ask(endpoint, request, response, min_version, max_version, candidates=left)
             try:
-                return (yield from self.ask(Ask(endpoint, request, response, min_version, max_version)))
+                return (yield from self.ask(ask))
             except (Unreachable, TimedOut) as failure:
                 failures.append(failure)
-        raise failures[0] if len(failures) == 1 else Unreachable("; ".join(map(str, failures)))
+        kind = Refused if all(isinstance(failure, Refused) for failure in failures) else Unreachable
+        raise failures[0] if len(failures) == 1 else kind("; ".join(map(str, failures)))
 
     def range_of(self, endpoint: Endpoint, api_key: int) -> tuple[int, int] | None:
         """The versions that a node offers of an API, None if it lacks it or was not asked anything yet."""
@@ -123,7 +129,12 @@ class Cluster:
             return Unsupported(f"{ask.endpoint}: the broker does not offer {name} in a version that this needs")
         return version
 
-    def _learn_versions(self, endpoints: set[Endpoint]) -> Steps[dict[Endpoint, KgctlError]]:
+    @property
+    def _candidates(self) -> int:
+        """Nobody else has anything to tell in a cluster of one node: it may take all of the time."""
+        return 1 if len(self.nodes) <= 1 else 0
+
+    def _learn_versions(self, endpoints: set[Endpoint], candidates: int = 0) -> Steps[dict[Endpoint, KgctlError]]:
         """ApiVersions from those that were not asked yet; a broker that does not know our version says which it knows."""
         unknown = sorted(endpoints - self._ranges.keys())
         failures: dict[Endpoint, KgctlError] = {}
@@ -131,11 +142,14 @@ class Cluster:
             if not unknown:
                 break
             request = ApiVersionsRequest(client_software_name="kgctl", client_software_version="0.1")
-            answers = yield [Call(endpoint, request, version, ApiVersionsResponse) for endpoint in unknown]
+            shared = candidates or self._candidates
+            answers = yield [
+                Call(endpoint, request, version, ApiVersionsResponse, candidates=shared) for endpoint in unknown
+            ]
             again = []
             for endpoint, answer in zip(unknown, answers, strict=True):
                 if isinstance(answer, KgctlError):
-                    failures[endpoint] = Unreachable(str(answer)) if isinstance(answer, TimedOut) else answer
+                    failures[endpoint] = _silent(endpoint) if isinstance(answer, TimedOut) else answer
                 elif answer.error_code == UNSUPPORTED_VERSION and version:
                     again.append(endpoint)
                 elif answer.error_code:
@@ -313,6 +327,10 @@ class Cluster:
 
     def _sorted_nodes(self) -> list[Node]:
         return sorted(self.nodes.values())
+
+
+def _silent(endpoint: Endpoint) -> Unreachable:
+    return Unreachable(f"{endpoint}: it accepts connections but does not answer; is it Kafka, and without TLS?")
 
 
 def chunks(items: Sequence[K], size: int) -> Iterable[Sequence[K]]:

@@ -9,7 +9,7 @@ from collections import deque
 
 from broker.protocol.wire_types import Message
 from kgctl.client import wire
-from kgctl.client.errors import NotKafka, TimedOut, Unreachable
+from kgctl.client.errors import NotKafka, Refused, TimedOut, Unreachable
 from kgctl.client.steps import Endpoint
 
 
@@ -110,7 +110,7 @@ def _explain(endpoint: Endpoint, error: Exception, connecting: bool = False) -> 
     if isinstance(error, socket.gaierror):
         return Unreachable(f"{endpoint}: the host name {endpoint.host!r} is not known")
     if isinstance(error, ConnectionRefusedError):
-        return Unreachable(f"{endpoint}: connection refused; nothing listens there")
+        return Refused(f"{endpoint}: connection refused; nothing listens there")
     if isinstance(error, EOFError | ConnectionResetError | BrokenPipeError):
         return Unreachable(f"{endpoint}: the connection was closed by the other side")
     return Unreachable(f"{endpoint}: {getattr(error, 'strerror', None) or error}")

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class BlockingDriver:
-    """`request_timeout`: seconds that one request may take (beside what the broker is asked to wait)."""
+    """`request_timeout`: seconds that a request may take (beside what the broker is asked to wait) if others wait behind it."""
 
     def __init__(self, client_id: str = "kgctl", request_timeout: float = 30.0) -> None:
         self._client_id = client_id
@@ -82,4 +82,6 @@ class BlockingDriver:
             return error
 
     def _limit(self, call: Call, deadline: float) -> float:
-        return min(deadline, time.monotonic() + self._request_timeout + call.wait_ms / 1000)
+        now = time.monotonic()
+        patience = max(0.0, deadline - now) / call.candidates if call.candidates else self._request_timeout
+        return min(deadline, now + patience + call.wait_ms / 1000)

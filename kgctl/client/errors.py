@@ -48,6 +48,10 @@ class Unreachable(KgctlError):
     name = "UNREACHABLE"
 
 
+class Refused(Unreachable):
+    """Nothing listens at the address."""
+
+
 class NotKafka(Unreachable):
     """Something answers at the address, but not in Kafka's protocol."""
 

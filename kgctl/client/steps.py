@@ -27,6 +27,8 @@ class Call:
     """One request to one address, in a version both sides know, and the class of its response.
 
     `wait_ms` is how long the broker itself may hold the answer (Fetch, JoinGroup); drivers add it to their patience.
+    `candidates` is how many nodes, this one included, could still give the same answer: the time that is left is for
+    all of them. 0: others are waiting for their turn, whom a node that hangs must not cost all of the time.
     """
 
     endpoint: Endpoint
@@ -34,6 +36,7 @@ class Call:
     version: int
     response: type[Message]
     wait_ms: int = 0
+    candidates: int = 0
 
 
 @dataclass(frozen=True, slots=True)

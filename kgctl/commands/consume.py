@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.settings import settings
+from kgctl.commands.settings import parse_seconds, settings
 
 if TYPE_CHECKING:
     from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
@@ -58,7 +58,12 @@ def consume(
     ] = False,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", min=0.0, metavar="SECONDS", help="End when no record has come for so long."),
+        typer.Option(
+            "--timeout",
+            parser=parse_seconds,
+            metavar="SECONDS",
+            help="End when no record has come for so long, be it that the cluster does not answer. [default: wait]",
+        ),
     ] = None,
     isolation: Annotated[
         Isolation, typer.Option("--isolation-level", help="Whether to wait for the end of transactions.")
@@ -91,8 +96,10 @@ def consume(
     JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers; a key or value that is not
     UTF-8 is in base64 under key_base64 or value_base64.
 
-    --timeout ends it with exit code 3 if --max-messages or --until-end was not reached, or without them if no record
-    came at all. Ctrl-C and a closed pipe end it with exit code 0.
+    --timeout, which means the same before and after the word consume, ends it with exit code 3 if --max-messages or
+    --until-end was not reached, or without them if no record came at all; with 7 if the cluster could not be reached
+    to begin with. Without it, an answer to begin with is waited for 30 seconds, and a broker that goes away later for
+    60. Ctrl-C and a closed pipe end it with exit code 0.
     """
     from kgctl.client.bootstrap import resolve
     from kgctl.client.cluster import Cluster
@@ -118,17 +125,21 @@ def consume(
         null=_text(null_marker, "--null-marker"),
     )
     shape = as_json_lines if json or chosen.output == "json" else as_lines(line_options)
+    began = time.monotonic()
+    if timeout is None and chosen.is_timeout_given:
+        timeout = chosen.timeout
+    opening = chosen.timeout if timeout is None else timeout
     cluster = Cluster(resolve(chosen.bootstrap))
-    driver = BlockingDriver(request_timeout=chosen.timeout)
+    driver = BlockingDriver(request_timeout=opening)
     options = _consumer_settings(from_beginning, offset, group, session_timeout, until_end, isolation)
     consumer = Consumer(cluster, driver, options, note)
     interruption = Interruption()
-    run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout)
+    run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout, began)
     try:
         if group is None:
-            consumer.assign(topics, chosen.timeout, partition, offset)
+            consumer.assign(topics, opening, partition, offset)
         else:
-            consumer.subscribe(topics, chosen.timeout)
+            consumer.subscribe(topics, opening)
         run.until_done()
     finally:
         driver.close()
@@ -145,6 +156,7 @@ class _Run:
     max_messages: int | None
     until_end: bool
     timeout: float | None
+    began: float
     printed: int = 0
 
     def until_done(self) -> None:
@@ -169,7 +181,7 @@ class _Run:
     def _print_all(self) -> None:
         from kgctl.client.errors import TimedOut
 
-        last = time.monotonic()
+        last = self.began
         while not self._is_complete():
             patience = _FOR_EVER_SECONDS if self.timeout is None else last + self.timeout - time.monotonic()
             if patience <= 0:

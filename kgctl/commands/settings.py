@@ -22,6 +22,7 @@ class Settings:
     bootstrap: str | None = None
     output: str = "table"
     timeout: float = 30.0
+    is_timeout_given: bool = False
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         from kgctl.client.bootstrap import resolve
@@ -82,6 +83,7 @@ def _remember(ctx: Any, parameter: Any, value: str | None) -> None:
         return
     chosen = ctx.ensure_object(Settings)
     setattr(chosen, parameter.name, _checked(ctx, parameter, value))
+    chosen.is_timeout_given |= parameter.name == "timeout"
 
 
 def _checked(ctx: Any, parameter: Any, value: str) -> str | float:
@@ -89,10 +91,14 @@ def _checked(ctx: Any, parameter: Any, value: str) -> str | float:
         raise typer.BadParameter(f"{value!r} is not one of {', '.join(OUTPUTS)}.", ctx=ctx, param=parameter)
     if parameter.name != "timeout":
         return value
+    return parse_seconds(value)
+
+
+def parse_seconds(text: str) -> float:
     try:
-        seconds = float(value)
+        seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not 0 < seconds <= 86400:
-        raise typer.BadParameter(f"{value!r} is not a number of seconds above 0.", ctx=ctx, param=parameter)
+        raise typer.BadParameter(f"{text!r} is not a number of seconds above 0.", param_hint="'--timeout'")
     return seconds

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from tests.clients.adapters import CLIENTS, Client, client_named
@@ -21,6 +24,13 @@ def client_name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def client(client_name: str) -> Client:
     return client_named(client_name)
+
+
+@pytest.fixture(autouse=True)
+def leave_nothing_to_later_tests() -> Iterator[None]:
+    """What a client forgot to close is found here, where its warnings are ignored, and not during another test."""
+    yield
+    gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

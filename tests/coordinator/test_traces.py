@@ -1,22 +1,58 @@
-"""Golden scenarios: what the core makes of each is what its file says."""
+"""Golden scenarios: what the core makes of each is what its file says, and together they leave no state and request out."""
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from tests.coordinator.traces import TRACES, play
+from broker.coordinator.group import GroupState
+from tests.coordinator.traces import TRACES, perform
 
 FILES = sorted(TRACES.glob("*.txt"))
+
+# With id: known is one that the broker has given out.
+REQUESTS = [
+    "JoinGroup without id",
+    "JoinGroup known",
+    "JoinGroup unknown",
+    "SyncGroup known",
+    "SyncGroup unknown",
+    "Heartbeat known",
+    "Heartbeat unknown",
+    "LeaveGroup known",
+    "LeaveGroup unknown",
+    "OffsetCommit without id",
+    "OffsetCommit known",
+    "OffsetCommit unknown",
+    "OffsetFetch",
+    "OffsetDelete",
+    "DescribeGroups",
+    "ListGroups",
+    "DeleteGroups",
+]
+
+performed = cache(perform)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_scenario_goes_as_its_trace_says(path: Path) -> None:
     written = path.read_text()
-    assert play(written) == written, "python -m tests.coordinator.traces --write updates it"
+    assert performed(written)[0] == written, "python -m tests.coordinator.traces --write updates it"
+
+
+def test_every_request_meets_a_group_in_every_state() -> None:
+    met = {pair for path in FILES for pair in performed(path.read_text())[1]}
+    wanted = set(product((state.value for state in GroupState), REQUESTS))
+    assert len(wanted) == 85
+    assert not wanted - met
 
 
 def test_traces_are_there_and_each_says_what_it_shows() -> None:
-    assert len(FILES) >= 15
-    assert all(path.read_text().startswith("# ") for path in FILES)
+    assert len(FILES) >= 100
+    for path in FILES:
+        first = path.read_text().splitlines()[0]
+        assert first.startswith("# "), path.name
+        assert len(first) > 30, path.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -31,6 +32,10 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in (part.partition(":") for part in text.split(",") if part)]
 
 
+def _or_null(text: str) -> str | None:
+    return None if text == "null" else text
+
+
 def _partitions(text: str) -> dict[str, list[tuple[int, str]]]:
     """ "orders/0:5,orders/1:6" by topic."""
     out: dict[str, list[tuple[int, str]]] = {}
@@ -38,6 +43,22 @@ def _partitions(text: str) -> dict[str, list[tuple[int, str]]]:
         topic, _, partition = place.partition("/")
         out.setdefault(topic, []).append((int(partition), value))
     return out
+
+
+def _member(text: str) -> LeaveGroupRequest.Member:
+    """A member that leaves: "c1-A", "i1-A/i1", "/i1", each with ":its_reason" or without."""
+    name, _, reason = text.partition(":")
+    member_id, _, instance_id = name.partition("/")
+    return LeaveGroupRequest.Member(
+        member_id=member_id, group_instance_id=instance_id or None, reason=reason.replace("_", " ") or None
+    )
+
+
+def _metadata(text: str) -> bytes:
+    """ "@orders+clicks" is a consumer's subscription to these topics; anything else stands for itself."""
+    if not text.startswith("@"):
+        return text.encode()
+    return encode_blob(ConsumerProtocolSubscription(topics=text[1:].split("+")), 0)
 
 
 def _join(v: Values, version: int) -> Message:
@@ -49,7 +70,7 @@ def _join(v: Values, version: int) -> Message:
         group_instance_id=v.get("instance"),
         protocol_type=v.get("type", "consumer"),
         protocols=[
-            JoinGroupRequest.Protocol(name=name, metadata=metadata.encode())
+            JoinGroupRequest.Protocol(name=name, metadata=_metadata(metadata))
             for name, metadata in _pairs(v.get("protocols", "range:one"))
         ],
         reason=v.get("reason"),
@@ -62,8 +83,8 @@ def _sync(v: Values, version: int) -> Message:
         generation_id=int(v["generation"]),
         member_id=v["member"],
         group_instance_id=v.get("instance"),
-        protocol_type=v.get("type", "consumer"),
-        protocol_name=v.get("protocol", "range"),
+        protocol_type=_or_null(v.get("type", "consumer")),
+        protocol_name=_or_null(v.get("protocol", "range")),
         assignments=[
             SyncGroupRequest.Assignment(member_id=member, assignment=assignment.encode())
             for member, assignment in _pairs(v.get("assign", ""))
@@ -83,10 +104,14 @@ def _heartbeat(v: Values, version: int) -> Message:
 def _leave(v: Values, version: int) -> Message:
     if version < 3:
         return LeaveGroupRequest(group_id=v.get("group", "g"), member_id=v["member"])
-    member = LeaveGroupRequest.Member(
-        member_id=v.get("member", ""), group_instance_id=v.get("instance"), reason=v.get("reason")
-    )
-    return LeaveGroupRequest(group_id=v.get("group", "g"), members=[member])
+    if "members" in v:
+        leaving = [_member(text) for text in v["members"].split(",")]
+    else:
+        one = LeaveGroupRequest.Member(
+            member_id=v.get("member", ""), group_instance_id=v.get("instance"), reason=v.get("reason")
+        )
+        leaving = [one]
+    return LeaveGroupRequest(group_id=v.get("group", "g"), members=leaving)
 
 
 def _commit(v: Values, version: int) -> Message:
@@ -101,7 +126,10 @@ def _commit(v: Values, version: int) -> Message:
                 name=topic,
                 partitions=[
                     OffsetCommitRequest.Partition(
-                        partition_index=partition, committed_offset=int(offset), committed_metadata=v.get("metadata")
+                        partition_index=partition,
+                        committed_offset=int(offset),
+                        committed_leader_epoch=int(v.get("epoch", "-1")),
+                        committed_metadata=v.get("metadata"),
                     )
                     for partition, offset in partitions
                 ],
@@ -117,9 +145,16 @@ def _fetch(v: Values, version: int) -> Message:
         for topic, partitions in _partitions(v.get("partitions", "")).items()
     ]
     asked = topics if "partitions" in v else None
+    require_stable = v.get("stable") == "true"
     if version < 8:
-        return OffsetFetchRequest(group_id=v.get("group", "g"), topics=asked)
-    return OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id=v.get("group", "g"), topics=asked)])
+        return OffsetFetchRequest(group_id=v.get("group", "g"), topics=asked, require_stable=require_stable)
+    groups = [
+        OffsetFetchRequest.Group(
+            group_id=group_id, member_id=v.get("member"), member_epoch=int(v.get("generation", "-1")), topics=asked
+        )
+        for group_id in (v["groups"].split(",") if "groups" in v else [v.get("group", "g")])
+    ]
+    return OffsetFetchRequest(groups=groups, require_stable=require_stable)
 
 
 def _delete_offsets(v: Values, version: int) -> Message:
@@ -136,7 +171,11 @@ def _delete_offsets(v: Values, version: int) -> Message:
 
 
 def _names(v: Values) -> list[str]:
-    return v.get("groups", "g").split(",")
+    return v.get("groups", v.get("group", "g")).split(",")
+
+
+def _listed(v: Values, name: str) -> list[str]:
+    return v[name].split(",") if name in v else []
 
 
 REQUESTS: dict[str, Callable[[Values, int], Message]] = {
@@ -153,6 +192,10 @@ REQUESTS: dict[str, Callable[[Values, int], Message]] = {
         groups=[TriggerRebalanceRequest.Group(group_id=name, reason=v.get("reason")) for name in _names(v)]
     ),
     "DeleteGroups": lambda v, version: DeleteGroupsRequest(groups_names=_names(v)),
-    "ListGroups": lambda v, version: ListGroupsRequest(),
-    "FindCoordinator": lambda v, version: FindCoordinatorRequest(key=v.get("group", "g"), coordinator_keys=_names(v)),
+    "ListGroups": lambda v, version: ListGroupsRequest(
+        states_filter=_listed(v, "states"), types_filter=_listed(v, "types")
+    ),
+    "FindCoordinator": lambda v, version: FindCoordinatorRequest(
+        key=v.get("group", "g"), key_type=int(v.get("key_type", "0")), coordinator_keys=_names(v)
+    ),
 }

@@ -12,14 +12,16 @@ from broker.coordinator.records import (
     OffsetCommitRecord,
     OffsetTombstone,
 )
+from broker.protocol.consumer_protocol import decode_subscription
 from broker.protocol.errors import ErrorCode
 from broker.protocol.wire_types import Message, Struct
 
+WALL_MS = 1_000_000_000_000
 ERRORS = {int(error): error.name for error in ErrorCode}
 
 
 def show_seconds(ms: int) -> str:
-    return f"{ms / 1000:g}"
+    return f"{ms / 1000:.3f}".rstrip("0").rstrip(".")
 
 
 def show_message(message: Message, version: int) -> str:
@@ -50,7 +52,14 @@ def _show(value: Any, version: int) -> str:
         return "{" + _show_fields(value, version) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_show(item, version) for item in value) + "]"
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+    return _show_bytes(value) if isinstance(value, bytes) else str(value)
+
+
+def _show_bytes(value: bytes) -> str:
+    """A subscription as "@topics"; anything else as text."""
+    if value.startswith(b"\0\0"):
+        return "@" + "+".join(decode_subscription(value).topics)
+    return value.decode("latin-1")
 
 
 def show_record(record: HardRecord) -> str:
@@ -62,8 +71,15 @@ def show_record(record: HardRecord) -> str:
         case OffsetTombstone():
             return f"offset of {record.group_id} {record.topic}/{record.partition}: tombstone"
         case OffsetCommitRecord():
-            return f"offset of {record.group_id} {record.topic}/{record.partition}: {record.offset}"
+            return f"offset of {record.group_id} {record.topic}/{record.partition}: {record.offset}{_extras(record)}"
         case GroupMetadataRecord():
             members = " ".join(f"{m.member_id}={m.assignment.decode('latin-1') or '(nothing)'}" for m in record.members)
             kind = f"{record.protocol_type or '-'}/{record.protocol or '-'}"
             return f"group {record.group_id}: generation {record.generation} {kind} leader {record.leader or '-'} {members}".rstrip()
+
+
+def _extras(record: OffsetCommitRecord) -> str:
+    epoch = f" epoch {record.leader_epoch}" if record.leader_epoch != -1 else ""
+    metadata = f" ({record.metadata})" if record.metadata else ""
+    expires = record.expire_timestamp_ms
+    return epoch + metadata + (f" expires at {show_seconds(expires - WALL_MS)}" if expires is not None else "")

@@ -1,13 +1,15 @@
 """Golden scenarios of the group coordinator: text files of requests, each followed by all that the core made of it.
 
-A line that begins at the left margin is a comment (#), a setting, a request, `wait`, `restart` or `story`; the indented lines
+A line that begins at the left margin is a comment (#), a setting, a request, or one of the words below; the indented lines
 below it are what came of it, written by `python -m tests.coordinator.traces --write` and reviewed as a diff.
 
     settings group.initial.rebalance.delay.ms=1000
     topics orders=3
     0.5 c1 JoinGroup v9 member=c1-A session=10 rebalance=60 protocols=range:one,sticky:two
-    wait 3.0
-    restart 5.0
+    0 given Stable c1 c2/i2 session=10      joins, and syncs, of new members (of client c1; of c2 with instance id i2)
+    wait 3.0                                time passes; what is due at that instant is done
+    restart 5.0                             the broker dies at once, and comes back with what it has recorded
+    7 topic_deleted orders
     story
 
 Times are seconds. What a request leaves out has the value that most scenarios want (see `trace_requests`); the group is "g".
@@ -21,15 +23,16 @@ from pathlib import Path
 
 from broker.api.groups import GroupApi, Node
 from broker.coordinator.coordinator import Coordinator
+from broker.coordinator.group import GroupState
 from broker.coordinator.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
 from broker.coordinator.settings import GroupSettings
 from broker.coordinator.step import Effects, RequestContext
 from broker.protocol.codec import decode, encode
 from tests.coordinator.trace_requests import REQUESTS, Values, millis
-from tests.coordinator.trace_text import show_message, show_record, show_seconds
+from tests.coordinator.trace_text import WALL_MS, show_message, show_record, show_seconds
 
+OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 TRACES = Path(__file__).parent / "traces"
-WALL_MS = 1_000_000_000_000
 
 
 # ---- running -----------------------------------------------------------------------------------------------------
@@ -47,6 +50,7 @@ class Run:
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
+    met: set[tuple[str, str]] = field(default_factory=set)  # (state of the group, request) of all requests so far
     wake_at: int | None = None
 
     def partition_count(self, topic: str) -> int | None:
@@ -79,10 +83,42 @@ class Run:
         self.tickets[ticket] = version
         for group_id in self.api.groups_to_load(request):
             self.coordinator.load(group_id, self.stored.pop(group_id, []))
+        self.met |= pairs(self, api, values)
         context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", WALL_MS + self.now_ms)
         effects = self.api.handle(request, context, self.now_ms)
         parked = [] if any(reply.ticket == ticket for reply in effects.replies) else [f"#{ticket} is parked"]
         return parked + self._effects(effects)
+
+    def given(self, state: str, names: list[str], values: Values) -> list[str]:
+        """A group in its first generation, of members that join together; they sync if it is to be Stable."""
+        group_id, met = values.get("group", "g"), set(self.met)
+        for name in names:
+            client, _, instance = name.partition("/")
+            own = {"instance": instance} if instance else {}
+            self.request(client, "JoinGroup", 9 if instance else 3, {**values, **own})
+        group = self.coordinator.group(group_id)
+        assert group is not None
+        while group.state is GroupState.PREPARING_REBALANCE:
+            assert self.wake_at is not None
+            self.let_time_pass(self.wake_at)
+        if state == "Stable":
+            shares = ",".join(f"{member}:p{place}" for place, member in enumerate(group.members))
+            for member in list(group.members):
+                sync = {"group": group_id, "member": member, "generation": "1", "protocol": group.protocol or ""}
+                self.request("c", "SyncGroup", 3, {**values, **sync, "assign": shares})
+        assert group.state.value == state, group.state
+        self.met = met
+        members = ", ".join(f"{m.member_id} {m.assignment.decode()}".rstrip() for m in group.members.values())
+        return [
+            f"{group_id} is {state}, generation {group.generation}, leader {group.leader}; members {members}",
+            f"wake at {show_seconds(self.wake_at or 0)}",
+        ]
+
+    def delete_topic(self, topic: str) -> list[str]:
+        for group_id in self.coordinator.unloaded_groups():
+            self.coordinator.load(group_id, self.stored.pop(group_id, []))
+        del self.topics[topic]
+        return self._effects(self.api.topic_deleted(topic, self.now_ms, WALL_MS + self.now_ms))
 
     def let_time_pass(self, until_ms: int) -> list[str]:
         out = []
@@ -133,14 +169,13 @@ class Run:
         if row.value is not None:
             self.rows[row.key] = (row.value, row.timestamp_ms)
 
+    def state(self, group_id: str) -> str:
+        group = self.coordinator.group(group_id)
+        return group.state.value if group is not None else GroupState.DEAD.value
+
     def _changed_states(self) -> list[str]:
-        ids = [
-            group_id
-            for group_id in [*self.states, "g", "h"]
-            if self.coordinator.group(group_id) or group_id in self.states
-        ]
         out = []
-        for group_id in dict.fromkeys(ids):
+        for group_id in dict.fromkeys([*self.states, *self.coordinator.hard_state().groups]):
             group = self.coordinator.group(group_id)
             state = f"{group.state.value}, generation {group.generation}" if group is not None else "Dead"
             if self.states.get(group_id, "Dead") != state:
@@ -151,6 +186,11 @@ class Run:
 
 def play(text: str) -> str:
     """The scenario with what comes of each of its lines."""
+    return perform(text)[0]
+
+
+def perform(text: str) -> tuple[str, set[tuple[str, str]]]:
+    """The scenario with what comes of each of its lines, and which (state of the group, request) occurred in it."""
     run, out, started = Run(settings=_settings({})), [], False
     for line in text.splitlines():
         if line.startswith("  "):
@@ -172,7 +212,26 @@ def play(text: str) -> str:
                 run.start()
                 started = True
             out += [f"    {shown}" for shown in _act(run, words, values)]
-    return "\n".join(out) + "\n"
+    return "\n".join(out) + "\n", run.met
+
+
+def pairs(run: Run, api: str, values: Values) -> set[tuple[str, str]]:
+    """(state of the group, request), of every group that the request is about."""
+    if api == "ListGroups":
+        about = {*run.states, "g"}
+    else:
+        about = set(values.get("groups", values.get("group", "g")).split(","))
+    kind = f"{api} {_kind_of_member(run, values)}" if api in OF_MEMBERS else api
+    return {(run.state(group_id), kind) for group_id in about}
+
+
+def _kind_of_member(run: Run, values: Values) -> str:
+    """Known is an id that this broker has given out."""
+    member_id = values.get("member", "")
+    if not member_id:
+        return "without id"
+    number = member_id.rpartition("-")[2]
+    return "known" if len(number) == 1 and 0 <= ord(number) - ord("A") < run.ids else "unknown"
 
 
 def _settings(values: Values) -> GroupSettings:
@@ -192,6 +251,10 @@ def _act(run: Run, words: list[str], values: Values) -> list[str]:
         return run.story(words[1] if len(words) > 1 else "g")
     at_ms = millis(words[0])
     passed = run.let_time_pass(at_ms)
+    if words[1] == "given":
+        return passed + run.given(words[2], [word for word in words[3:] if "=" not in word], values)
+    if words[1] == "topic_deleted":
+        return passed + run.delete_topic(words[2])
     return passed + run.request(words[1], words[2], int(words[3].removeprefix("v")), values)
 
 

@@ -27,7 +27,7 @@ from kgctl.client.errors import (
     Unsupported,
 )
 from tests.kgctl.commandline import Kgctl
-from tests.kgctl.listeners import ApiVersionsThenSilence, listening
+from tests.kgctl.listeners import ApiVersionsThenSilence, listening, wait_for_the_end
 from tests.reference.clusters import Cluster, fresh
 
 HELP = Path(__file__).parent / "help"
@@ -233,6 +233,24 @@ def test_a_broker_that_stops_answering_is_exit_code_3_within_the_timeout() -> No
         assert time.monotonic() - begun < 5
     assert (result.exit_code, result.stdout) == (3, "")
     assert "no answer in time" in result.stderr
+
+
+def test_a_cluster_of_one_address_is_given_the_whole_timeout() -> None:
+    with listening(wait_for_the_end) as endpoint:
+        begun = time.monotonic()
+        result = Kgctl(str(endpoint))("--timeout", "1.5", "groups", "list")
+        assert 1.4 < time.monotonic() - begun < 5
+    assert result.exit_code == 7
+    assert result.stderr == (
+        f"Error: {endpoint}: it accepts connections but does not answer; is it Kafka, and without TLS?\n"
+    )
+
+
+def test_of_several_addresses_each_is_given_its_share_of_the_timeout(our_cluster: Cluster) -> None:
+    with listening(wait_for_the_end) as first, listening(wait_for_the_end) as second:
+        addresses = f"{first},{second},{our_cluster.bootstrap_servers}"
+        result = Kgctl(addresses)("--timeout", "3", "topics", "list")
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_host_name_that_does_not_exist_is_named() -> None:
 def test_a_broker_that_hangs_costs_no_more_than_the_timeout(listen: Listener) -> None:
     endpoint = listen(wait_for_the_end)
     begun = time.monotonic()
-    with pytest.raises(Unreachable, match="no answer in time"):
+    with pytest.raises(Unreachable, match="accepts connections but does not answer"):
         ask(endpoint, timeout=0.4)
     assert time.monotonic() - begun < 2
 

@@ -7,11 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from confluent_kafka import Producer as OtherProducer
 
+from broker.local import LocalBroker
 from tests.kgctl.commandline import Kgctl
+from tests.kgctl.listeners import listening, wait_for_the_end
 from tests.kgctl.streaming import PATIENCE_SECONDS, delete_records, running, until
 from tests.reference.clusters import Cluster, fresh
 
@@ -119,17 +122,17 @@ def test_until_end_stops_before_what_is_written_meanwhile(kgctl: Kgctl) -> None:
 
 def test_too_few_messages_in_time_is_exit_code_3_and_what_came_is_printed(kgctl: Kgctl) -> None:
     topic = filled(kgctl, "a", "b")
-    result = kgctl("consume", topic, "--from-beginning", "--max-messages", 3, "--timeout", 0.5)
+    result = kgctl("consume", topic, "--from-beginning", "--max-messages", 3, "--timeout", 1)
     assert (result.exit_code, result.stdout) == (3, "a\nb\n")
     assert "2 of 3 messages" in result.stderr
 
 
 def test_no_message_in_time_is_exit_code_3(kgctl: Kgctl) -> None:
-    assert kgctl("consume", filled(kgctl, "a"), "--timeout", 0.3).exit_code == 3
+    assert kgctl("consume", filled(kgctl, "a"), "--timeout", 1).exit_code == 3
 
 
 def test_some_messages_in_time_are_enough_when_no_number_was_asked_for(kgctl: Kgctl) -> None:
-    result = kgctl("consume", filled(kgctl, "a"), "--from-beginning", "--timeout", 0.3)
+    result = kgctl("consume", filled(kgctl, "a"), "--from-beginning", "--timeout", 1)
     assert (result.exit_code, result.stdout) == (0, "a\n")
 
 
@@ -217,6 +220,34 @@ def test_a_closed_port_is_unreachable() -> None:
     assert Kgctl("127.0.0.1:1")("consume", "t").exit_code == 7
 
 
+@pytest.mark.parametrize("words", [("consume", "t", "--timeout", 1), ("--timeout", 1, "consume", "t", "--until-end")])
+def test_the_timeout_bounds_the_wait_for_a_cluster_that_never_answers(words: tuple[object, ...]) -> None:
+    with listening(wait_for_the_end) as endpoint:
+        begun = time.monotonic()
+        result = Kgctl(str(endpoint))(*words)
+        assert 0.9 < time.monotonic() - begun < 5
+    assert (result.exit_code, result.stdout) == (7, "")
+    assert "it accepts connections but does not answer; is it Kafka, and without TLS?" in result.stderr
+    assert "broker start" not in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_the_timeout_bounds_the_wait_for_a_broker_that_went_away(number: signal.Signals, place: str) -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        topic = filled(kgctl, "a")
+        words = ("consume", topic, "--from-beginning", "--max-messages", 9)
+        limit = ("--timeout", 3)
+        with running(broker.bootstrap_servers, *(limit + words if place == "before" else words + limit)) as reading:
+            assert reading.line() == "a"
+            os.kill(broker.pid, number)
+            begun = time.monotonic()
+            assert reading.wait()[0] == 3
+            assert time.monotonic() - begun < 8
+        os.kill(broker.pid, signal.SIGCONT) if number == signal.SIGSTOP else None
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -226,6 +257,7 @@ def test_a_closed_port_is_unreachable() -> None:
         ("--group", "g", "--partition", "0"),
         ("--max-messages", "0"),
         ("--timeout", "-1"),
+        ("--timeout", "nan"),
         ("-o", "csv"),
         ("--separator", r"\q"),
     ],

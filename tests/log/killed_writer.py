@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from broker.log import OffsetsRow
 from tests.log.stores import NOW, append, batch, open_log, topic_log
 
-PRODUCER = {"producer_id": 7, "producer_epoch": 0}
-SETTINGS = {"segment_bytes": 6000, "compaction_interval_ms": 0}
+PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+SETTINGS: dict[str, Any] = {"segment_bytes": 6000, "compaction_interval_ms": 0}
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
 
 

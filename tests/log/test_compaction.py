@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from broker.protocol.compression import Codec
 from broker.protocol.record_batch import Record, batches
 from tests.log.stores import NOW, append, open_log, raw, segment_files, stored, topic_log
 
-SETTINGS = {"segment_bytes": 400, "compaction_interval_ms": 0}
+SETTINGS: dict[str, Any] = {"segment_bytes": 400, "compaction_interval_ms": 0}
 HOUR = 3_600_000
 
 

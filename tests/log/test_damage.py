@@ -6,15 +6,16 @@ import os
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.log import DamageError, Log, OffsetsRow
 from tests.log.stores import NOW, append, batch, open_log, raw, segment_files, stored, topic_log, values
 
-SMALL = {"segment_bytes": 700}
+SMALL: dict[str, Any] = {"segment_bytes": 700}
 # How the damaged copies are opened: what was acknowledged after a sync stays owed, and nothing is slowed by syncs.
-QUICK = SMALL | {"durability": "process"}
+QUICK: dict[str, Any] = SMALL | {"durability": "process"}
 
 
 def flip(path: Path, position: int) -> None:
@@ -87,6 +88,21 @@ def test_a_whole_batch_behind_the_synced_end_is_kept(tmp_path: Path) -> None:
     log.close()
 
 
+def test_what_lies_behind_a_torn_batch_never_comes_back(tmp_path: Path) -> None:
+    written(tmp_path, 5, clean=False)
+    torn_batch = batch(b"same length")
+    stale = bytearray(batch(b"stale"))
+    stale[:16] = (6).to_bytes(8, "big") + stale[8:12] + bytes(4)
+    torn(tmp_path, bytes(len(torn_batch)) + bytes(stale))
+    log = open_log(tmp_path, **QUICK)
+    assert append(topic_log(log), b"SAME LENGTH") == 5
+    log.commit()
+    log.close(clean=False)
+    log = open_log(tmp_path, **QUICK)
+    assert values(topic_log(log))[5:] == [(5, b"SAME LENGTH")]
+    log.close()
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_every_truncation_of_acknowledged_bytes_is_named(tmp_path: Path, clean: bool) -> None:
     written(tmp_path / "store", 4, clean=clean)
@@ -151,10 +167,8 @@ def test_a_missing_segment_is_named(tmp_path: Path) -> None:
     written(tmp_path, 12, clean=True)
     file = segment_files(tmp_path)[1]
     file.unlink()
-    log = open_log(tmp_path, **QUICK)
     with pytest.raises(DamageError, match=f"{file.name} is missing"):
-        values(topic_log(log))
-    log.close()
+        open_log(tmp_path, **QUICK)
 
 
 def test_accepted_loss_goes_on_behind_the_last_good_batch(tmp_path: Path) -> None:
@@ -167,12 +181,12 @@ def test_accepted_loss_goes_on_behind_the_last_good_batch(tmp_path: Path) -> Non
     log = open_log(tmp_path, accept_loss=True, **QUICK)
     assert len(log.losses) == 1
     assert len(values(topic_log(log))) == 4
-    assert append(topic_log(log), b"new") == 4
+    assert append(topic_log(log), b"new") == 5
     log.commit()
     log.close(clean=False)
     log = open_log(tmp_path, **QUICK)
     assert log.losses == []
-    assert values(topic_log(log))[4:] == [(4, b"new")]
+    assert values(topic_log(log))[4:] == [(5, b"new")]
     log.close()
 
 
@@ -255,6 +269,15 @@ def test_lost_commits_are_counted_and_may_be_accepted(tmp_path: Path) -> None:
     log.close(clean=False)
     log = open_log(tmp_path)
     assert (log.losses, log.generation_floors()) == ([], {"g": 100})
+    log.close()
+
+
+def test_an_accepted_loss_is_not_held_against_the_next_start(tmp_path: Path) -> None:
+    committed(tmp_path, 20, clean=False)
+    os.truncate(tmp_path / "store.db-wal", 100_000)
+    open_log(tmp_path, accept_loss=True).close(clean=False)
+    log = open_log(tmp_path)
+    assert log.losses == []
     log.close()
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.log import Log, OffsetsRow, StorageError
 from tests.log.stores import NOW, FaultyOps, append, open_log, topic_log, values
 
-SETTINGS = {"segment_bytes": 400}
+SETTINGS: dict[str, Any] = {"segment_bytes": 400}
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
 ROUNDS = 12
 
@@ -63,6 +65,31 @@ def test_every_single_fault_stops_the_log_and_loses_nothing(tmp_path: Path) -> N
             assert log.generation_floors()["g"] >= acknowledged[-1]
             assert int(log.offset_rows("g")[0].value or b"") >= acknowledged[-1]
         log.close()
+
+
+def test_the_number_of_a_commit_that_failed_is_not_used_again(tmp_path: Path) -> None:
+    def numbers() -> list[int]:
+        with sqlite3.connect(f"file:{tmp_path}/store.db?mode=ro", uri=True) as db:
+            found = [seq for (seq,) in db.execute("SELECT seq FROM commits ORDER BY seq")]
+        db.close()
+        return found
+
+    ops = FaultyOps()
+    log = open_log(tmp_path, file_ops=ops)
+    log.set_generation_floor("g", 1)
+    log.commit()
+    ops.fail_at = ops.count + 1
+    log.set_generation_floor("g", 2)
+    with pytest.raises(StorageError):
+        log.commit()
+    log.close()
+    failed = numbers()[-1] + 1
+    log = open_log(tmp_path)
+    log.set_generation_floor("g", 3)
+    log.commit()
+    log.close(clean=False)
+    assert failed not in numbers()
+    assert numbers()[-1] > failed
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])

@@ -23,10 +23,20 @@ def send(
     return (appended.base_offset, appended.duplicate) if isinstance(appended, Appended) else appended
 
 
+def in_use(path: Path) -> tuple[Log, PartitionLog]:
+    """A partition that a round has recorded before the test begins: what follows is in its tail only."""
+    log = open_log(path)
+    partition = topic_log(log)
+    for _ in range(2):
+        send(partition, 0, producer=-1)
+        log.commit()
+    return log, partition
+
+
 def reopened(log: Log, path: Path, how: str) -> tuple[Log, PartitionLog]:
+    log.commit()
     if how == "same":
         return log, topic_log(log)
-    log.commit()
     log.close(clean=how == "stopped")
     log = open_log(path)
     return log, topic_log(log)
@@ -34,41 +44,38 @@ def reopened(log: Log, path: Path, how: str) -> tuple[Log, PartitionLog]:
 
 @pytest.mark.parametrize("how", ["same", "stopped", "killed"])
 def test_the_last_five_batches_are_recognised_as_duplicates(tmp_path: Path, how: str) -> None:
-    log = open_log(tmp_path)
-    partition = topic_log(log)
+    log, partition = in_use(tmp_path)
     for sequence in range(0, 14, 2):
-        assert send(partition, sequence, 2) == (sequence, False)
+        assert send(partition, sequence, 2) == (2 + sequence, False)
     log, partition = reopened(log, tmp_path, how)
     for sequence in range(4, 14, 2):
-        assert send(partition, sequence, 2) == (sequence, True)
+        assert send(partition, sequence, 2) == (2 + sequence, True)
     assert send(partition, 2, 2) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert send(partition, 12, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert send(partition, 14, 2) == (14, False)
+    assert send(partition, 14, 2) == (16, False)
     log.close()
 
 
 @pytest.mark.parametrize("how", ["same", "stopped", "killed"])
 def test_sequences_go_on_without_a_gap(tmp_path: Path, how: str) -> None:
-    log = open_log(tmp_path)
-    partition = topic_log(log)
-    assert send(partition, 0, 3) == (0, False)
+    log, partition = in_use(tmp_path)
+    assert send(partition, 0, 3) == (2, False)
     log, partition = reopened(log, tmp_path, how)
     assert send(partition, 4) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert send(partition, 3) == (3, False)
+    assert send(partition, 3) == (5, False)
     log.close()
 
 
 @pytest.mark.parametrize("how", ["same", "stopped", "killed"])
 def test_a_newer_epoch_begins_at_zero_and_fences_the_old_one(tmp_path: Path, how: str) -> None:
-    log = open_log(tmp_path)
-    partition = topic_log(log)
-    assert send(partition, 0, epoch=3) == (0, False)
+    log, partition = in_use(tmp_path)
+    assert send(partition, 0, epoch=3) == (2, False)
     log, partition = reopened(log, tmp_path, how)
     assert send(partition, 1, epoch=2) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert send(partition, 1, epoch=4) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert send(partition, 0, epoch=4) == (1, False)
+    assert send(partition, 0, epoch=4) == (3, False)
     assert send(partition, 1, epoch=3) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert send(partition, 0, epoch=4) == (1, True)
+    assert send(partition, 0, epoch=4) == (3, True)
     log.close()
 
 

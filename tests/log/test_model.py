@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from broker.protocol.compression import Codec
 from broker.protocol.record_batch import batches, check_crc, decode_records
 from tests.log.stores import NOW, append, open_log, raw, topic_log
 
-SETTINGS = {"segment_bytes": 600, "index_interval_bytes": 150}
+SETTINGS: dict[str, Any] = {"segment_bytes": 600, "index_interval_bytes": 150}
 
 
 class PartitionMachine(RuleBasedStateMachine):

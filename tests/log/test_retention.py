@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from broker.log.settings import DAY_MS
 from broker.protocol.errors import ErrorCode
@@ -10,7 +11,7 @@ from tests.log.stores import NOW, append, batch, open_log, segment_files, topic_
 
 SIZE = len(batch(b"x" * 40))
 # Two batches a segment, look at retention at every sweep.
-PAIRS = {"segment_bytes": 2 * SIZE, "retention_check_interval_ms": 0}
+PAIRS: dict[str, Any] = {"segment_bytes": 2 * SIZE, "retention_check_interval_ms": 0}
 
 
 def test_segments_go_when_their_newest_record_is_too_old(tmp_path: Path) -> None:
@@ -111,6 +112,18 @@ def test_delete_records_moves_the_start_and_drops_whole_segments(tmp_path: Path)
     assert partition.read(2, 100, at_least_one=True) is None
     assert partition.delete_records(-1) == 6
     assert values(partition) == []
+    log.close()
+
+
+def test_records_of_compacted_topics_are_not_deleted(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    both = topic_log(log, "both", cleanup_policy="compact,delete")
+    compacted = topic_log(log, "compacted", cleanup_policy="compact")
+    for partition in (both, compacted):
+        append(partition, (b"k", b"v"))
+    log.commit()
+    assert compacted.delete_records(-1) is ErrorCode.POLICY_VIOLATION
+    assert both.delete_records(-1) == 1
     log.close()
 
 

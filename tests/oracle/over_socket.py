@@ -43,6 +43,8 @@ class Line:
         self.step: dict[str, Any] | None = None
         self._count = 0
         self._received = b""
+        # Until the broker has accepted a connection, requests on older ones overtake it.
+        self.ask(DescribeGroupsRequest(groups=[]), DESCRIBE_VERSION)
 
     def send(self, message: Message, version: int, client: str) -> None:
         self._count += 1

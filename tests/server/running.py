@@ -82,6 +82,10 @@ class RunningBroker:
 
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result(DEADLINE_S)
 
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """The same, without waiting for it."""
+        self._loop.call_soon_threadsafe(function)
+
     async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()

@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
 
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.metadata import MetadataRequest
@@ -213,7 +214,7 @@ def test_a_client_that_dies_while_it_waits_is_forgotten(running: RunningBroker, 
     member.close()
 
 
-def test_a_connection_without_requests_is_closed_after_the_idle_time(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_connection_without_requests_is_closed_after_the_idle_time(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, connections_max_idle_ms="200") as running:
         idle, busy = running.client(), running.client()
         create_topic(busy, "t")
@@ -230,18 +231,40 @@ def test_a_connection_without_requests_is_closed_after_the_idle_time(tmp_path, m
         busy.close()
 
 
-def test_more_connections_than_allowed_are_turned_away(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_more_connections_than_allowed_wait_until_there_is_room(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, max_connections="2") as running:
         first, second, third = running.client(), running.client(), running.client()
         assert metadata_of(first).brokers
         assert metadata_of(second).brokers
-        assert third.is_closed()
+        third.send(MetadataRequest(topics=[]), 12)
+        assert third.is_quiet()
         first.close()
-        until(lambda: len(running.broker._connections) == 1)
-        with running.client() as fourth:
-            assert metadata_of(fourth).brokers
+        assert third.receive().brokers
         second.close()
         third.close()
+
+
+def test_one_host_has_no_more_connections_than_allowed(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, max_connections_per_ip="2") as running:
+        clients = [running.client() for _ in range(3)]
+        assert metadata_of(clients[0]).brokers
+        assert clients[2].is_closed()
+        clients[0].close()
+        until(lambda: len(running.broker._connections) == 1)
+        with running.client() as another:
+            assert metadata_of(another).brokers
+        for client in clients:
+            client.close()
+
+
+def test_hundreds_of_clients_at_once_are_all_served(running: RunningBroker) -> None:
+    clients = [running.client() for _ in range(300)]
+    for client in clients:
+        client.send(MetadataRequest(topics=[]), 12)
+    for client in clients:
+        assert client.receive().brokers
+        client.close()
+    until(lambda: len(running.broker._connections) == 0)
 
 
 def test_one_client_with_expensive_requests_does_not_starve_the_others(

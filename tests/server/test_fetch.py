@@ -16,6 +16,7 @@ from tests.server.requests import (
     create_topic,
     fetch,
     fetch_request,
+    list_offset,
     produce,
     produce_request,
     values_of,
@@ -225,3 +226,25 @@ def test_readers_and_writers_at_once_lose_nothing(running: RunningBroker) -> Non
     for writer in range(4):
         mine = [value for value in read if value.startswith(b"%d-" % writer)]
         assert mine == [b"%d-%d" % (writer, number) for number in range(100)]
+
+
+@pytest.mark.parametrize("size", [1000, 300_000])
+def test_a_damaged_record_is_an_error_of_its_partition_alone(running: RunningBroker, size: int) -> None:
+    with running.client() as client:
+        create_topic(client, "damaged")
+        create_topic(client, "whole")
+        produce(client, "whole", b"fine")
+        produce(client, "damaged", b"x" * size, timestamp=1)
+    directory = running.log.topics["damaged"].topic_id.hex()
+    running.stop()
+    (path,) = (path for path in running.data_dir.rglob("*.log") if directory in str(path))
+    with path.open("r+b") as segment:
+        segment.seek(path.stat().st_size // 2)
+        segment.write(b"y")
+    running.start()
+    with running.client() as client:
+        row = fetch(client, "damaged", 0)
+        assert (row.error_code, values_of(row)) == (ErrorCode.CORRUPT_MESSAGE, [])
+        assert list_offset(client, "damaged", 0).error_code in (0, ErrorCode.CORRUPT_MESSAGE)
+        assert values_of(fetch(client, "whole", 0)) == [b"fine"]
+    assert not running.broker.failed.done()

@@ -9,6 +9,7 @@ from pathlib import Path
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.offsets_topic import OffsetCommitKey, decode_key, partition_for
 from broker.protocol.record_batch import decode_records
 from tests.server.requests import (
@@ -93,6 +94,20 @@ def test_a_member_that_stays_silent_is_out_after_its_session(tmp_path: Path) -> 
         assert heard() == 0
         until(lambda: client.ask(DescribeGroupsRequest(groups=["g"]), 5).groups[0].members == [])
         assert heard() == 25
+
+
+def test_a_member_whose_heartbeats_arrived_while_the_broker_stood_still_stays(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, group_min_session_timeout_ms="100") as running, running.client() as client:
+        joined = client.ask(join_request("g", session_timeout_ms=300), 3)
+        sync = SyncGroupRequest(
+            group_id="g", generation_id=joined.generation_id, member_id=joined.member_id, assignments=[]
+        )
+        assert client.ask(sync, 2).error_code == 0
+        running.call_soon(lambda: time.sleep(1.5))
+        for _ in range(6):
+            client.send(heartbeat_request("g", joined), 3)
+            time.sleep(0.2)
+        assert [client.receive().error_code for _ in range(6)] == [0] * 6
 
 
 def test_a_stop_answers_the_fetches_that_wait(running: RunningBroker, client: WireClient) -> None:

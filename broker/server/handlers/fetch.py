@@ -5,10 +5,12 @@ Sessions (KIP-227) are refused as Kafka refuses them when its cache is full: a f
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from broker.log import DamageError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.server.resources import LEADER_EPOCH
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 TOPIC_IDS_SINCE = 13
 FULL_FETCH_EPOCHS = (0, -1)
 READ_COMMITTED = 1
+
+logger = logging.getLogger("broker.server")
 
 
 def fetch(request: FetchRequest, exchange: Exchange, resources: Resources) -> FetchResponse | None:
@@ -96,7 +100,12 @@ class Reading:
         if refusal is None:
             max_bytes = max(0, min(asked.partition_max_bytes, self._max_bytes - found.bytes_read))
             # Without this a batch larger than the client's limits could never be read.
-            records = log.read(asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0)
+            try:
+                records = log.read(asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0)
+            except DamageError as error:
+                # Clients tell their users of this code, and do not try again.
+                logger.error("%s", error)
+                refusal = ErrorCode.CORRUPT_MESSAGE
         if records is None:
             found.failed = True
             return _error(asked.partition, refusal or ErrorCode.OFFSET_OUT_OF_RANGE)

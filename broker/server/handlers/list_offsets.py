@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from broker.log import DamageError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from broker.log import PartitionLog
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
+
+logger = logging.getLogger("broker.server")
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 # The first version in which each special timestamp means something.
@@ -46,7 +50,11 @@ def _offset(
     refusal = epoch_error(asked.current_leader_epoch)
     if refusal is not None:
         return _offset_error(asked, refusal)
-    found = _find(log, asked.timestamp)
+    try:
+        found = _find(log, asked.timestamp)
+    except DamageError as error:
+        logger.error("%s", error)
+        return _offset_error(asked, ErrorCode.CORRUPT_MESSAGE)
     if found is None:
         return ListOffsetsResponse.Partition(partition_index=asked.partition_index)
     offset, timestamp = found

@@ -23,6 +23,7 @@ from kgctl.client.waiting import wait_readable
 # Version 13 names topics by id only.
 MAX_FETCH_VERSION = 12
 _REQUEST_SECONDS = 30.0
+_LEAST_SECONDS = 0.1
 _LOOKUP_PAUSE_SECONDS = 0.2
 # A broker that restarts is waited for, a topic that is deleted only as long as a new one takes to be known everywhere.
 _OUTAGE_SECONDS = 60.0
@@ -86,6 +87,7 @@ class Consumer:
         self, topics: Sequence[str], timeout: float, numbers: Sequence[int] | None = None, offset: int | None = None
     ) -> None:
         """Read the topics, or only their partitions with these numbers, from `offset` or else from `reset` on; no group."""
+        deadline = time.monotonic() + timeout
         counts = self._look_up_topics(topics, timeout)
         partitions = []
         for name, count in counts.items():
@@ -94,10 +96,10 @@ class Consumer:
                     raise NotFound(f"topic {name!r} has no partition {index}: it has {count}, from 0 on")
                 partitions.append(TopicPartition(name, index))
         if offset is None:
-            self._begin(self._reset(partitions, timeout), timeout)
+            self._begin(self._reset(partitions, deadline), deadline)
         else:
             given = dict.fromkeys(partitions, offset)
-            self._begin(self._driver.run(given_offsets(self._cluster, given), timeout), timeout)
+            self._begin(self._driver.run(given_offsets(self._cluster, given), _left(deadline)), deadline)
 
     def subscribe(self, topics: Sequence[str], timeout: float) -> None:
         """Read the topics as a member of the group; the first `poll` joins it."""
@@ -106,6 +108,7 @@ class Consumer:
     def poll(self, timeout: float, *, broken: int | None = None) -> list[Fetched]:
         """What has come for at most `timeout` seconds; TimedOut if the group does not let us in for so long.
 
+        A cluster that hangs is waited for no longer, either.
         BrokenPipeError when nobody reads from the pipe `broken` any more.
         """
         deadline = time.monotonic() + timeout
@@ -116,11 +119,11 @@ class Consumer:
             self._group.tend()
             if self._group.must_join:
                 return []
-        self._heal()
-        self._send_fetches()
-        came = self._receive_ready(self._patience(deadline), broken)
+        self._heal(deadline)
+        self._send_fetches(deadline)
+        came = self._receive_ready(deadline, broken)
         # The broker gathers the next records while the caller deals with these.
-        self._send_fetches()
+        self._send_fetches(deadline)
         return came
 
     def used(self, partition: TopicPartition, next_offset: int) -> None:
@@ -152,44 +155,45 @@ class Consumer:
         assert self._group is not None
         self._fetcher.assign({})
         partitions = self._group.join(list(self._topics), deadline)
-        timeout = max(1.0, deadline - time.monotonic())
-        positions = self._driver.run(committed_offsets(self._cluster, self._group.group_id, partitions), timeout)
-        fresh = self._reset([partition for partition in partitions if partition not in positions], timeout)
-        self._begin(positions | fresh, timeout)
+        steps = committed_offsets(self._cluster, self._group.group_id, partitions)
+        positions = self._driver.run(steps, _left(deadline))
+        fresh = self._reset([partition for partition in partitions if partition not in positions], deadline)
+        self._begin(positions | fresh, deadline)
         for partition, offset in fresh.items():
             # Where reading began holds for the next owner too, even before the first record has come.
             self._group.used(partition, offset)
 
-    def _begin(self, positions: Mapping[TopicPartition, int], timeout: float) -> None:
+    def _begin(self, positions: Mapping[TopicPartition, int], deadline: float) -> None:
         if self._settings.until_end:
             unseen = [partition for partition in positions if partition not in self._limits]
-            self._limits |= self._ends(unseen, Reset.LATEST, timeout)
+            self._limits |= self._ends(unseen, Reset.LATEST, deadline)
         self._fetcher.assign(positions, self._limits)
-        self._look_up_leaders()
+        self._look_up_leaders(deadline)
 
-    def _reset(self, partitions: Sequence[TopicPartition], timeout: float) -> dict[TopicPartition, int]:
+    def _reset(self, partitions: Sequence[TopicPartition], deadline: float) -> dict[TopicPartition, int]:
         if partitions and self._settings.reset is None:
             raise KgctlError(f"no offset to begin at for {', '.join(map(str, partitions))}")
-        return self._ends(partitions, self._settings.reset or Reset.LATEST, timeout)
+        return self._ends(partitions, self._settings.reset or Reset.LATEST, deadline)
 
-    def _ends(self, partitions: Sequence[TopicPartition], end: Reset, timeout: float) -> dict[TopicPartition, int]:
+    def _ends(self, partitions: Sequence[TopicPartition], end: Reset, deadline: float) -> dict[TopicPartition, int]:
         steps = log_ends(self._cluster, partitions, end, committed_only=self._settings.fetch.committed_only)
-        return self._driver.run(steps, timeout)
+        return self._driver.run(steps, _left(deadline))
 
     # --- fetching ---
 
-    def _send_fetches(self) -> None:
+    def _send_fetches(self, deadline: float) -> None:
         for fetching in self._fetcher.next_fetches(self._leaders):
-            deadline = time.monotonic() + _REQUEST_SECONDS + fetching.request.max_wait_ms / 1000
             try:
-                link = self._link(fetching.node, deadline)
-                link.connection.send(fetching.request, link.version, FetchResponse, deadline)
+                until = time.monotonic() + _left(deadline)
+                link = self._link(fetching.node, until)
+                link.connection.send(fetching.request, link.version, FetchResponse, until)
             except (Unreachable, TimedOut) as error:
                 self._drop(fetching.node)
                 self._fetcher.on_failure(fetching)
                 self._note_outage(error)
             else:
-                link.fetching, link.deadline = fetching, deadline
+                link.fetching = fetching
+                link.deadline = time.monotonic() + _REQUEST_SECONDS + fetching.request.max_wait_ms / 1000
 
     def _link(self, node: Node, deadline: float) -> _Link:
         link = self._links.get(node)
@@ -199,26 +203,26 @@ class Consumer:
             link = self._links[node] = _Link(Connection(node.endpoint, deadline), version)
         return link
 
-    def _receive_ready(self, timeout: float, broken: int | None) -> list[Fetched]:
+    def _receive_ready(self, deadline: float, broken: int | None) -> list[Fetched]:
         waiting = {link.connection.fileno(): node for node, link in self._links.items() if link.fetching}
-        ready = wait_readable(waiting, timeout, broken=broken)
+        ready = wait_readable(waiting, self._patience(deadline), broken=broken)
         if broken in ready:
             raise BrokenPipeError
         came = []
         for fileno in ready:
-            came += self._receive(waiting[fileno])
+            came += self._receive(waiting[fileno], deadline)
         now = time.monotonic()
         for node, link in list(self._links.items()):
             if link.fetching and link.deadline <= now:
                 self._lose(node, link.fetching, TimedOut(f"{node.endpoint}: no answer in time"))
         return came
 
-    def _receive(self, node: Node) -> list[Fetched]:
+    def _receive(self, node: Node, deadline: float) -> list[Fetched]:
         link = self._links[node]
         fetching = link.fetching
         assert fetching is not None
         try:
-            _, response = link.connection.receive(link.deadline)
+            _, response = link.connection.receive(min(link.deadline, time.monotonic() + _left(deadline)))
         except (Unreachable, TimedOut) as error:
             self._lose(node, fetching, error)
             return []
@@ -248,35 +252,35 @@ class Consumer:
 
     # --- healing ---
 
-    def _heal(self) -> None:
+    def _heal(self, deadline: float) -> None:
         now = time.monotonic()
         if self._fetcher.out_of_range:
-            self._reset_lost_offsets()
+            self._reset_lost_offsets(deadline)
         if self._fetcher.stale and now >= self._lookup_at:
-            self._look_up_leaders()
+            self._look_up_leaders(deadline)
         if now >= self._topics_at + _TOPICS_AGE_SECONDS:
-            self._notice_new_partitions()
+            self._notice_new_partitions(deadline)
 
-    def _reset_lost_offsets(self) -> None:
+    def _reset_lost_offsets(self, deadline: float) -> None:
         lost = sorted(self._fetcher.out_of_range)
         if self._settings.reset is None:
             offset = self._fetcher.positions[lost[0]]
             raise KgctlError(f"{lost[0]} no longer has offset {offset}: the records were deleted")
-        for partition, offset in self._reset(lost, _REQUEST_SECONDS).items():
+        for partition, offset in self._reset(lost, deadline).items():
             old = self._fetcher.positions[partition]
             self._notice(
                 f"{partition} has no offset {old}; going on at {offset}, the {self._settings.reset.name.lower()}"
             )
             self._fetcher.seek(partition, offset)
 
-    def _look_up_leaders(self) -> None:
+    def _look_up_leaders(self, deadline: float) -> None:
         """A cluster that cannot be reached is asked again a little later, up to a limit."""
         self._lookup_at = time.monotonic() + _LOOKUP_PAUSE_SECONDS
         wanted = list(self._fetcher.positions)
         for partition in self._fetcher.stale:
             self._cluster.forget_leader(partition)
         try:
-            found = self._driver.run(self._cluster.leaders(wanted), _REQUEST_SECONDS)
+            found = self._driver.run(self._cluster.leaders(wanted), _left(deadline))
         except (Unreachable, TimedOut) as error:
             self._note_outage(error)
             return
@@ -307,12 +311,12 @@ class Consumer:
         elif now - self._outage_since > _OUTAGE_SECONDS:
             raise error
 
-    def _notice_new_partitions(self) -> None:
+    def _notice_new_partitions(self, deadline: float) -> None:
         """A topic may get more partitions: read them from their beginning, or let the group share them out."""
         self._topics_at = time.monotonic()
         known = self._topics
         try:
-            counts = self._driver.run(partition_counts(self._cluster, list(known)), _REQUEST_SECONDS)
+            counts = self._driver.run(partition_counts(self._cluster, list(known)), _left(deadline))
         except KgctlError:
             return  # what is wrong shows itself where it hurts
         self._topics = counts
@@ -324,3 +328,8 @@ class Consumer:
             if all(TopicPartition(topic, index) in self._fetcher.positions for index in range(known[topic])):
                 for index in range(known[topic], count):
                     self._fetcher.add(TopicPartition(topic, index), 0)
+
+
+def _left(deadline: float) -> float:
+    """How long one step may take: a little even at the very end, so that an answer that is there already is read."""
+    return min(_REQUEST_SECONDS, max(_LEAST_SECONDS, deadline - time.monotonic()))

@@ -13,6 +13,7 @@ from kgctl.client.topic_partition import TopicPartition
 
 _COMMIT_INTERVAL_SECONDS = 1.0
 _CLOSE_SECONDS = 5.0
+_LEAST_SECONDS = 0.1
 
 
 class GroupSession:
@@ -46,9 +47,9 @@ class GroupSession:
 
     def join(self, topics: Sequence[str], deadline: float) -> list[TopicPartition]:
         """Commit what was used in the old generation, then enter the next one."""
-        self._commit(_CLOSE_SECONDS)
+        self._commit(min(_CLOSE_SECONDS, _left(deadline)))
         self._used.clear()
-        partitions = self._driver.run(self._membership.join(topics), max(0.1, deadline - time.monotonic()))
+        partitions = self._driver.run(self._membership.join(topics), _left(deadline))
         self._beat_at = self._commit_at = time.monotonic()
         self._beat_at += self._settings.heartbeat_interval_ms / 1000
         return sorted(partitions)
@@ -81,11 +82,12 @@ class GroupSession:
     def close(self) -> None:
         """Commit and leave. Over a new connection: the old one may hold a question that was interrupted."""
         self._driver.close()
+        deadline = time.monotonic() + _CLOSE_SECONDS
         try:
             refused = self._commit(_CLOSE_SECONDS)
         finally:
             try:
-                self._driver.run(self._membership.leave(), _CLOSE_SECONDS)
+                self._driver.run(self._membership.leave(), _left(deadline))
             except KgctlError as error:
                 self._notice(f"did not leave group {self.group_id!r} in order: {error}")
         if refused:
@@ -103,3 +105,7 @@ class GroupSession:
         for reason in dict.fromkeys(map(str, refused.values())):
             self._notice(f"{reason}; the records will be read again")
         return next(iter(refused.values()), None)
+
+
+def _left(deadline: float) -> float:
+    return max(_LEAST_SECONDS, deadline - time.monotonic())

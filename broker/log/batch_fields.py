@@ -1,0 +1,25 @@
+"""Fields of a record batch that the log changes in place; the checksum covers them."""
+
+from __future__ import annotations
+
+import google_crc32c
+
+CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT = 17, 21, 23
+LOG_APPEND_TIME = 0x08
+
+
+def set_create_time(batch: bytearray) -> None:
+    """Clear the mark of LogAppendTime, which producers have no business to set, and compute the checksum anew."""
+    attributes = int.from_bytes(batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2], "big") & ~LOG_APPEND_TIME
+    batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2] = attributes.to_bytes(2, "big")
+    _set_crc(batch)
+
+
+def set_last_offset(batch: bytearray, base_offset: int, last_offset: int) -> None:
+    """Let the batch end at `last_offset`, and compute the checksum anew."""
+    batch[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4] = (last_offset - base_offset).to_bytes(4, "big")
+    _set_crc(batch)
+
+
+def _set_crc(batch: bytearray) -> None:
+    batch[CRC_AT:ATTRIBUTES_AT] = google_crc32c.value(bytes(batch[ATTRIBUTES_AT:])).to_bytes(4, "big")

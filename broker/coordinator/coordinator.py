@@ -16,7 +16,7 @@ from broker.coordinator.records import HardRecord
 from broker.coordinator.sessions import heartbeat, leave_group, on_session_timeout
 from broker.coordinator.settings import GroupSettings
 from broker.coordinator.step import EXPIRY, JOIN, SESSION, SYNC, Core, Effects, RequestContext, Step
-from broker.coordinator.story import Event, Stories
+from broker.coordinator.story import Cause, Event, Stories
 from broker.coordinator.sync import on_sync_timeout, sync_group
 from broker.coordinator.trigger import trigger_rebalance
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -85,6 +85,7 @@ class Coordinator:
             for member in group.members.values():
                 step.timers.set((SESSION, group.group_id, member.member_id), now_ms + member.session_timeout_ms)
             if len(group.members) > max_size:
+                step.tell(group, Cause.MEMBER_LEFT, detail="there are more members than group.max.size allows now")
                 rebalance.prepare(step, group)
         step.timers.set((EXPIRY,), now_ms + self._core.settings.offsets_retention_check_interval_ms)
         return step.effects()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.errors import NotFound
-from kgctl.commands import offsets, rebalance
+from kgctl.commands import history, offsets, rebalance
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import GroupChange, MemberChange
@@ -126,6 +126,7 @@ def remove_members(
     conclude((row.error for row in rows), len(rows))
 
 
+groups_app.command("history")(history.history)
 groups_app.command("rebalance")(rebalance.rebalance)
 groups_app.command("delete-offsets")(offsets.delete_offsets)
 

@@ -40,6 +40,7 @@ PAGES = [
     ("groups", "reset-offsets"),
     ("groups", "delete"),
     ("groups", "remove-members"),
+    ("groups", "history"),
     ("groups", "rebalance"),
     ("groups", "delete-offsets"),
     ("topics",),

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces docs lock clean
+.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces sim mutate docs lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -65,6 +65,15 @@ oracle: compiled  ## Replay the recorded answers of a real Kafka on the coordina
 
 traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
 	$(BIN)/python -m tests.coordinator.traces --write
+
+SEEDS := 1-300
+EVENTS := 3000
+
+sim: $(READY)  ## Run seeded worlds of the coordinator: SEEDS=1-300 EVENTS=3000
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --events $(EVENTS)
+
+mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
+	$(BIN)/python -m tests.mutation
 
 docs: $(READY)  ## Regenerate the generated pages of docs/
 	$(BIN)/python -m tools.generate_docs

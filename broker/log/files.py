@@ -50,6 +50,9 @@ class FileOps:
         finally:
             os.close(fd)
 
+    def sync_everything(self) -> None:
+        os.sync()
+
     def truncate(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)
 
@@ -188,15 +191,17 @@ class Files:
         if self.durable:
             guarded("sync directory", path, self.ops.sync_directory, path)
 
-    def make_directory(self, path: str) -> None:
-        """Make one directory durably (its parent exists); nothing happens if it is there."""
+    def make_directory(self, path: str, *, sync: bool = True) -> bool:
+        """Make one directory whose parent exists. Without `sync` the caller syncs the parent. False if it is there."""
         try:
             self.ops.mkdir(path)
         except FileExistsError:
-            return
+            return False
         except OSError as error:
             raise storage_error("make directory", path, error) from error
-        self.sync_directory(os.path.dirname(path))
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+        return True
 
     def make_directories(self, path: str) -> None:
         """Make a directory and those above it, durably."""

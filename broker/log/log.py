@@ -9,7 +9,7 @@ from pathlib import Path
 from broker.log.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Catalog, Topic, Topics
 from broker.log.errors import StorageError
 from broker.log.event_rows import EventRow, EventRows
-from broker.log.files import FileOps, Files
+from broker.log.files import FileOps, Files, guarded
 from broker.log.housekeeping import Housekeeping
 from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
@@ -47,10 +47,14 @@ class Log:
         files.make_directories(directory)
         self._store = store = Store(files, directory, accept_loss=accept_loss)
         try:
+            if files.durable and not store.was_synced:
+                # What the last run acknowledged without a sync is now owed like all the rest.
+                guarded("sync", directory, file_ops.sync_everything)
             ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
             self._round = Round(store, files, ends)
             self._catalog = Catalog(store)
             self.losses: list[str] = store.losses
+            self.recovered: list[str] = []  # partitions that were being written to when the last run ended
             root = os.path.join(directory, "segments")
             self._shared = Shared(
                 store,
@@ -150,6 +154,7 @@ class Log:
                 repair_partition(cut, self._shared)
         for partition in self._stored_partitions("unrecorded"):
             recover_partition(partition, self._shared)
+            self.recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
 
     def _stored_partitions(self, condition: str) -> Iterator[SegmentPartition]:
         rows = self._store.query(f"SELECT topic_id, partition FROM partitions WHERE {condition} ORDER BY partition_id")

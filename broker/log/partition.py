@@ -213,7 +213,8 @@ class SegmentPartition:
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
             for directory in (os.path.dirname(self.directory), self.directory):
-                self._shared.files.make_directory(directory)
+                if self._shared.files.make_directory(directory, sync=False):
+                    self._shared.round.touch_directory(os.path.dirname(directory))
         else:
             mark_unrecorded(store, self.partition_id, True)
         self._unrecorded = True

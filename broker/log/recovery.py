@@ -26,11 +26,18 @@ def recover_partition(partition: SegmentPartition, shared: Shared) -> None:
             producers.note(header)
     _check_synced_end(partition, shared)
     active = partition.active
-    active.cut()
-    shared.files.sync(active.file())
+    is_cut = active.cut_remains()
+    if is_cut or not _is_synced(partition, shared):
+        shared.files.sync(active.file())
     _remove_strangers(partition, shared)
     partition.record(complete=True)
     partition.advance()
+
+
+def _is_synced(partition: SegmentPartition, shared: Shared) -> bool:
+    """The last run has synced all that there is, and said so."""
+    end = shared.ends.read(partition.partition_id)
+    return shared.store.was_synced and end is not None and end.end_offset == partition.active.end_offset
 
 
 def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:

@@ -174,6 +174,18 @@ class Segment:
             file.truncate(self.size_bytes)
             self.allocated = self.size_bytes
 
+    def cut_remains(self) -> bool:
+        """Cut what a crash left behind the last whole batch, unless it is preallocated zeros. True if it was cut."""
+        file = self.file()
+        length = file.size()
+        if length - self.size_bytes <= PREALLOCATED_BYTES[1]:
+            remains = file.read(length - self.size_bytes, self.size_bytes)
+            if not remains.strip(b"\0"):
+                self.allocated = length
+                return False
+        self.cut()
+        return True
+
     # -- index
 
     @property

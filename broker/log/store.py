@@ -63,6 +63,7 @@ class Store:
         self.failure: StorageError | None = None
         self.losses: list[str] = []
         self.binding = True  # evidence beside the store must be met; not after a power cut with durability "process"
+        self.was_synced = True  # the last run acknowledged after a sync
         self.is_new = False
         self._vfs = CheckedPages(files.ops.sqlite_vfs)
         try:
@@ -184,6 +185,7 @@ class Store:
         self.seq += 1
 
     def _bind(self, mark: Watermark) -> None:
+        self.was_synced = mark.synced
         self.binding = mark.synced or (mark.boot_id == self._boot_id and mark.boot_id != b"")
 
     def mark_open(self) -> None:

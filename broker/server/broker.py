@@ -50,10 +50,8 @@ class Broker:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[BaseException] = self._loop.create_future()
-        self._waiters = FetchWaiters(self._loop)
-        self._rounds = CommitRounds(
-            log, self._loop, committed=self._after_commit, wake=self._waiters.wake, fail=self._fail
-        )
+        self._rounds = CommitRounds(log, self._loop, committed=self._after_commit, wake=self._wake, fail=self._fail)
+        self._waiters = FetchWaiters(self._loop, self._rounds.stop)
         self._runner: CoordinatorRunner | None = None
         self._connections: Connections | None = None
         self._acceptors: list[Acceptor] = []
@@ -134,6 +132,9 @@ class Broker:
     def _go_on_accepting(self) -> None:
         for acceptor in self._acceptors:
             acceptor.go_on()
+
+    def _wake(self) -> None:
+        self._waiters.wake()
 
     def _after_commit(self) -> None:
         self._sweep_later(TIDY_S)

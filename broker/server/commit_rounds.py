@@ -71,6 +71,9 @@ class CommitRounds:
             except StorageError as error:
                 self.stop(error)
                 return
+            except Exception as error:
+                self.stop(error)
+                raise
             self._committed()
         held, self._held = self._held, []
         connections: dict[Connection, None] = {}

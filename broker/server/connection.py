@@ -30,6 +30,27 @@ TURN_S = 0.005
 class Connection(asyncio.Protocol):
     """Executes requests as they arrive, until one of them waits (a join, a long poll): then later ones wait behind it."""
 
+    __slots__ = (
+        "_behind",
+        "_buffer",
+        "_chunk_bytes",
+        "_chunks",
+        "_counted",
+        "_exchanges",
+        "_frames",
+        "_outbox",
+        "_parked",
+        "_pumping",
+        "_reading",
+        "_refused",
+        "_router",
+        "_shared",
+        "_transport",
+        "active_at",
+        "client_host",
+        "lost",
+    )
+
     def __init__(self, shared: Connections) -> None:
         self._shared = shared
         self._router = shared.router

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from broker.log import StorageError
+
 if TYPE_CHECKING:
     import asyncio
+
+logger = logging.getLogger("broker.server")
 
 PartitionKey = tuple[str, int]
 
@@ -25,12 +30,18 @@ class Wait(Protocol):
         """Answer if there is enough by now, or in any case if `final`; whether it answered."""
         ...
 
+    def abort(self) -> None:
+        """Close the connection: there will be no answer."""
+        ...
+
 
 class FetchWaiters:
     """Wakes waits when a watched partition moves or their time is up."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, fail: Callable[[BaseException], None]) -> None:
+        """`fail` is called with a StorageError, which ends the broker."""
         self._loop = loop
+        self._fail = fail
         # Dictionaries as ordered sets: who waits longest is served first.
         self._watching: dict[PartitionKey, dict[Wait, None]] = {}
         self._moved: dict[PartitionKey, None] = {}
@@ -80,7 +91,7 @@ class FetchWaiters:
         for key in moved:
             due.update(self._watching.get(key, {}))
         for wait in due:
-            if wait in self._waits and wait.attempt(final=False):
+            if wait in self._waits and self._attempt(wait, final=False):
                 self.drop(wait)
 
     def topic_gone(self, topic: str) -> None:
@@ -100,7 +111,18 @@ class FetchWaiters:
     def _finish(self, wait: Wait) -> None:
         if wait in self._waits:
             self.drop(wait)
-            wait.attempt(final=True)
+            self._attempt(wait, final=True)
+
+    def _attempt(self, wait: Wait, *, final: bool) -> bool:
+        """What goes wrong with one fetch is not to keep the others from theirs."""
+        try:
+            return wait.attempt(final=final)
+        except StorageError as error:
+            self._fail(error)
+        except Exception:
+            logger.exception("a fetch that had waited failed")
+            wait.abort()
+        return True
 
     def _arm(self) -> None:
         """Set the timer for the first deadline of a wait that is still there."""

@@ -47,8 +47,8 @@ class Admin:
 
     # --- topics ---
 
-    def list_topics(self) -> list[TopicRow]:
-        return self.run(topics.list_topics(self.cluster))
+    def list_topics(self, names: Sequence[str] | None = None) -> list[TopicRow]:
+        return self.run(topics.list_topics(self.cluster, names))
 
     def describe_topics(self, names: Sequence[str] | None = None) -> list[TopicPartitionRow]:
         return self.run(topics.describe_topics(self.cluster, names))

@@ -18,6 +18,13 @@ class KgctlError(Exception):
         return RowError(self.name, str(self), self.exit_code)
 
 
+def from_row(error: RowError) -> KgctlError:
+    """A failure again, of what was part of a table."""
+    failure = NotFound(error.message) if error.name == NotFound.name else KgctlError(error.message)
+    failure.name, failure.exit_code = error.name, error.exit_code
+    return failure
+
+
 class TimedOut(KgctlError):
     exit_code = 3
     name = "TIMED_OUT"

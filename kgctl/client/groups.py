@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from broker.protocol.consumer_protocol import decode_assignment
+from broker.protocol.consumer_protocol import decode_assignment, decode_subscription
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -106,7 +106,19 @@ def _from_classic(node: Node, row: DescribeGroupsResponse.Group) -> GroupDescrip
         coordinator=str(node.endpoint),
         coordinator_id=node.node_id,
         members=tuple(_classic_member(row, member) for member in sorted(row.members, key=lambda m: m.member_id)),
+        subscribed=_subscribed(row),
     )
+
+
+def _subscribed(group: DescribeGroupsResponse.Group) -> frozenset[str] | None:
+    if group.members and group.protocol_type != CONSUMER.lower():
+        return None
+    try:
+        return frozenset(
+            topic for member in group.members for topic in decode_subscription(member.member_metadata).topics
+        )
+    except DecodeError:
+        return None
 
 
 def _classic_member(group: DescribeGroupsResponse.Group, member: DescribeGroupsResponse.Member) -> MemberRow:
@@ -203,6 +215,8 @@ def _from_newer(
         group_epoch=row.group_epoch,
         target_assignment_epoch=row.assignment_epoch,
         members=tuple(_newer_member(row, member) for member in sorted(members, key=lambda m: m.member_id)),
+        subscribed=frozenset(topic for member in members for topic in member.subscribed_topic_names)
+        | frozenset(topic.topic_name for member in members for topic in member.assignment.topic_partitions),
     )
 
 

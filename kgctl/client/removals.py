@@ -9,7 +9,7 @@ from typing import Any
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kgctl.client.cluster import Ask, Batch, Cluster, Node
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition
+from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
 from kgctl.client.groups import describe_groups
 from kgctl.client.offsets import committed
 from kgctl.client.offsets import delete_offsets as forget
@@ -17,9 +17,9 @@ from kgctl.client.reset import EMPTY_STATES, Scope
 from kgctl.client.steps import Steps
 from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC
+from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription
 
-NON_EMPTY_GROUP = 68
+NON_EMPTY_GROUP, GROUP_SUBSCRIBED_TO_TOPIC = 68, 86
 ADMIN_REASON = "member was removed by an admin"
 
 
@@ -66,11 +66,7 @@ def plan_member_removal(
     """
     (described,) = yield from describe_groups(cluster, [group], offsets=False)
     if described.error:
-        raise (
-            NotFound(described.error.message)
-            if described.error.name == NotFound.name
-            else KgctlError(described.error.message)
-        )
+        raise from_row(described.error)
     if described.type != CLASSIC:
         raise Precondition(f"Members of group '{group}' cannot be removed: Kafka can do that for classic groups only.")
     rows = []
@@ -135,13 +131,19 @@ def _no_member(group: str, name: str) -> RowError:
 
 
 def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[list[OffsetChange]]:
-    """The commits to forget; a named topic or partition without one is a row with its error."""
+    """The commits to forget; one that is not there, or that the coordinator will refuse to forget, is a row with its error.
+
+    NotFound if there is no such group.
+    """
+    (described,) = yield from describe_groups(cluster, [group], offsets=False)
+    if described.error:
+        raise from_row(described.error)
     found = yield from committed(cluster, [group])
     commits = found[group]
     if isinstance(commits, KgctlError):
         raise commits
     wanted = set(commits) if scope.all_topics else set()
-    absent = []
+    absent: list[tuple[str, int | None]] = []
     for topic, numbers in scope.topics:
         there = {key for key in commits if key[0] == topic and (numbers is None or key[1] in numbers)}
         wanted |= there
@@ -150,20 +152,36 @@ def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[li
             if numbers
             else []
             if there
-            else [(topic, -1)]
+            else [(topic, None)]
         )
-    rows = [OffsetChange(group, topic, number, commits[topic, number].offset) for topic, number in wanted]
-    for topic, number in absent:
-        place = topic if number < 0 else f"{topic}-{number}"
+    rows = []
+    for topic, number in wanted:
+        refused = _refusal(described, topic, number)
+        row = OffsetChange(group, topic, number, commits[topic, number].offset)
+        rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
+    for topic, named in absent:
+        place = topic if named is None else f"{topic}-{named}"
         error = NotFound(f"Group '{group}' has nothing committed for {place}.").as_row()
-        rows.append(OffsetChange(group, topic, number, None, FAILED, error))
-    return sorted(rows, key=lambda row: (row.topic, row.partition))
+        rows.append(OffsetChange(group, topic, named, None, FAILED, error))
+    return sorted(rows, key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
+
+
+def _refusal(group: GroupDescription, topic: str, number: int) -> BrokerError | None:
+    """What the coordinator will answer, as far as that can be known: members of a consumer group keep what they read."""
+    about = f"group {group.group!r}, {topic}-{number}"
+    if group.subscribed is not None:
+        return BrokerError(GROUP_SUBSCRIBED_TO_TOPIC, about) if topic in group.subscribed else None
+    is_consumer = group.protocol_type == CONSUMER.lower()
+    return BrokerError(NON_EMPTY_GROUP, about) if group.members and not is_consumer else None
 
 
 def delete_offsets(cluster: Cluster, group: str, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
     """Forget the commits of the plan; rows that failed in the plan stay as they are."""
-    errors = yield from forget(cluster, group, [(row.topic, row.partition) for row in plan if not row.error])
-    return [row if row.error else _outcome(row, errors[row.topic, row.partition]) for row in plan]
+    wanted = [(row.topic, row.partition) for row in plan if not row.error and row.partition is not None]
+    errors = (yield from forget(cluster, group, wanted)) if wanted else {}
+    return [
+        row if row.error or row.partition is None else _outcome(row, errors[row.topic, row.partition]) for row in plan
+    ]
 
 
 def _outcome(row: Any, error: KgctlError | None) -> Any:

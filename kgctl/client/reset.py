@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from kgctl.client.cluster import Cluster
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition
+from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
 from kgctl.client.groups import describe_groups
 from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition, commit, committed, list_offsets
 from kgctl.client.steps import Steps
@@ -49,7 +49,7 @@ def plan_reset(cluster: Cluster, group: str, scope: Scope, target: Target) -> St
     state = described.state
     if described.error:
         if described.error.name != NotFound.name:
-            raise KgctlError(described.error.message)
+            raise from_row(described.error)
         state = None
     elif described.type not in (CLASSIC, CONSUMER):
         raise Precondition(f"Offsets of group '{group}' cannot be reset: it is of type {described.type}.")
@@ -64,9 +64,11 @@ def plan_reset(cluster: Cluster, group: str, scope: Scope, target: Target) -> St
         raise NotFound(f"Group '{group}' has no committed offsets; name the topics with --topic.")
     rows = yield from _targets(cluster, group, partitions, target, commits)
     rows += [
-        ResetRow(group, key[0], key[1], None, None, None, status=FAILED, error=error) for key, error in errors.items()
+        ResetRow(group, topic, number, None, None, None, status=FAILED, error=error)
+        for (topic, number), error in errors.items()
     ]
-    return ResetPlan(group, state, tuple(sorted(rows, key=lambda row: (row.topic, row.partition))))
+    rows.sort(key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
+    return ResetPlan(group, state, tuple(rows))
 
 
 def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
@@ -76,14 +78,19 @@ def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
     """
     if plan.failed:
         return plan
-    offsets = {(row.topic, row.partition): row.new_offset for row in plan.rows if row.new_offset is not None}
+    offsets = {
+        (row.topic, row.partition): row.new_offset
+        for row in plan.rows
+        if row.partition is not None and row.new_offset is not None
+    }
     errors = yield from commit(cluster, plan.group, offsets)
     if any(isinstance(error, BrokerError) and error.code == UNKNOWN_MEMBER_ID for error in errors.values()):
         (described,) = yield from describe_groups(cluster, [plan.group], offsets=False)
         raise _not_inactive(plan.group, described.state)
     found = yield from committed(cluster, [plan.group])
     now = found[plan.group]
-    return replace(plan, rows=tuple(_applied(row, errors[row.topic, row.partition], now) for row in plan.rows))
+    rows = ((row, (row.topic, row.partition)) for row in plan.rows if row.partition is not None)
+    return replace(plan, rows=tuple(_applied(row, key, errors[key], now) for row, key in rows))
 
 
 def _not_inactive(group: str, state: str | None) -> Precondition:
@@ -95,19 +102,19 @@ def _not_inactive(group: str, state: str | None) -> Precondition:
 
 def _in_scope(
     cluster: Cluster, scope: Scope, target: Target, commits: Mapping[Partition, Committed]
-) -> Steps[tuple[list[Partition], dict[Partition, RowError]]]:
+) -> Steps[tuple[list[Partition], dict[tuple[str, int | None], RowError]]]:
     """The partitions to move, and an error for each that was named and is not there."""
     if target.offsets is not None:
         return sorted(target.offsets), {}
     wanted = set(commits) if scope.all_topics else set()
-    errors: dict[Partition, RowError] = {}
+    errors: dict[tuple[str, int | None], RowError] = {}
     if scope.topics:
         answer = yield from cluster.metadata([topic for topic, _ in scope.topics])
         there = {topic.name: {row.partition_index for row in topic.partitions} for topic in answer.topics}
         codes = {topic.name: topic.error_code for topic in answer.topics}
         for topic, numbers in scope.topics:
             if codes.get(topic):
-                errors[topic, -1] = BrokerError(codes[topic], f"topic {topic!r}").as_row()
+                errors[topic, None] = BrokerError(codes[topic], f"topic {topic!r}").as_row()
                 continue
             for number in there[topic] if numbers is None else numbers:
                 if number in there[topic]:
@@ -168,12 +175,14 @@ def _wanted(
     return (target.number if target.offsets is None else target.offsets[key]), None
 
 
-def _applied(row: ResetRow, error: KgctlError | None, now: Mapping[Partition, Committed] | KgctlError) -> ResetRow:
+def _applied(
+    row: ResetRow, key: Partition, error: KgctlError | None, now: Mapping[Partition, Committed] | KgctlError
+) -> ResetRow:
     if error:
         return replace(row, status=FAILED, error=error.as_row())
     if isinstance(now, KgctlError):
         return replace(row, status=FAILED, error=now.as_row())
-    found = now.get((row.topic, row.partition))
+    found = now.get(key)
     if found is None or found.offset != row.new_offset:
         seen = "nothing" if found is None else found.offset
         about = f"{row.topic}-{row.partition}: committed {row.new_offset}, but read back {seen}: someone else commits"

@@ -10,7 +10,7 @@ from broker.protocol.messages.describe_configs import DescribeConfigsRequest, De
 from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
 from kgctl.client.cluster import Ask, Batch, Cluster, Node
-from kgctl.client.errors import BrokerError, KgctlError, TimedOut
+from kgctl.client.errors import BrokerError, KgctlError, Precondition, TimedOut
 from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition, list_offsets
 from kgctl.client.steps import Pause, Steps
 from kgctl.model.changes import DONE, FAILED, TopicChange
@@ -33,8 +33,8 @@ DEFAULT_SOURCE = 5
 SERVER_WAIT_MS = 10_000
 
 
-def list_topics(cluster: Cluster) -> Steps[list[TopicRow]]:
-    answer = yield from cluster.metadata()
+def list_topics(cluster: Cluster, topics: Sequence[str] | None = None) -> Steps[list[TopicRow]]:
+    answer = yield from cluster.metadata(topics)
     return [_topic_row(topic) for topic in sorted(answer.topics, key=lambda topic: topic.name or "")]
 
 
@@ -167,15 +167,22 @@ def _read_created(answer: CreateTopicsResponse) -> dict[str, TopicChange | Kgctl
 
 
 def plan_deletion(cluster: Cluster, topics: Sequence[str]) -> Steps[list[TopicChange]]:
-    """What deleting would take away; a topic that is not there is a row with its error."""
+    """What deleting would take away; a topic that is not there, or is internal, is a row with its error."""
     answer = yield from cluster.metadata(sorted(set(topics)))
     rows = [_topic_row(topic) for topic in sorted(answer.topics, key=lambda topic: topic.name or "")]
     return [
         TopicChange(row.topic, None, None, FAILED, row.error)
         if row.error
+        else TopicChange(row.topic, row.partitions, row.replicas, FAILED, _kept(row.topic))
+        if row.internal
         else TopicChange(row.topic, row.partitions, row.replicas)
         for row in rows
     ]
+
+
+def _kept(topic: str) -> RowError:
+    """Kafka itself would delete it, and with it every group's commits."""
+    return RowError("INTERNAL_TOPIC", f"topic {topic!r}: it is the cluster's own and stays", Precondition.exit_code)
 
 
 def delete_topics(cluster: Cluster, plan: Sequence[TopicChange]) -> Steps[list[TopicChange]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.arguments import not_empty, only_one
 from kgctl.commands.settings import parse_seconds, settings
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def consume(
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", help="Read as a member of this group, which shares out the partitions, and commit."),
+        typer.Option(
+            "--group",
+            callback=not_empty,
+            help="Read as a member of this group, which shares out the partitions, and commit.",
+        ),
     ] = None,
     session_timeout: Annotated[
         float,
@@ -236,10 +241,8 @@ def _text(text: str, option: str) -> bytes:
 def _check(
     from_beginning: bool, from_end: bool, partition: list[int] | None, offset: int | None, group: str | None
 ) -> None:
-    if from_beginning + from_end + (offset is not None) > 1:
-        raise typer.BadParameter(
-            "choose one place to begin.", param_hint="'--from-beginning', '--from-end', '--offset'"
-        )
+    at_offset = offset is not None
+    only_one({"--from-beginning": from_beginning, "--from-end": from_end, "--offset": at_offset})
     if offset is not None and not partition:
         raise typer.BadParameter("needs --partition: offsets count per partition.", param_hint="'--offset'")
     if group is not None and partition:

@@ -9,6 +9,7 @@ import typer
 
 from kgctl.client.errors import NotFound
 from kgctl.commands import history, offsets, rebalance
+from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import GroupChange, MemberChange
@@ -28,7 +29,6 @@ from kgctl.render import note, show
 
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
 
-Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
 MANY = 20
 VIEWS = {PartitionLag: "group-offsets", MemberRow: "group-members", StateRow: "group-state"}
 
@@ -51,7 +51,9 @@ def list_groups(
 @groups_app.command()
 def describe(
     ctx: typer.Context,
-    groups: Annotated[list[str] | None, typer.Argument(metavar="GROUP...", show_default=False)] = None,
+    groups: Annotated[
+        list[str] | None, typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)
+    ] = None,
     all_groups: Annotated[bool, typer.Option("--all", help="Describe every group.")] = False,
     offsets_view: Annotated[bool, typer.Option("--offsets", help="Committed offsets and lag. [default]")] = False,
     members_view: Annotated[bool, typer.Option("--members", help="Members and how many partitions each has.")] = False,
@@ -60,18 +62,21 @@ def describe(
 ) -> None:
     """Show offsets and lag of groups, their members or state.
 
-    Columns are those of kafka-consumer-groups.sh, then GENERATION: known on kgctl's own broker, `-` elsewhere.
+    Columns are those of kafka-consumer-groups.sh. --members and --state add GENERATION: known on kgctl's own broker,
+    `-` elsewhere.
     """
-    if bool(groups) == all_groups:
+    only_one({"GROUP": groups, "--all": all_groups})
+    if not groups and not all_groups:
         raise typer.BadParameter("Name groups, or give --all.", param_hint="'GROUP...'")
-    if offsets_view + members_view + state_view > 1:
-        raise typer.BadParameter("Give one of --offsets, --members and --state.", param_hint="'--offsets'")
+    only_one({"--offsets": offsets_view, "--members": members_view, "--state": state_view})
     view = MemberRow if members_view else StateRow if state_view else PartitionLag
     with settings(ctx).admin() as admin:
         listing = Listing(()) if groups else admin.list_groups()
         names = groups or [row.group for row in listing.groups]
         found = admin.describe_groups(names, offsets=view is PartitionLag)
-    show(_rows(found, view), settings(ctx).output, kind=VIEWS[view], row_type=view, verbose=verbose)
+    show(
+        _rows(found, view, settings(ctx).output), settings(ctx).output, kind=VIEWS[view], row_type=view, verbose=verbose
+    )
     _comment(found, offsets_shown=view is PartitionLag)
     errors = [*listing.errors, *(group.error for group in found)]
     partitions = [row.error for group in found for row in group.partitions]
@@ -84,7 +89,7 @@ groups_app.command("reset-offsets")(offsets.reset_offsets)
 @groups_app.command()
 def delete(
     ctx: typer.Context,
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)],
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)],
     execute: Execute = False,
 ) -> None:
     """Delete groups without members, with their commits."""
@@ -93,14 +98,14 @@ def delete(
         if execute:
             rows = admin.delete_groups(rows)
     show(rows, settings(ctx).output, kind="group-deletion", row_type=GroupChange)
-    note_dry_run(execute)
+    note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 
 
 @groups_app.command("remove-members")
 def remove_members(
     ctx: typer.Context,
-    group: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    group: Group,
     member: Annotated[list[str] | None, typer.Option("--member", metavar="ID", help="A member id; repeatable.")] = None,
     instance: Annotated[
         list[str] | None, typer.Option("--instance", metavar="ID", help="A group instance id; repeatable.")
@@ -113,7 +118,9 @@ def remove_members(
 
     A consumer that still runs joins again. Static members, which never leave by themselves, are known by instance id.
     """
-    if bool(member or instance) == everyone:
+    only_one({"--all": everyone, "--member": member})
+    only_one({"--all": everyone, "--instance": instance})
+    if not (member or instance or everyone):
         raise typer.BadParameter("Name members by --member or --instance, or give --all.", param_hint="'--member'")
     with settings(ctx).admin() as admin:
         rows = admin.plan_member_removal(group, member or (), instance or (), everyone=everyone)
@@ -122,7 +129,7 @@ def remove_members(
     show(rows, settings(ctx).output, kind="member-removal", row_type=MemberChange)
     if not rows:
         note(f"Consumer group '{group}' has no active members.")
-    note_dry_run(execute)
+    note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 
 
@@ -141,11 +148,13 @@ def _named(given: list[str] | None, known: Sequence[str], option: str) -> list[s
     return [spelled[word.lower()] for word in words]
 
 
-def _rows(found: Sequence[GroupDescription], view: type) -> list[MemberRow] | list[PartitionLag] | list[StateRow]:
-    """The rows of all groups. A group that is not there has no members and offsets, and so no row of them."""
+def _rows(
+    found: Sequence[GroupDescription], view: type, output: str
+) -> list[MemberRow] | list[PartitionLag] | list[StateRow]:
+    """The rows of all groups. One that is not there has no members and offsets to fill a table; programs want its error."""
     if view is StateRow:
         return [group.state_row() for group in found]
-    there = [group for group in found if group.error is None or group.error.name != NotFound.name]
+    there = [group for group in found if output != "table" or group.error is None or group.error.name != NotFound.name]
     if view is MemberRow:
         return [row for group in there for row in group.member_rows()]
     return [row for group in there for row in group.partition_rows()]

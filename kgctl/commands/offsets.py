@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import sys
 import time
 from pathlib import Path
@@ -12,17 +13,18 @@ import typer
 
 from kgctl.client.errors import NotFound
 from kgctl.client.reset import Scope, Target
+from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime, parse_duration
 from kgctl.model.changes import DONE, OffsetChange, ResetPlan, ResetRow
 from kgctl.render import note, show
 
-Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
-Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
 Topics = Annotated[
     list[str] | None,
-    typer.Option("--topic", metavar="TOPIC[:P,...]", help="A topic, or some of its partitions; repeatable."),
+    typer.Option(
+        "--topic", metavar="TOPIC[:P,...]", callback=not_empty, help="A topic, or some of its partitions; repeatable."
+    ),
 ]
 AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics that the group has committed offsets for.")]
 
@@ -62,15 +64,17 @@ def reset_offsets(
     clamped to it. A group that does not exist is made by giving it offsets.
     """
     given = {
-        "earliest": to_earliest or None,
-        "latest": to_latest or None,
-        "current": to_current or None,
-        "offset": to_offset,
-        "shift": shift_by,
-        "duration": by_duration,
-        "datetime": to_datetime,
-        "file": from_file,
+        "--to-earliest": to_earliest or None,
+        "--to-latest": to_latest or None,
+        "--to-current": to_current or None,
+        "--to-offset": to_offset,
+        "--shift-by": shift_by,
+        "--by-duration": by_duration,
+        "--to-datetime": to_datetime,
+        "--from-file": from_file,
     }
+    if export and settings(ctx).output in ("json", "yaml"):
+        raise typer.BadParameter("A plan is exported as CSV.", param_hint="'--export', '--output'")
     scope = _scope(topic or [], all_topics, needed=from_file is None)
     target = _target(group, {kind: value for kind, value in given.items() if value is not None})
     with settings(ctx).admin() as admin:
@@ -102,17 +106,22 @@ def delete_offsets(
         if execute:
             rows = admin.delete_offsets(group, rows)
     show(rows, settings(ctx).output, kind="offset-deletion", row_type=OffsetChange)
-    note_dry_run(execute)
+    note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 
 
 def _comment(plan: ResetPlan, execute: bool, export: bool) -> None:
     if plan.state is None:
-        note(f"Consumer group '{plan.group}' does not exist{'' if execute else '; executing this makes it'}.")
+        if execute and _is_begun(plan):
+            note(f"Consumer group '{plan.group}' did not exist; it was made.")
+        elif execute or plan.failed:
+            note(f"Consumer group '{plan.group}' does not exist.")
+        else:
+            note(f"Consumer group '{plan.group}' does not exist yet; --execute makes it.")
     if execute and not _is_begun(plan):
         note("Nothing was changed.")
     if not export:
-        note_dry_run(execute)
+        note_dry_run(execute, [row.error for row in plan.rows], all_or_nothing=True)
 
 
 def _is_begun(plan: ResetPlan) -> bool:
@@ -120,8 +129,7 @@ def _is_begun(plan: ResetPlan) -> bool:
 
 
 def _scope(topics: list[str], all_topics: bool, needed: bool) -> Scope:
-    if topics and all_topics:
-        raise typer.BadParameter("Give --topic or --all-topics, not both.", param_hint="'--topic'")
+    only_one({"--topic": topics, "--all-topics": all_topics})
     if needed and not topics and not all_topics:
         raise typer.BadParameter("Say which topics: --topic TOPIC[:P,...] or --all-topics.", param_hint="'--topic'")
     if not needed and (topics or all_topics):
@@ -144,25 +152,41 @@ def _target(group: str, given: dict[str, Any]) -> Target:
         raise typer.BadParameter(
             "Give exactly one of --to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --by-duration, "
             "--to-datetime and --from-file.",
-            param_hint="'--to-earliest'",
+            param_hint=", ".join(f"'{name}'" for name in given) or None,
         )
-    (kind, value) = next(iter(given.items()))
+    (option, value) = next(iter(given.items()))
+    kind = option.rpartition("-")[2]
+    if kind == "by":
+        return Target("shift", value)
     if kind == "duration":
         return Target("timestamp", int(time.time() * 1000) - parse_duration(value))
     if kind == "datetime":
         return Target("timestamp", parse_datetime(value))
     if kind == "file":
         return Target("file", offsets=_read_plan(group, value))
-    return Target(kind, value if kind in ("offset", "shift") else 0)  # type: ignore[arg-type]
+    return Target(kind, value if kind == "offset" else 0)  # type: ignore[arg-type]
+
+
+def _read_text(path: str) -> str:
+    """A whole file; `-` is stdin. Spreadsheets begin one with a byte order mark."""
+    try:
+        if path != "-":
+            return Path(path).read_bytes().decode("utf-8-sig")
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed")
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8"
+    raise typer.BadParameter(f"Cannot read {'stdin' if path == '-' else path}: {reason}.", param_hint="'--from-file'")
 
 
 def _read_plan(group: str, path: str) -> dict[tuple[str, int], int]:
     """`topic,partition,offset` or `group,topic,partition,offset` lines without a header, as Kafka's tool writes them."""
-    try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"Cannot read {path}: {error}", param_hint="'--from-file'") from error
-    plan, others = {}, False
+    plan: dict[tuple[str, int], int] = {}
+    others = False
+    text = _read_text(path)
     for number, fields in enumerate(csv.reader(text.splitlines()), 1):
         if not fields:
             continue
@@ -177,6 +201,9 @@ def _read_plan(group: str, path: str) -> dict[tuple[str, int], int]:
         if names and names[0] != group:
             others = True
             continue
+        if key in plan:
+            where = f"{path}, line {number}: {key[0]}-{key[1]} has an offset already"
+            raise typer.BadParameter(where, param_hint="'--from-file'")
         plan[key] = value
     if not plan:
         raise NotFound(

@@ -27,6 +27,19 @@ def conclude(errors: Iterable[RowError | None], total: int) -> None:
     raise typer.Exit(codes.pop() if len(codes) == 1 and len(failed) >= total else PARTIAL)
 
 
-def note_dry_run(execute: bool) -> None:
-    if not execute:
-        note("Dry run: nothing was changed. Add --execute to do it.")
+def note_dry_run(execute: bool, errors: Iterable[RowError | None] = (None,), *, all_or_nothing: bool = False) -> None:
+    """What a plan that was shown asks for. `errors` has an entry per row of the plan."""
+    if execute:
+        return
+    rows = list(errors)
+    failed = sum(error is not None for error in rows)
+    stand = "1 error stands" if failed == 1 else f"{failed} errors stand"
+    if not rows:
+        advice = "There is nothing to do."
+    elif not failed:
+        advice = "Add --execute to do it."
+    elif failed < len(rows) and not all_or_nothing:
+        advice = f"Add --execute to do the rest of it: {stand} in the way of all."
+    else:
+        advice = f"{stand[0].upper()}{stand[1:]} in the way."
+    note(f"Dry run: nothing was changed. {advice}")

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
+from kgctl.commands.arguments import Execute
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import TopicChange
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
-from kgctl.render import show
+from kgctl.render import note, show
 
 topics_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe, create and delete topics.")
 
 Topics = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
-Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
 
 
 @topics_app.command("list")
@@ -60,11 +60,13 @@ def create(
     ctx: typer.Context,
     topics: Topics,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", min=1, help="[default: the broker's num.partitions]")
+        int | None, typer.Option("--partitions", min=1, metavar="N", help="[default: the broker's num.partitions]")
     ] = None,
     replicas: Annotated[
         int | None,
-        typer.Option("--replication-factor", min=1, help="[default: the broker's default.replication.factor]"),
+        typer.Option(
+            "--replication-factor", min=1, metavar="N", help="[default: the broker's default.replication.factor]"
+        ),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="A setting; repeatable.")
@@ -76,8 +78,9 @@ def create(
     """Create topics."""
     with settings(ctx).admin() as admin:
         rows = admin.create_topics(topics, partitions=partitions, replicas=replicas, configs=_pairs(config or []))
-    if if_not_exists:
-        rows = [_tolerated(row) for row in rows]
+        there = [row.topic for row in rows if if_not_exists and _exists(row)]
+        found = {row.topic: row for row in admin.list_topics(there)} if there else {}
+    rows = [_tolerated(row, found[row.topic], partitions) if row.topic in found else row for row in rows]
     show(rows, settings(ctx).output, kind="topic-changes", row_type=TopicChange)
     conclude((row.error for row in rows), len(rows))
 
@@ -90,13 +93,22 @@ def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None
         if execute:
             rows = admin.delete_topics(rows)
     show(rows, settings(ctx).output, kind="topic-changes", row_type=TopicChange)
-    note_dry_run(execute)
+    note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 
 
-def _tolerated(row: TopicChange) -> TopicChange:
-    there = row.error is not None and row.error.name == "TOPIC_ALREADY_EXISTS"
-    return replace(row, partitions=None, replicas=None, status="exists", error=None) if there else row
+def _exists(row: TopicChange) -> bool:
+    return row.error is not None and row.error.name == "TOPIC_ALREADY_EXISTS"
+
+
+def _tolerated(row: TopicChange, found: TopicRow, wanted: int | None) -> TopicChange:
+    """The topic as it is, with a warning if that is not what was asked for."""
+    if found.error:
+        return replace(row, error=found.error)
+    if wanted is not None and wanted != found.partitions:
+        partitions = "1 partition" if found.partitions == 1 else f"{found.partitions} partitions"
+        note(f"Warning: topic '{row.topic}' exists already with {partitions}, not with {wanted}.")
+    return replace(row, partitions=found.partitions, replicas=found.replicas, status="exists", error=None)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

@@ -14,11 +14,14 @@ REJOINED, JOINED, GONE = "rejoined", "joined", "gone"
 
 @dataclass(frozen=True, slots=True)
 class ResetRow:
-    """One committed offset to move. `delta` counts the records read again (negative) or skipped."""
+    """One committed offset to move. `delta` counts the records read again (negative) or skipped.
+
+    Without a partition it stands for a topic that is not there.
+    """
 
     group: str
     topic: str
-    partition: int
+    partition: int | None
     old_offset: int | None
     new_offset: int | None
     delta: int | None
@@ -80,11 +83,11 @@ class RebalanceRow:
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """A committed offset to forget, or that was forgotten."""
+    """A committed offset to forget, or that was forgotten. Without a partition it stands for a topic that has none."""
 
     group: str
     topic: str
-    partition: int
+    partition: int | None
     old_offset: int | None
     status: str = PLANNED
     error: RowError | None = None

@@ -147,6 +147,8 @@ class GroupDescription:
     target_assignment_epoch: int | None = None
     members: tuple[MemberRow, ...] = ()
     partitions: tuple[PartitionLag, ...] = ()
+    # The topics that its members want; None where the coordinator does not tell, as in a rebalance.
+    subscribed: frozenset[str] | None = None
     error: RowError | None = None
 
     def member_rows(self) -> tuple[MemberRow, ...]:

@@ -164,10 +164,24 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
         (["groups", "list", "--timeout", "0"], "'0' is not a number of seconds above 0"),
         (["groups", "list", "--timeout", "nan"], "'nan' is not a number of seconds above 0"),
         (["groups", "describe"], "Name groups, or give --all"),
-        (["groups", "describe", "g", "--all"], "Name groups, or give --all"),
-        (["groups", "describe", "g", "--members", "--state"], "Give one of --offsets, --members and --state"),
+        (["groups", "describe", "g", "--all"], "Give GROUP or --all, not both"),
+        (["groups", "describe", "g", "--members", "--state"], "Give --members or --state, not both"),
+        (["groups", "describe", "g", "--members", "--state"], "'--members', '--state'"),
+        (["groups", "describe", ""], "an empty name"),
+        (["groups", "describe", "g", ""], "an empty name"),
+        (["groups", "delete", "g", ""], "an empty name"),
+        (["groups", "remove-members", "", "--all"], "an empty name"),
+        (["groups", "reset-offsets", "", "--all-topics", "--to-latest"], "an empty name"),
+        (["groups", "delete-offsets", "", "--all-topics"], "an empty name"),
+        (["consume", "t", "--group", ""], "an empty name"),
         (["groups", "remove-members", "g"], "Name members by --member or --instance, or give --all"),
-        (["groups", "remove-members", "g", "--all", "--member", "m"], "or give --all"),
+        (["groups", "remove-members", "g", "--all", "--member", "m"], "Give --all or --member, not both"),
+        (["groups", "remove-members", "g", "--all", "--instance", "i"], "Give --all or --instance, not both"),
+        (["groups", "reset-offsets", "g", "--all-topics", "--to-latest", "--export", "-o", "json"], "exported as CSV"),
+        (
+            ["groups", "reset-offsets", "g", "--topic", "t", "--to-latest", "--shift-by", "0"],
+            "'--to-latest', '--shift-by'",
+        ),
         (["groups", "reset-offsets", "g", "--all-topics"], "Give exactly one of --to-earliest"),
         (["groups", "reset-offsets", "g", "--all-topics", "--to-earliest", "--to-offset", "0"], "Give exactly one of"),
         (["groups", "reset-offsets", "g", "--to-earliest"], "Say which topics"),
@@ -175,7 +189,10 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
         (["groups", "reset-offsets", "g", "--to-earliest", "--topic", "t:x"], "'t:x' is not TOPIC or TOPIC:P"),
         (["groups", "reset-offsets", "g", "--by-duration", "1h", "--all-topics"], "'1h' is not a duration"),
         (["groups", "reset-offsets", "g", "--to-datetime", "noon", "--all-topics"], "'noon' is not a time"),
-        (["groups", "reset-offsets", "g", "--from-file", "/no/such/file"], "Cannot read /no/such/file"),
+        (
+            ["groups", "reset-offsets", "g", "--from-file", "/no/such"],
+            "Cannot read /no/such: No such file or directory.",
+        ),
         (["groups", "reset-offsets", "g", "--from-file", "-", "--all-topics"], "The file says which topics"),
         (["topics", "create", "t", "--config", "retention.ms"], "'retention.ms' is not NAME=VALUE"),
         (["topics", "create", "t", "--partitions", "0"], "0 is not in the range"),
@@ -194,6 +211,12 @@ def test_a_plan_that_cannot_be_read_is_exit_code_2_and_names_the_line(plan: str)
     result = Kgctl()("groups", "reset-offsets", "g", "--from-file", "-", text="\nt,1,7\n" + plan)
     assert result.exit_code == 2
     assert "line 3: not [group,]topic,partition,offset" in " ".join(result.stderr.split())
+
+
+def test_a_plan_that_names_a_partition_twice_is_exit_code_2_and_names_the_line() -> None:
+    result = Kgctl()("groups", "reset-offsets", "g", "--from-file", "-", text="t,0,7\nt,1,7\n\nt,0,8\n")
+    assert result.exit_code == 2
+    assert "line 4: t-0 has an offset already" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
 from broker.protocol.messages.delete_groups import DeleteGroupsResponse
+from broker.protocol.messages.describe_groups import DescribeGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupResponse
 from broker.protocol.messages.offset_commit import OffsetCommitResponse
 from kgctl.client.errors import NotFound, Precondition, Unsupported
@@ -40,6 +42,12 @@ LOGS: dict[int, dict[Partition, int]] = {
 }
 EVERYTHING = Scope(all_topics=True)
 ORDERS = Scope((("orders", None),))
+
+
+def wanting(topic: str) -> DescribeGroupsResponse.Member:
+    found = member("m")
+    found.member_metadata = encode_blob(ConsumerProtocolSubscription(topics=[topic]))
+    return found
 
 
 class Groups:
@@ -157,7 +165,7 @@ def test_all_topics_are_those_with_commits_and_a_topic_has_all_its_partitions() 
 def test_a_topic_or_partition_that_is_not_there_is_a_row_with_its_error() -> None:
     plan = Groups({}).plan(Scope((("orders", (1, 2)), ("nope", None))), Target("earliest"))
     assert [(row.topic, row.partition, str(row.error)) for row in plan.rows] == [
-        ("nope", -1, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("nope", None, "UNKNOWN_TOPIC_OR_PARTITION"),
         ("orders", 1, "None"),
         ("orders", 2, "UNKNOWN_TOPIC_OR_PARTITION"),
     ]
@@ -268,7 +276,7 @@ def test_offsets_to_forget_are_those_that_are_committed() -> None:
     fed = Groups({("orders", 0): 5, ("orders", 1): 6, ("views", 0): 7}).feeder
     rows = fed.run(plan_offset_deletion(cluster(), "g", Scope((("orders", None), ("views", (0, 3)), ("nope", None)))))
     assert [(row.topic, row.partition, row.old_offset, str(row.error)) for row in rows] == [
-        ("nope", -1, None, "NOT_FOUND"),
+        ("nope", None, None, "NOT_FOUND"),
         ("orders", 0, 5, "None"),
         ("orders", 1, 6, "None"),
         ("views", 0, 7, "None"),
@@ -291,6 +299,25 @@ def removal_feeder() -> Feeder:
         ]
     )
     return fed
+
+
+@pytest.mark.parametrize(
+    ("live", "error"),
+    [
+        (group("g", "Stable", wanting("orders")), "GROUP_SUBSCRIBED_TO_TOPIC"),
+        (group("g", "Stable", wanting("views")), "None"),
+        # Kafka does not tell subscriptions while a group rebalances: only the execution can show it.
+        (group("g", "PreparingRebalance", member("m")), "None"),
+        (group("g", "Stable", member("m", b"x"), protocol_type="connect"), "NON_EMPTY_GROUP"),
+        (group("g", "Empty", protocol_type="connect"), "None"),
+    ],
+)
+def test_what_the_coordinator_will_refuse_to_forget_is_a_row_with_its_error(live: Any, error: str) -> None:
+    fed = Groups({("orders", 0): 5}).feeder
+    fed.answers[DESCRIBE_GROUPS] = describes(live)
+    (row,) = fed.run(plan_offset_deletion(cluster(), "g", ORDERS))
+    assert str(row.error) == error
+    assert row.status == ("planned" if error == "None" else "failed")
 
 
 def test_static_members_leave_by_instance_id_and_others_by_member_id() -> None:

@@ -58,6 +58,10 @@ def test_a_topic_that_exists_is_exit_code_6_or_fine_on_request(kgctl: Kgctl) -> 
     assert "TOPIC_ALREADY_EXISTS" in again.stdout
     tolerated = kgctl("topics", "create", topic, "--if-not-exists")
     assert (tolerated.exit_code, tolerated.stderr) == (0, "")
+    assert tolerated.stdout.splitlines()[1].split() == [topic, "1", "1", "exists"]
+    other = kgctl("topics", "create", topic, "--if-not-exists", "--partitions", 3)
+    assert (other.exit_code, other.stdout) == (0, tolerated.stdout)
+    assert other.stderr == f"Warning: topic '{topic}' exists already with 1 partition, not with 3.\n"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +83,15 @@ def test_topics_that_do_not_exist_are_exit_code_5_and_4_beside_others(kgctl: Kgc
     assert kgctl("topics", "describe", topic, absent).exit_code == 4
     assert kgctl("topics", "delete", topic, absent, "--execute").exit_code == 4
     assert kgctl("topics", "describe", topic).exit_code == 5
+
+
+@pytest.mark.parametrize("words", [[], ["--execute"]])
+def test_an_internal_topic_is_not_deleted_nor_planned_to_be(kgctl: Kgctl, words: list[str]) -> None:
+    result = kgctl("topics", "delete", "__consumer_offsets", *words)
+    assert result.exit_code == 6
+    assert "INTERNAL_TOPIC" in result.stdout
+    assert "Add --execute" not in result.stderr
+    assert "__consumer_offsets" in [row["topic"] for row in kgctl.rows("topics", "list")]
 
 
 def test_internal_topics_can_be_left_out(kgctl: Kgctl) -> None:

@@ -73,6 +73,9 @@ class RecordingOps(FileOps):
     def sync_directory(self, path: str) -> None:
         self.note("sync directory", path)
 
+    def sync_everything(self) -> None:
+        self.note("sync everything", self.root)
+
     def truncate(self, fd: int, size: int) -> None:
         self.note("truncate", self._paths[fd], size)
         super().truncate(fd, size)
@@ -111,6 +114,11 @@ class RecordingOps(FileOps):
                 stored.sync()
                 if path.endswith(("-wal", "-journal")):
                     state.durable[path] = stored
+            elif kind == "sync everything":
+                state.durable = dict(state.cached)
+                for known in state.cached.values():
+                    if known is not None:
+                        known.sync()
             elif kind == "sync directory":
                 for name in {*state.durable, *state.cached}:
                     if os.path.dirname(name) == path:

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from broker.log import DamageError, OffsetsRow
 from tests.log.power import RecordingOps
 from tests.log.stores import NOW, append, open_log, stored, topic_log, values
@@ -109,6 +111,26 @@ def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_
         ops.image(len(ops.events), tmp_path / "image", chance)
         after = open_log(tmp_path / "image")
         assert len(values(topic_log(after))) == seen
+        after.close()
+        shutil.rmtree(tmp_path / "image")
+    log.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_stricter_run_owes_what_a_laxer_one_acknowledged(tmp_path: Path, clean: bool) -> None:
+    (tmp_path / "live").mkdir()
+    ops = RecordingOps(tmp_path / "live")
+    log = open_log(tmp_path / "live", file_ops=ops, durability="process")
+    for number in range(5):
+        append(topic_log(log), b"%d" % number)
+        log.commit()
+    log.close(clean=clean)
+    log = open_log(tmp_path / "live", file_ops=ops)
+    chance = random.Random(1)
+    for _ in range(10):
+        ops.image(len(ops.events), tmp_path / "image", chance)
+        after = open_log(tmp_path / "image")
+        assert len(values(topic_log(after))) == 5
         after.close()
         shutil.rmtree(tmp_path / "image")
     log.close()

@@ -140,7 +140,7 @@ def test_the_losses_are_named_with_their_offsets(tmp_path: Path) -> None:
     written(tmp_path, clean=True)
     file = segment_files(tmp_path)[1]
     first = base_offsets([file])[0]
-    flip(file, 100)
+    flip(file, 80)
     log = open_log(tmp_path, accept_loss=True, **QUICK)
     assert log.losses == [f"{file} is damaged: lost offsets {first} of t-0; it is kept as {file.name}.damaged"]
     log.close()

@@ -5,20 +5,13 @@ The table is what ApiVersions advertises, in the versions that the messages decl
 
 from __future__ import annotations
 
+from broker.api.groups import GroupApi
+
 HANDLERS = {
     0: "produce:produce",
     1: "fetch:fetch",
     2: "list_offsets:list_offsets",
     3: "metadata:metadata",
-    8: "groups:group_request",
-    9: "groups:group_request",
-    10: "groups:group_request",
-    11: "groups:group_request",
-    12: "groups:group_request",
-    13: "groups:group_request",
-    14: "groups:group_request",
-    15: "groups:group_request",
-    16: "groups:group_request",
     18: "api_versions:api_versions",
     19: "topics:create_topics",
     20: "topics:delete_topics",
@@ -29,11 +22,8 @@ HANDLERS = {
     33: "alter_configs:alter_configs",
     35: "cluster:describe_log_dirs",
     37: "topics:create_partitions",
-    42: "groups:group_request",
     44: "alter_configs:incremental_alter_configs",
-    47: "groups:group_request",
     60: "cluster:describe_cluster",
     75: "describe_topic_partitions:describe_topic_partitions",
-    10000: "groups:group_request",
-    10001: "groups:group_request",
+    **dict.fromkeys(GroupApi.API_KEYS, "groups:group_request"),
 }

@@ -73,6 +73,9 @@ class Reading:
         self._exchange.answer(FetchResponse(responses=found.topics))
         return True
 
+    def abort(self) -> None:
+        self._exchange.connection.abort()
+
     def _read(self) -> Found:
         found = Found()
         self._keys = []

@@ -1,0 +1,94 @@
+"""`python -m tests.mutation`: plant each fault in a copy of the tree and see whether the tests catch it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutation.faults import FAULTS, Fault
+
+ROOT = Path(__file__).parents[2]
+NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
+SECONDS = 300
+
+
+class Verdict(NamedTuple):
+    caught: bool
+    by: str
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--only", default="", help="faults whose name contains this")
+    parser.add_argument("--tests", nargs="*", help="instead of the tests that belong to each fault")
+    given = parser.parse_args()
+    chosen = [fault for fault in FAULTS if given.only in fault.name]
+    caught = 0
+    with tempfile.TemporaryDirectory() as directory:
+        tree = Path(directory) / "tree"
+        shutil.copytree(ROOT, tree, ignore=NOT_COPIED)
+        for fault in chosen:
+            began = time.perf_counter()
+            verdict = try_fault(tree, fault, given.tests or list(fault.tests))
+            caught += verdict.caught
+            word = "caught  " if verdict.caught else "SURVIVES"
+            print(f"{word} {time.perf_counter() - began:4.0f} s  {fault.name}  <- {verdict.by}", flush=True)
+    print(f"{caught} of {len(chosen)} faults are caught")
+    return 0 if caught == len(chosen) else 1
+
+
+def try_fault(tree: Path, fault: Fault, tests: list[str]) -> Verdict:
+    """Plant the fault in the tree, run the tests until one fails, and put the right text back."""
+    path = tree / "broker" / fault.path
+    text = path.read_text()
+    try:
+        path.write_text(planted(text, fault))
+    except ValueError as error:
+        return Verdict(False, str(error))
+    try:
+        return _run(tree, tests)
+    finally:
+        path.write_text(text)
+
+
+def planted(text: str, fault: Fault) -> str:
+    """The text with the fault in it. ValueError if the place is not found, or not just once."""
+    if text.count(fault.right) != 1:
+        raise ValueError(f"the patch does not apply: its text stands {text.count(fault.right)} times in {fault.path}")
+    wrong = text.replace(fault.right, fault.wrong)
+    compile(wrong, fault.path, "exec")
+    return wrong
+
+
+def _run(tree: Path, tests: list[str]) -> Verdict:
+    # What is imported, by child processes too, is the copy and never a stale compilation of it.
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not reference", "-p", "no:cacheprovider", *tests]
+    command += ["--timeout=60", "--tb=line"]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict(True, f"no end within {SECONDS} s")
+    output = done.stdout.decode(errors="replace")
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    if done.returncode == 0:
+        return Verdict(False, "no test fails")
+    if failed is None:
+        hung = re.search(r"Timeout \(>?[0-9.]+s\)", output)
+        return Verdict(hung is not None, "a test hangs" if hung else output[-500:])
+    return Verdict(True, failed[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

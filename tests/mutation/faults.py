@@ -1,0 +1,382 @@
+"""The faults: a name, the file, the text that is right and the text that is wrong."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CORE = (
+    "tests/coordinator/test_rules.py",
+    "tests/coordinator",
+    "tests/api",
+    "tests/test_timers.py",
+    "tests/simulation",
+    "tests/oracle/test_replay.py",
+)
+RUNNER = ("tests/simulation", "tests/server/test_offsets.py", "tests/server/test_restart.py", "tests/server")
+LOG = ("tests/log",)
+STORE = ("tests/log/test_power_cut.py", "tests/log/test_damage.py", "tests/log")
+
+
+class Fault(NamedTuple):
+    name: str
+    path: str  # below broker/
+    right: str
+    wrong: str
+    tests: tuple[str, ...]  # the part of the suite that has to catch it, the fastest first
+
+
+FAULTS = (
+    # ---- generations and fencing
+    Fault(
+        "a commit's generation is not checked",
+        "coordinator/offsets.py",
+        "    if generation != group.generation:\n",
+        "    if generation > group.generation:\n",
+        CORE,
+    ),
+    Fault(
+        "a heartbeat's generation is not checked",
+        "coordinator/sessions.py",
+        "    if request.generation_id != group.generation:\n",
+        "    if request.generation_id > group.generation:\n",
+        CORE,
+    ),
+    Fault(
+        "a sync's generation is not checked",
+        "coordinator/sync.py",
+        "    if request.generation_id != group.generation:\n",
+        "    if request.generation_id > group.generation:\n",
+        CORE,
+    ),
+    Fault(
+        "a generation that a crash has lost is given out again",
+        "coordinator/step.py",
+        "return max(group.generation, self.core.hard.floors.get(group.group_id, 0)) + 1",
+        "return group.generation + 1",
+        CORE,
+    ),
+    Fault(
+        "a generation is told before it is kept",
+        "coordinator/rebalance.py",
+        "    step.record(GenerationFloor(group.group_id, group.generation))\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "a fenced instance goes on",
+        "coordinator/group.py",
+        "            if holder != member_id:\n                return ErrorCode.FENCED_INSTANCE_ID\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "a commit succeeds while the assignment is worked out",
+        "coordinator/offsets.py",
+        "    if group.state is GroupState.COMPLETING_REBALANCE:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "anybody may commit to a group with members",
+        "coordinator/offsets.py",
+        "    if generation < 0 and group.state is GroupState.EMPTY:\n",
+        "    if generation < 0:\n",
+        CORE,
+    ),
+    Fault(
+        "a replaced static member is not kept",
+        "coordinator/static_members.py",
+        "    step.record(group.to_record(step.wall_ms))\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "a replaced static member keeps its old id's session",
+        "coordinator/static_members.py",
+        "    step.end_session(group, old.member_id)\n",
+        "",
+        CORE,
+    ),
+    # ---- timers
+    Fault("a deadline is met a millisecond late", "timers.py", "heap[0][0] <= now_ms:", "heap[0][0] < now_ms:", CORE),
+    Fault(
+        "a deadline is met a millisecond early", "timers.py", "heap[0][0] <= now_ms:", "heap[0][0] <= now_ms + 1:", CORE
+    ),
+    Fault(
+        "a restarted timer keeps its old deadline",
+        "timers.py",
+        "            if deadline > queued_ms:\n",
+        "            if deadline > queued_ms + 60_000:\n",
+        CORE,
+    ),
+    Fault(
+        "the sync timer is not cancelled when all have synced",
+        "coordinator/sync.py",
+        "    if not group.pending_syncs:\n        step.timers.cancel((SYNC, group.group_id))\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "the join timer is not cancelled when all have joined",
+        "coordinator/rebalance.py",
+        "    step.timers.cancel((JOIN, group.group_id))\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "a heartbeat does not renew the session",
+        "coordinator/sessions.py",
+        "    step.restart_session(group, group.members[request.member_id])\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "a commit does not renew the session",
+        "coordinator/offsets.py",
+        "_KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)",
+        "_KEEPS_SESSION = (GroupState.STABLE,)",
+        CORE,
+    ),
+    Fault(
+        "a member that waits for its assignment is expired",
+        "coordinator/sessions.py",
+        "        if member.is_parked() and not member.is_new:\n",
+        "        if member.parked_join is not None and not member.is_new:\n",
+        CORE,
+    ),
+    Fault(
+        "members have no session after a restart",
+        "coordinator/coordinator.py",
+        "                step.timers.set((SESSION, group.group_id, member.member_id), now_ms + member.session_timeout_ms)\n",
+        "                pass\n",
+        CORE,
+    ),
+    Fault(
+        "the rebalance waits for the shortest timeout",
+        "coordinator/group.py",
+        "return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))",
+        "return min([member.rebalance_timeout_ms for member in self.members.values()], default=0)",
+        CORE,
+    ),
+    Fault(
+        "offsets expire a millisecond late",
+        "coordinator/offsets.py",
+        "    return wall_ms - since_ms >= retention_ms\n",
+        "    return wall_ms - since_ms > retention_ms\n",
+        CORE,
+    ),
+    # ---- rebalances
+    Fault(
+        "a follower's sync stays parked",
+        "coordinator/sync.py",
+        "        if member.parked_sync is not None:\n",
+        "        if member.parked_sync is not None and member.member_id == group.leader:\n",
+        CORE,
+    ),
+    Fault(
+        "syncs stay parked when the next rebalance begins",
+        "coordinator/rebalance.py",
+        "        _refuse_parked_syncs(step, group)\n",
+        "        pass\n",
+        CORE,
+    ),
+    Fault(
+        "the last who joined succeeds the leader",
+        "coordinator/group.py",
+        "            self.leader = next(iter(self.members), None)\n",
+        "            self.leader = next(reversed(self.members), None)\n",
+        CORE,
+    ),
+    Fault(
+        "everybody is given the same assignment",
+        "coordinator/sync.py",
+        'member.assignment = assignments.get(member.member_id, b"")',
+        'member.assignment = next(iter(assignments.values()), b"")',
+        CORE,
+    ),
+    Fault(
+        "the assignment is told and not kept",
+        "coordinator/sync.py",
+        "    step.record(group.to_record(step.wall_ms))\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "an id that was given out is not awaited",
+        "coordinator/group.py",
+        "return self.awaiting_joins == len(self.members) and not self.pending_joins",
+        "return self.awaiting_joins == len(self.members)",
+        CORE,
+    ),
+    Fault(
+        "who does not come back in time keeps its seat",
+        "coordinator/rebalance.py",
+        "        if member.parked_join is None and member.group_instance_id is None\n",
+        "        if member.parked_join is None and member.is_new\n",
+        CORE,
+    ),
+    Fault(
+        "one member more than the limit gets in",
+        "coordinator/join.py",
+        "return member is not None or len(group.members) < max_size",
+        "return member is not None or len(group.members) <= max_size",
+        CORE,
+    ),
+    # ---- requests about offsets
+    Fault(
+        "a partition one behind the last can be committed to",
+        "api/groups.py",
+        "            exists = range(count or 0)\n",
+        "            exists = range(count + 1 if count else 0)\n",
+        CORE,
+    ),
+    Fault(
+        "a commit replaces the offsets in the store before they were loaded",
+        "api/groups.py",
+        "    OffsetCommitRequest: lambda request: [request.group_id],\n",
+        "",
+        CORE,
+    ),
+    Fault(
+        "a deleted group leaves its metadata behind",
+        "coordinator/hard_state.py",
+        "            self.groups.pop(record.group_id, None)\n",
+        "            self.groups[record.group_id].metadata = None\n",
+        CORE,
+    ),
+    # ---- the runner and the commit rounds
+    Fault(
+        "an answer leaves before the sync",
+        "server/commit_rounds.py",
+        "        if self._log.dirty:\n            self._held.append(exchange)\n",
+        "        if False:\n            self._held.append(exchange)\n",
+        RUNNER,
+    ),
+    Fault(
+        "answers leave after a failed commit",
+        "server/commit_rounds.py",
+        "                self.stop(error)\n                return\n",
+        "                del error\n",
+        RUNNER,
+    ),
+    Fault(
+        "the broker goes on after a failed commit",
+        "server/commit_rounds.py",
+        "            self._fail(cause)",
+        "            self.failed = False",
+        RUNNER,
+    ),
+    Fault(
+        "one of the commits of a request is dropped",
+        "server/coordinator_runner.py",
+        "            else:\n                rows.append(to_row(record, self._partitions))\n",
+        "            elif len(rows) != 1:\n                rows.append(to_row(record, self._partitions))\n",
+        RUNNER,
+    ),
+    Fault(
+        "tombstones are forgotten",
+        "server/coordinator_runner.py",
+        "        if rows:\n            self._log",
+        "        rows = [row for row in rows if row.value is not None]\n        if rows:\n            self._log",
+        RUNNER,
+    ),
+    Fault(
+        "generation floors are not read at a start",
+        "server/coordinator_runner.py",
+        "            apply(GenerationFloor(group_id, generation))\n",
+        "            pass\n",
+        RUNNER,
+    ),
+    Fault(
+        "an earlier deadline does not move the timer",
+        "server/coordinator_runner.py",
+        "            if self._timer.when() <= wake_at:\n                return\n",
+        "            return\n",
+        RUNNER,
+    ),
+    Fault(
+        "a stop of the broker is held against its members",
+        "server/coordinator_runner.py",
+        "now_ms - due_ms > LATE_MS and not self._postponed",
+        "now_ms - due_ms > LATE_MS and self._wall_ms() < 0",
+        RUNNER,
+    ),
+    # ---- the log
+    Fault(
+        "the high watermark is one behind",
+        "log/partition.py",
+        "            self.high_watermark = active.end_offset\n",
+        "            self.high_watermark = max(0, active.end_offset - 1)\n",
+        LOG,
+    ),
+    Fault(
+        "the high watermark passes what is not synced",
+        "log/partition.py",
+        "        shared.round.touch(self, file)\n",
+        "        shared.round.touch(self, file)\n        self.advance()\n",
+        LOG,
+    ),
+    Fault(
+        "a repeated batch is appended again",
+        "log/producers.py",
+        "                    return batch\n",
+        "                    return ErrorCode.NONE\n",
+        LOG,
+    ),
+    Fault(
+        "a producer of an older epoch goes on",
+        "log/producers.py",
+        "            return ErrorCode.INVALID_PRODUCER_EPOCH\n",
+        "            return ErrorCode.NONE\n",
+        LOG,
+    ),
+    Fault(
+        "a gap in a producer's sequence is accepted",
+        "log/producers.py",
+        "            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER\n        if",
+        "            return ErrorCode.NONE\n        if",
+        LOG,
+    ),
+    Fault(
+        "segments are not synced",
+        "log/syncing.py",
+        "                file.sync()\n",
+        "                pass\n",
+        STORE,
+    ),
+    Fault(
+        "the database commits without a sync",
+        "log/store.py",
+        "'FULL' if self._files.durable else 'NORMAL'",
+        "'NORMAL'",
+        STORE,
+    ),
+    Fault(
+        "lost commits are not missed",
+        "log/store.py",
+        "            if mark.commit_seq > self.seq:\n",
+        "            if mark.commit_seq > self.seq + 1_000_000:\n",
+        STORE,
+    ),
+    Fault(
+        "the number of a failed commit is used again",
+        "log/store.py",
+        "        self.seq += 1\n",
+        "",
+        STORE,
+    ),
+    Fault(
+        "the checksum of a coordinator's row is not looked at",
+        "log/offsets_rows.py",
+        "        and row_crc(partition, offset, key, value, timestamp) == crc\n",
+        "",
+        STORE,
+    ),
+    Fault(
+        "the log goes on after a failed write",
+        "log/syncing.py",
+        "        if self.failure is None:\n            self.failure = error\n",
+        "        del error\n",
+        LOG,
+    ),
+)

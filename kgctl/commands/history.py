@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.commands.arguments import Group
 from kgctl.commands.settings import settings
 from kgctl.model.history import GroupEventRow
 from kgctl.render import show
@@ -13,7 +14,7 @@ from kgctl.render import show
 
 def history(
     ctx: typer.Context,
-    group: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    group: Group,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Only the newest so many.")] = 50,
     every_event: Annotated[
         bool, typer.Option("--all", help="Also the beginnings of rebalances that have ended.")

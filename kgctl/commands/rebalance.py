@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.commands.arguments import Execute, Group
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import RebalanceRow
@@ -14,7 +15,7 @@ from kgctl.render import note, show
 
 def rebalance(
     ctx: typer.Context,
-    group: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    group: Group,
     wait: Annotated[
         bool,
         typer.Option("--wait", help="Until the group is Stable in a newer generation; exit code 3 after --timeout."),
@@ -23,9 +24,7 @@ def rebalance(
     evict: Annotated[
         bool, typer.Option("--evict", help="Consent to eviction where the broker knows no better: all members leave.")
     ] = False,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")
-    ] = False,
+    execute: Execute = False,
 ) -> None:
     """Let the members of a group join again, and share the partitions anew.
 
@@ -37,7 +36,7 @@ def rebalance(
         if execute:
             rows = admin.rebalance(group, rows, reason, wait=wait)
     show(rows, settings(ctx).output, kind="group-rebalance", row_type=RebalanceRow)
-    note_dry_run(execute)
+    note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
     _say_how_long(rows)
 

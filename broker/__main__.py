@@ -5,24 +5,23 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 EXIT_CODES = """\
-exit codes:
+exit codes (those up to 7 are kgctl's, `kgctl broker start` answers with the same):
    0  stopped cleanly
    1  failed unexpectedly; the log file has the details
-   2  wrong arguments
-   3  wrong configuration: an unknown option, a value out of its bounds, a file that cannot be read
-   4  another broker holds the data directory
-   5  the address cannot be listened on
-   6  the address is not a loopback one and --insecure-listen was not given
-   7  the data directory was written by a newer version
-   8  the data directory is damaged, or older than what was acknowledged (see --accept-loss)
-   9  no space left on the device
-  10  too few file descriptors (ulimit -n)
-  11  the data directory is on a network file system
-  12  the data directory cannot be used
-  13  a write or a sync failed while serving: stopped, to acknowledge nothing that could be lost
+   2  wrong usage or configuration: an unknown option, a value out of its bounds, a file that cannot be read,
+      an address that is not a loopback one without --insecure-listen
+   6  another broker holds the data directory
+  11  the data directory is damaged, or older than what was acknowledged (see --accept-loss)
+  12  the data directory was written by a newer version
+  13  no space left on the device
+  14  too few file descriptors (ulimit -n)
+  15  the address cannot be listened on
+  16  the data directory is on a network file system
+  17  the data directory cannot be used, or holds something else
+  18  a write or a sync failed while serving: stopped, to acknowledge nothing that could be lost
 A second SIGTERM or SIGINT during a clean stop ends the broker at once, with 128 plus the signal's number."""
 
 
@@ -42,7 +41,11 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     import argparse
     from functools import partial
 
-    parser = argparse.ArgumentParser(
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            self.exit(2, f"Error: {message}\n")
+
+    parser = Parser(
         prog="python -m broker",
         description="Run a local, single-node, Kafka-compatible broker in the foreground.",
         epilog=EXIT_CODES,
@@ -65,20 +68,19 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     add("--config", metavar="FILE", action="append", default=[], help="a .properties file of Kafka's broker options")
     add("--override", metavar="KEY=VALUE", action="append", default=[], help="one option; wins over --config")
     add("--insecure-listen", action="store_true", help="allow an address that other machines reach, without encryption")
-    add("--accept-loss", action="store_true", help="start although acknowledged data are missing")
-    add("--log-file", metavar="FILE", help="where to log (default: broker.log in the data directory)")
     add(
-        "--background",
+        "--accept-loss",
         action="store_true",
-        help="once ready, log to the file only and let go of stderr and the directory",
+        help="start although acknowledged data are missing or damaged: reads all segments, which takes as long as the"
+        " store is large, sets damaged files aside as *.damaged, names what is lost and serves the rest",
     )
-    add(
-        "--parent",
-        metavar="PID",
-        type=int,
-        help="stop when this process is no longer the parent, or at the end of the pipe on stdin",
-    )
-    add("--temporary", action="store_true", help="with --parent: remove the data directory once the parent is gone")
+    add("--log-file", metavar="FILE", help="where to log (default: broker.log in the data directory)")
+    # For broker.local alone, hence not in --help. Once ready, log to the file only and let go of stderr and the directory:
+    add("--background", action="store_true", help=argparse.SUPPRESS)
+    # Stop when this process is no longer the parent, or at the end of the pipe on stdin:
+    add("--parent", type=int, help=argparse.SUPPRESS)
+    # With --parent, remove the data directory once the parent is gone:
+    add("--temporary", action="store_true", help=argparse.SUPPRESS)
     parsed = parser.parse_args(arguments)
     if parsed.temporary and parsed.parent is None:
         parser.error("--temporary needs --parent")

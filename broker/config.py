@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "BrokerConfig", "ConfigError", "Endpoint", "load_config", "parse_properties"]
 
+# How alike an unknown name and a known one must be for the one to be taken for a slip of the other.
+CLOSE = 0.8
 DURABILITIES = ("power", "process")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 
@@ -65,7 +67,12 @@ class BrokerConfig(Options):
 
     @property
     def warnings(self) -> list[str]:
-        return [f"option {name} is not implemented by this broker and has no effect" for name in self.unimplemented]
+        return [
+            f"option {name} is one of Kafka before 4.0; it is not used and has no effect"
+            if _is_former(name)
+            else f"option {name} is not implemented by this broker and has no effect"
+            for name in self.unimplemented
+        ]
 
     @property
     def listen(self) -> Endpoint:
@@ -175,58 +182,93 @@ def load_config(
     Raises ConfigError for what cannot be read, a name that Kafka lacks, or a value out of its bounds.
     """
     given: dict[str, str] = {}
+    origins: dict[str, str] = {}  # where in a file an option was given
     for path in files:
-        try:
-            given |= parse_properties(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read config file {path}: {getattr(error, 'strerror', None) or error}") from None
-    given |= overrides if isinstance(overrides, Mapping) else dict(_split_override(text) for text in overrides)
+        for number, name, text in _read(path):
+            given[name], origins[name] = text, f"{path}, line {number}"
+    for name, text in overrides.items() if isinstance(overrides, Mapping) else map(_split_override, overrides):
+        given[name] = text
+        origins.pop(name, None)
     if listen is not None:
         endpoint = _endpoint("--listen", listen)
         given["listeners"] = f"PLAINTEXT://{endpoint}"
+        origins.pop("listeners", None)
     if durability not in DURABILITIES:
         raise ConfigError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")
 
-    unimplemented = tuple(sorted(name for name in given if name not in OPTIONS and _known_to_kafka(name)))
     chosen: dict[str, Any] = {}
+    unimplemented = []
     for name, text in given.items():
-        if name not in unimplemented:
-            chosen[OPTIONS[name].field_name] = OPTIONS[name].parse(text)
+        try:
+            if name in OPTIONS:
+                chosen[OPTIONS[name].field_name] = OPTIONS[name].parse(text)
+            else:
+                _check_known_to_kafka(name)
+                unimplemented.append(name)
+        except ConfigError as error:
+            raise _located(error, origins.get(name)) from None
     if "broker_id" in chosen:
         chosen.setdefault("node_id", max(chosen["broker_id"], 0))
-    config = BrokerConfig(durability=durability, given=given, unimplemented=unimplemented, **chosen)
-    _check_together(config)
+    config = BrokerConfig(durability=durability, given=given, unimplemented=tuple(sorted(unimplemented)), **chosen)
+    try:
+        _check_together(config)
+    except ConfigError as error:
+        # Its first word names the option, or stands for several.
+        raise _located(error, origins.get(str(error).partition("=")[0])) from None
     return config
+
+
+def _located(error: ConfigError, place: str | None) -> ConfigError:
+    return error if place is None else ConfigError(f"{place}: {error}")
+
+
+def _read(path: Path) -> list[tuple[int, str, str]]:
+    """The options of one file: (number of the line, name, text)."""
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read config file {path}: {getattr(error, 'strerror', None) or error}") from None
+    found = []
+    for number, line in _logical_lines(content):
+        try:
+            found.append((number, *_split_property(line)))
+        except ConfigError as error:
+            raise _located(error, f"{path}, line {number}") from None
+    return found
 
 
 def parse_properties(text: str) -> dict[str, str]:
     """The pairs of a Java .properties file: comments, `=` `:` or blank as separator, continued lines, escapes."""
-    pairs: dict[str, str] = {}
-    for line in _logical_lines(text):
-        end = 0
-        while end < len(line) and line[end] not in "=: \t\f":
-            end += 2 if line[end] == "\\" else 1
-        rest = line[end:].lstrip(" \t\f")
-        if rest[:1] in ("=", ":"):
-            rest = rest[1:].lstrip(" \t\f")
-        pairs[_unescape(line[:end])] = _unescape(rest)
-    return pairs
+    return dict(_split_property(line) for _, line in _logical_lines(text))
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    joined = ""
-    for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+def _split_property(line: str) -> tuple[str, str]:
+    end = 0
+    while end < len(line) and line[end] not in "=: \t\f":
+        end += 2 if line[end] == "\\" else 1
+    rest = line[end:].lstrip(" \t\f")
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(" \t\f")
+    return _unescape(line[:end]), _unescape(rest)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their continuations, and the number of the first line of each."""
+    joined, first = "", 0
+    for number, natural in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
         line = natural.lstrip(" \t\f")
-        if not joined and (not line or line[0] in "#!"):
-            continue
+        if not joined:
+            if not line or line[0] in "#!":
+                continue
+            first = number
         joined += line
         if (len(line) - len(line.rstrip("\\"))) % 2:
             joined = joined[:-1]
             continue
-        yield joined
+        yield first, joined
         joined = ""
     if joined:
-        yield joined
+        yield first, joined
 
 
 def _unescape(text: str) -> str:
@@ -257,16 +299,22 @@ def _split_override(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _known_to_kafka(name: str) -> bool:
-    """Whether Kafka has an option of this name that we do not; raises ConfigError if it has none at all."""
+def _check_known_to_kafka(name: str) -> None:
+    """Raises ConfigError if Kafka has, and had, no option of this name."""
     from broker.unimplemented_options import PREFIXES, UNIMPLEMENTED
 
-    if name in UNIMPLEMENTED or name.startswith(PREFIXES):
-        return True
+    if name in UNIMPLEMENTED or name.startswith(PREFIXES) or _is_former(name):
+        return
     import difflib
 
-    nearest = difflib.get_close_matches(name, [*OPTIONS, *UNIMPLEMENTED], n=1, cutoff=0.5)
+    nearest = difflib.get_close_matches(name, [*OPTIONS, *UNIMPLEMENTED], n=1, cutoff=CLOSE)
     raise ConfigError(f"unknown option {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+
+
+def _is_former(name: str) -> bool:
+    from broker.former_options import FORMER, FORMER_PREFIXES
+
+    return name in FORMER or name.startswith(FORMER_PREFIXES)
 
 
 def _check_together(config: BrokerConfig) -> None:

@@ -14,7 +14,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-LOCK_NAME, READY_NAME, LOG_NAME = "lock", "ready.json", "broker.log"
+LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME = "lock", "ready.json", "broker.log", "last-run.json"
+# Why a run ended that has left no word.
+KILLED = "killed, or the machine went down"
+# A directory without any of these is not a broker's.
+STORE_NAMES = frozenset(("store.db", "segments", "synced-ends", "watermark"))
+# What a start may leave that failed before it made a store, and what a new file system has.
+EARLY_NAMES = frozenset((LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME, "lost+found"))
 
 # fmt: off
 NETWORK_FILE_SYSTEMS = frozenset((
@@ -40,6 +46,17 @@ class Ready:
     durability: str
     started_ms: int
     unimplemented_options: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The last run on a data directory. `ended_ms` and `reason` are None until it ends, and stay so if it is killed."""
+
+    pid: int
+    started_ms: int
+    ended_ms: int | None = None
+    clean: bool = False
+    reason: str | None = None
 
 
 def default_data_dir() -> Path:
@@ -108,15 +125,52 @@ def read_ready(path: Path) -> Ready | None:
 
 
 def write_ready(path: Path, ready: Ready) -> None:
-    """Write the file whole: a reader sees the old one, none, or all of this one."""
+    _write_whole(path, asdict(ready))
+
+
+def _write_whole(path: Path, content: dict[str, Any]) -> None:
+    """A reader sees the old file, none, or all of this one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(asdict(ready)) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    try:
+        draft.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def remove_ready(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def remove_stale_ready(path: Path) -> None:
+    """Remove a ready file whose broker does not run any more."""
+    ready = read_ready(path)
+    if ready is not None and holder_pid(Path(ready.data_dir)) != ready.pid:
+        remove_ready(path)
+
+
+def last_run(data_dir: Path) -> Run | None:
+    """What the last run has left word of; None if there was none."""
+    try:
+        told: dict[str, Any] = json.loads((data_dir / RUN_NAME).read_bytes())
+        return Run(**{field.name: told[field.name] for field in fields(Run)})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def write_run(data_dir: Path, run: Run) -> None:
+    _write_whole(data_dir / RUN_NAME, asdict(run))
+
+
+def is_foreign(data_dir: Path) -> bool:
+    """Whether something is in the directory and none of it is a broker's."""
+    names = set(os.listdir(data_dir))
+    return not names & STORE_NAMES and bool(
+        [name for name in names - EARLY_NAMES if not name.startswith((f".{READY_NAME}.", f".{RUN_NAME}.", LOG_NAME))]
+    )
 
 
 def network_file_system(path: Path) -> str | None:

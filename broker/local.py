@@ -17,28 +17,36 @@ from pathlib import Path
 from types import TracebackType
 
 from broker.data_directory import (
+    KILLED,
     LOG_NAME,
     READY_NAME,
     Ready,
+    Run,
     default_data_dir,
     holder_pid,
+    last_run,
     read_ready,
     running,
 )
 
 __all__ = [
+    "DURABILITIES",
+    "KILLED",
     "LOG_NAME",
     "BrokerFailed",
     "LocalBroker",
     "Ready",
+    "Run",
     "broker_command",
     "broker_environment",
     "default_data_dir",
     "holder_pid",
+    "last_run",
     "running",
     "spawn_broker",
 ]
 
+DURABILITIES = ("power", "process")
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 
@@ -70,6 +78,8 @@ class LocalBroker:
         durability: str = "process",
         listen: str = "127.0.0.1:0",
     ) -> None:
+        if durability not in DURABILITIES:
+            raise ValueError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")
         self._config = dict(config or {})
         self._given_dir = None if data_dir is None else Path(os.path.abspath(data_dir))
         self._durability = durability
@@ -78,6 +88,11 @@ class LocalBroker:
         # Made at the first start; what it holds goes with this object, and at the end of the program at the latest.
         self._belongings: _Belongings | None = None
         self._release: weakref.finalize[[_Belongings], LocalBroker] | None = None
+
+    def __repr__(self) -> str:
+        where = self._given_dir if self._belongings is None else self._belongings.data_dir
+        address = "not running" if self._ready is None else self._ready.address
+        return f"<LocalBroker {address}, data in {where or 'a temporary directory'}>"
 
     def __enter__(self) -> LocalBroker:
         self.start()
@@ -214,7 +229,7 @@ def spawn_broker(
             raise BrokerFailed(f"the broker was not ready within {timeout_s:g} seconds", None)
         code = process.wait(STOP_TIMEOUT_S)
         last = said.strip().splitlines()[-1:] or [f"the broker ended with code {code}"]
-        raise BrokerFailed(last[0].removeprefix("broker: "), code)
+        raise BrokerFailed(last[0].removeprefix("Error: "), code)
     except BaseException:
         with contextlib.suppress(OSError):
             process.kill()

@@ -10,12 +10,21 @@ def main() -> None:
         from kgctl.app import app
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure:
-            # A name in another alphabet must not stop the table on a terminal that cannot show it.
-            reconfigure(errors="backslashreplace")
-    app(prog_name="kgctl")
+    from kgctl.output import CannotWrite, forget_output, guard_streams
+
+    guard_streams()
+    try:
+        try:
+            app(prog_name="kgctl")
+        finally:
+            # Not left to the interpreter's end, which would tell a failure in its own words.
+            sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+        sys.exit(1)
+    except CannotWrite as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(1)
 
 
 INTERRUPTED = 130

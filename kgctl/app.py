@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kgctl.commands.settings import Settings, add_options
+from kgctl.output import CannotWrite
 
 
 class Entry(NamedTuple):
@@ -89,7 +90,7 @@ def report(error: Exception) -> int:
         return error.exit_code
     if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
         raise error
-    if isinstance(error, OSError) and error.errno == errno.EPIPE:
+    if isinstance(error, CannotWrite) or (isinstance(error, OSError) and error.errno == errno.EPIPE):
         raise error
     if os.environ.get("KGCTL_TRACEBACK"):
         raise error

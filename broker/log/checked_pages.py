@@ -14,7 +14,7 @@ from typing import NoReturn
 import apsw
 import google_crc32c
 
-from broker.log.errors import DamageError
+from broker.log.errors import DamageError, StoreDamageError
 
 PAGE_BYTES = 4096
 HEADER_BYTES = 100  # what SQLite reads first of a database file
@@ -56,7 +56,7 @@ class _CheckedFile(apsw.VFSFile):
         )
 
     def _fail(self, message: str) -> NoReturn:
-        self._vfs.damage = DamageError(message)
+        self._vfs.damage = StoreDamageError(message)
         raise apsw.IOError(message)
 
     def xWrite(self, content: bytes, offset: int) -> None:

@@ -123,11 +123,12 @@ def repair_segment(
 
 
 def set_aside(shared: Shared) -> None:
-    """Rename the damaged files that the store does not name any more."""
+    """Rename the damaged files that the store does not name any more, and remove their indexes."""
     for path in shared.quarantine:
         shared.files.forget(path)
         if os.path.exists(path):
             guarded("rename", path, shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
+        shared.files.unlink(path.removesuffix(".log") + ".index")
     shared.quarantine.clear()
 
 

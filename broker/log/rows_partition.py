@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import google_crc32c
 
-from broker.log.errors import DamageError
+from broker.log.errors import StoreDamageError
 from broker.log.file_slice import FileSlice
 from broker.log.partition_log import Appended
 from broker.log.segments import LEADER_EPOCH
@@ -39,7 +39,7 @@ class Rows(Protocol):
         """Bytes of keys and values, without the framing that a reader sees."""
 
     def read(self, partition: int, offset: int, end_offset: int, limit: int) -> list[StoredRow]:
-        """Up to `limit` rows with offset <= o < end_offset; some offsets may be missing. DamageError: a row is damaged."""
+        """Up to `limit` rows with offset <= o < end_offset; some offsets may be missing. StoreDamageError: a row is damaged."""
 
     def find_timestamp(self, partition: int, timestamp: int, end_offset: int) -> tuple[int, int] | None:
         """(offset, timestamp) of the first row that is not older than `timestamp`."""
@@ -121,7 +121,7 @@ def row_crc(partition: int, offset: int, key: bytes, value: bytes | None, timest
 
 
 def check_crc(topic: str, row: Row) -> StoredRow:
-    """The row (partition, offset, key, value, timestamp, crc) of the topic; DamageError if it is not what was stored."""
+    """The row (partition, offset, key, value, timestamp, crc) of the topic; StoreDamageError if it is not what was stored."""
     partition, offset, key, value, timestamp, crc = row
     if not (
         isinstance(partition, int)
@@ -131,5 +131,5 @@ def check_crc(topic: str, row: Row) -> StoredRow:
         and isinstance(timestamp, int)
         and row_crc(partition, offset, key, value, timestamp) == crc
     ):
-        raise DamageError(f"store.db: the row of {topic}-{partition!r} at offset {offset!r} fails its checksum")
+        raise StoreDamageError(f"store.db: the row of {topic}-{partition!r} at offset {offset!r} fails its checksum")
     return StoredRow(offset, key, value, timestamp)

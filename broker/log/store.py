@@ -18,7 +18,7 @@ import google_crc32c
 
 from broker.log.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
 from broker.log.digests import blake2b
-from broker.log.errors import DamageError, NewerFormatError, StorageError
+from broker.log.errors import DamageError, NewerFormatError, StorageError, StoreDamageError
 from broker.log.files import Files
 from broker.log.watermark import Watermark, WatermarkFile, boot_id
 
@@ -158,13 +158,13 @@ class Store:
     def _check_evidence(self, accept_loss: bool) -> None:
         commits = self.query("SELECT seq, digest, chain FROM commits ORDER BY seq")
         if not commits:
-            raise DamageError(f"{self.path}: the commit sequence is gone")
+            raise StoreDamageError(f"{self.path}: the commit sequence is gone")
         chains: dict[int, bytes] = {}
         for seq, digest, chain in commits:
             if not (isinstance(seq, int) and isinstance(digest, int) and isinstance(chain, bytes)):
-                raise DamageError(f"{self.path}: a row of the commit sequence is damaged")
+                raise StoreDamageError(f"{self.path}: a row of the commit sequence is damaged")
             if chains and chain != _link(self._chain, seq, digest):
-                raise DamageError(f"{self.path}: the hash chain breaks at commit {seq}")
+                raise StoreDamageError(f"{self.path}: the hash chain breaks at commit {seq}")
             self.seq, self._chain = seq, chain
             chains[seq] = chain
         mark = self._watermark.read()
@@ -385,7 +385,7 @@ class Store:
         if self._vfs.damage is not None:
             return self._vfs.damage
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
-            return DamageError(f"{self.path} is damaged: {error}")
+            return StoreDamageError(f"{self.path} is damaged: {error}")
         if isinstance(error, apsw.BusyError):
             return StorageError(f"{self.path} is in use by another process")
         return StorageError(f"{self.path}: {error}")

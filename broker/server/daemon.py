@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker import data_directory
 from broker.config import BrokerConfig, Endpoint, load_config
-from broker.data_directory import Ready
+from broker.data_directory import KILLED, Ready, Run
 from broker.server.failures import (
     ADDRESS,
     DESCRIPTORS,
-    INSECURE,
+    DIRECTORY,
     LIMITS,
     NETWORK,
     STORAGE,
     UNEXPECTED,
+    USAGE,
     FailStop,
     Refusal,
     explain,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 PARENT_CHECK_SECONDS = 1.0
 LEAST_DESCRIPTORS = 64
+RECOVERED_TOLD = 10
 
 logger = logging.getLogger("broker.daemon")
 
@@ -61,61 +64,111 @@ class Settings:
 def run(settings: Settings) -> int:
     """Run until a signal, the parent's end or a failure; the exit code."""
     os.umask(0o077)
-    ready_files: list[Path] = []
+    start = _Start(settings)
     try:
-        return _run(settings, ready_files)
+        return start.run()
     except Exception as error:  # noqa: BLE001  the root of the program: whatever happened is told in one line
-        return _report(error)
+        code, line = explain(error, start.data_dir)
+        start.note_end(line)
+        return _report(error, code, line)
     finally:
-        for path in ready_files:
-            data_directory.remove_ready(path)
+        start.remove_ready_files()
 
 
-def _run(settings: Settings, ready_files: list[Path]) -> int:
-    config = load_config(
-        map(Path, settings.config), settings.override, listen=settings.listen, durability=settings.durability
-    )
-    if not settings.insecure_listen and not config.listen.is_loopback():
-        raise Refusal(
-            INSECURE,
-            f"{config.listen} can be reached from other machines, unencrypted and by anyone; "
-            "--insecure-listen allows it",
+class _Start:
+    """What a start takes and has to give back: ready files, the lock, the note about this run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        given = settings.data_dir
+        self.data_dir = Path(os.path.abspath(given)) if given else data_directory.default_data_dir()
+        self._ready_files = [self.data_dir / data_directory.READY_NAME]
+        if settings.ready_file is not None:
+            self._ready_files.append(Path(os.path.abspath(settings.ready_file)))
+        self._lock: int | None = None
+        self._run: Run | None = None
+
+    def run(self) -> int:
+        settings = self._settings
+        # Before anything can fail or take time: whoever waits for the file must not find that of a killed broker.
+        for path in self._ready_files:
+            data_directory.remove_stale_ready(path)
+        config = load_config(
+            map(Path, settings.config), settings.override, listen=settings.listen, durability=settings.durability
         )
-    data_dir = _prepare_data_dir(settings.data_dir)
-    lock = data_directory.hold(data_dir)
-    ready_files.append(data_dir / data_directory.READY_NAME)
-    if settings.ready_file is not None:
-        ready_files.append(Path(os.path.abspath(settings.ready_file)))
-    for path in ready_files:
-        data_directory.remove_ready(path)
-    log_file = Path(os.path.abspath(settings.log_file)) if settings.log_file else data_dir / data_directory.LOG_NAME
-    start_logging(log_file, to_stderr=logging.WARNING if settings.background else logging.INFO)
-    for warning in config.warnings:
-        logger.warning("%s", warning)
-    _raise_descriptor_limit()
+        if not settings.insecure_listen and not config.listen.is_loopback():
+            raise Refusal(
+                USAGE,
+                f"{config.listen} can be reached from other machines, unencrypted and by anyone; "
+                "--insecure-listen allows it",
+            )
+        _prepare_data_dir(self.data_dir)
+        self._lock = data_directory.hold(self.data_dir)
+        self.remove_ready_files()
+        log_file = self.data_dir / data_directory.LOG_NAME
+        if settings.log_file:
+            log_file = Path(os.path.abspath(settings.log_file))
+        start_logging(log_file, to_stderr=logging.WARNING if settings.background else logging.INFO)
+        for warning in config.warnings:
+            logger.warning("%s", warning)
+        previous = self._note_start()
+        _raise_descriptor_limit()
 
-    log = _open_log(config, data_dir, settings)
-    program = _Program(settings, config, data_dir, log_file, log, ready_files)
-    try:
+        log = _open_log(config, self.data_dir, settings)
+        _tell_recovery(previous, log)
+        program = _Program(settings, config, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
-    finally:
-        os.close(lock)
-    if settings.temporary and program.parent_is_gone:
-        import shutil
+        self.note_end(program.reason, clean=True)
+        os.close(self._lock)
+        if settings.temporary and program.parent_is_gone:
+            import shutil
 
-        shutil.rmtree(data_dir, ignore_errors=True)
-    return code
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+        return code
+
+    def remove_ready_files(self) -> None:
+        """Those of this broker or of a dead one; never those of another that holds the directory."""
+        if self._lock is not None:
+            for path in self._ready_files:
+                data_directory.remove_ready(path)
+
+    def _note_start(self) -> Run | None:
+        previous = data_directory.last_run(self.data_dir)
+        self._run = Run(pid=os.getpid(), started_ms=time.time_ns() // 1_000_000)
+        data_directory.write_run(self.data_dir, self._run)
+        return previous
+
+    def note_end(self, reason: str, *, clean: bool = False) -> None:
+        if self._run is not None:
+            ended = replace(self._run, ended_ms=time.time_ns() // 1_000_000, clean=clean, reason=reason)
+            # The disk may be the very reason.
+            with contextlib.suppress(OSError):
+                data_directory.write_run(self.data_dir, ended)
 
 
-def _prepare_data_dir(given: str | None) -> Path:
-    data_dir = Path(os.path.abspath(given)) if given else data_directory.default_data_dir()
+def _tell_recovery(previous: Run | None, log: Log) -> None:
+    if previous is not None and not previous.clean:
+        ended = f"failed: {previous.reason}" if previous.reason else f"did not stop cleanly: {KILLED}"
+        logger.warning("the previous run (pid %s) %s", previous.pid, ended)
+    if log.recovered:
+        told = ", ".join(log.recovered[:RECOVERED_TOLD])
+        more = f" and {len(log.recovered) - RECOVERED_TOLD} more" if len(log.recovered) > RECOVERED_TOLD else ""
+        logger.info("recovered %s%s", told, more)
+    for loss in log.losses:
+        logger.warning("loss accepted: %s", loss)
+
+
+def _prepare_data_dir(data_dir: Path) -> None:
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     kind = data_directory.network_file_system(data_dir)
     if kind is not None:
         raise Refusal(
             NETWORK, f"data directory {data_dir} is on a network file system ({kind}), whose syncs prove nothing"
         )
-    return data_dir
+    if data_directory.is_foreign(data_dir):
+        raise Refusal(
+            DIRECTORY, f"{data_dir} is not empty and holds no broker's data: name an empty or a new directory"
+        )
 
 
 def _raise_descriptor_limit() -> None:
@@ -161,6 +214,7 @@ class _Program:
         self._data_dir, self._log_file = data_dir, log_file
         self._stop: asyncio.Future[str]
         self.parent_is_gone = False
+        self.reason = "stopped"
 
     def run(self) -> int:
         # asyncio loads OpenSSL where it can (6 ms), but goes without; the broker speaks plain text.
@@ -217,6 +271,7 @@ class _Program:
             data_directory.remove_ready(path)
         if not self._stop.done():
             raise FailStop from _cause(broker.failed)
+        self.reason = f"stopped: {self._stop.result()}"
         logger.info("stopping: %s", self._stop.result())
         await broker.stop()
 
@@ -280,14 +335,13 @@ def _cause(failed: asyncio.Future[BaseException]) -> BaseException:
     return failed.exception() or failed.result()
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, code: int, line: str) -> int:
     """Tell the user in one line, the log file in full."""
-    code, line = explain(error)
     handler = leave_stderr()
     if handler is not None:
         logger.error("%s", line, exc_info=error if code in (UNEXPECTED, STORAGE) else None)
         if code == UNEXPECTED:
             line += f" (details in {handler.baseFilename})"
-    sys.stderr.write(f"broker: {line}\n")
+    sys.stderr.write(f"Error: {line}\n")
     sys.stderr.flush()
     return code

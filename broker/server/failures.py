@@ -1,27 +1,18 @@
-"""Why the broker does not start or stops: for each reason an exit code and one line for the user."""
+"""Why the broker does not start or stops: for each reason an exit code and one line for the user.
+
+Codes up to 7 mean what they mean for every command of kgctl; those above 10 are the broker's own.
+"""
 
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 from broker.config import ConfigError
 from broker.data_directory import HeldError
 
-(
-    UNEXPECTED,
-    USAGE,
-    CONFIG,
-    HELD,
-    ADDRESS,
-    INSECURE,
-    NEWER,
-    DAMAGE,
-    NO_SPACE,
-    DESCRIPTORS,
-    NETWORK,
-    DIRECTORY,
-    STORAGE,
-) = range(1, 14)
+UNEXPECTED, USAGE, HELD = 1, 2, 6
+DAMAGE, NEWER, NO_SPACE, DESCRIPTORS, ADDRESS, NETWORK, DIRECTORY, STORAGE = range(11, 19)
 
 # What the system's limits are called, wherever they were met.
 LIMITS = {errno.ENOSPC: NO_SPACE, errno.EDQUOT: NO_SPACE, errno.EMFILE: DESCRIPTORS, errno.ENFILE: DESCRIPTORS}
@@ -39,35 +30,37 @@ class FailStop(Exception):
     """The broker stopped itself; the cause is chained."""
 
 
-def explain(error: BaseException) -> tuple[int, str]:
+def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, str]:
     """The exit code and the line."""
     if isinstance(error, Refusal):
         return error.code, str(error)
     if isinstance(error, ConfigError):
-        return CONFIG, str(error)
+        return USAGE, str(error)
     if isinstance(error, HeldError):
         return HELD, f"the data directory is held by another broker: {error}"
     if isinstance(error, FailStop) and error.__cause__ is not None:
-        code, line = explain(error.__cause__)
+        code, line = explain(error.__cause__, data_dir)
         return code, f"stopped: {line}"
-    return _explain_storage(error)
+    return _explain_storage(error, data_dir)
 
 
-def _explain_storage(error: BaseException) -> tuple[int, str]:
+def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, str]:
     from broker.log.errors import DamageError, NewerFormatError, StorageError
 
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)
     if isinstance(error, DamageError):
-        return DAMAGE, f"{error}; --accept-loss starts without what is lost, where the rest can be read"
+        return DAMAGE, str(error)
     number = _errno_of(error)
     if number in LIMITS:
         cause = "no space left" if LIMITS[number] == NO_SPACE else f"too few file descriptors ({_limit()})"
-        return LIMITS[number], f"{cause}: {error}"
+        # The file may be any, such as the log; the device is the data directory's as a rule.
+        where = f"in {data_dir}: " if data_dir is not None and str(data_dir) not in str(error) else ""
+        return LIMITS[number], f"{cause}: {where}{error}"
     if isinstance(error, StorageError):
         return STORAGE, str(error)
     if isinstance(error, OSError):
-        return DIRECTORY, f"cannot use {error.filename or 'the data directory'}: {error.strerror or error}"
+        return DIRECTORY, f"cannot use {error.filename or data_dir or 'the data directory'}: {error.strerror or error}"
     return UNEXPECTED, f"failed unexpectedly: {type(error).__name__}: {error}"
 
 

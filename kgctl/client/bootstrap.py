@@ -10,6 +10,7 @@ from kgctl.client.errors import KgctlError
 from kgctl.client.steps import Endpoint
 
 DEFAULT_PORT = 9092
+VARIABLE = "KGCTL_BOOTSTRAP"
 FALLBACK = Endpoint("127.0.0.1", DEFAULT_PORT)
 
 
@@ -19,10 +20,13 @@ class BadAddress(KgctlError):
 
 def resolve(given: str | None = None, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
     """The addresses to start from; BadAddress if one cannot be read."""
-    if given is None:
-        given = environ.get("KGCTL_BOOTSTRAP") or None
     if given is not None:
         return parse(given)
+    if environ.get(VARIABLE):
+        try:
+            return parse(environ[VARIABLE])
+        except BadAddress as error:
+            raise BadAddress(f"{VARIABLE}: {error}") from error
     local = _local_broker(environ)
     return (local or FALLBACK,)
 

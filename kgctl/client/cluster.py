@@ -81,7 +81,9 @@ class Cluster:
         calls: list[Call] = []
         places: list[int] = []
         for index, ask in enumerate(asks):
-            version = failures.get(ask.endpoint) or self._version(ask)
+            version = failures.get(ask.endpoint) or self.highest_version(
+                ask.endpoint, type(ask.request), ask.min_version, ask.max_version
+            )
             if isinstance(version, KgctlError):
                 answers[index] = version
                 continue
@@ -120,13 +122,16 @@ class Cluster:
         """The versions that a node offers of an API, None if it lacks it or was not asked anything yet."""
         return self._ranges.get(endpoint, {}).get(api_key)
 
-    def _version(self, ask: Ask[Any]) -> int | KgctlError:
-        ours = ask.request.VERSIONS
-        low, high = self.range_of(ask.endpoint, ask.request.API_KEY) or (1, 0)
-        version = min(high, ours[-1], ask.max_version)
-        if version < max(low, ours[0], ask.min_version):
-            name = type(ask.request).__name__.removesuffix("Request")
-            return Unsupported(f"{ask.endpoint}: the broker does not offer {name} in a version that this needs")
+    def highest_version(
+        self, endpoint: Endpoint, request: type[Message], min_version: int = 0, max_version: int = 1 << 15
+    ) -> int | Unsupported:
+        """The highest version within the bounds that both we and the node know; it was asked before."""
+        ours = request.VERSIONS
+        low, high = self.range_of(endpoint, request.API_KEY) or (1, 0)
+        version = min(high, ours[-1], max_version)
+        if version < max(low, ours[0], min_version):
+            name = request.__name__.removesuffix("Request")
+            return Unsupported(f"{endpoint}: the broker does not offer {name} in a version that this needs")
         return version
 
     @property

@@ -14,9 +14,7 @@ def highest_version(cluster: Cluster, node: Node, request: type[Message], max_ve
     if cluster.range_of(node.endpoint, request.API_KEY) is None:
         question = ApiVersionsRequest(client_software_name="kgctl", client_software_version="0.1")
         yield from cluster.ask(Ask(node.endpoint, question, ApiVersionsResponse))
-    low, high = cluster.range_of(node.endpoint, request.API_KEY) or (1, 0)
-    version = min(high, max_version, request.VERSIONS[-1])
-    if version < max(low, request.VERSIONS[0]):
-        name = request.__name__.removesuffix("Request")
-        raise Unsupported(f"{node.endpoint}: the broker does not offer {name} in a version that this needs")
+    version = cluster.highest_version(node.endpoint, request, max_version=max_version)
+    if isinstance(version, Unsupported):
+        raise version
     return version

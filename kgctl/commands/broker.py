@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -17,15 +18,22 @@ from kgctl.client.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
 from kgctl.render import note, show
+from kgctl.render.sheet import show_sheet
 
 if TYPE_CHECKING:
     from broker.local import Ready
 
 NOT_RUNNING = 3
+# What a log line has before its message.
+_LOG_LINE = re.compile(r"^\S+Z [A-Z]+ \S+ ")
 LOOK_EVERY_S = 0.05
 FOLLOW_EVERY_S = 0.2
-# Exit codes of `python -m broker` that say more than "it failed".
-_WRONG_CONFIGURATION, _HELD = 3, 4
+EXIT_CODES = (
+    "Exit codes: those of kgctl; of a start that fails: 2 wrong usage or configuration, 6 another broker holds the data "
+    "directory, 11 damage (see --accept-loss), 12 a newer version's data, 13 no space left, 14 too few file "
+    "descriptors, 15 the address cannot be listened on, 16 a network file system, 17 the data directory cannot be used, "
+    "18 a write or sync failed. With --foreground they are the broker's own, in the same table."
+)
 
 broker_app = typer.Typer(
     no_args_is_help=True,
@@ -39,7 +47,7 @@ DataDir = Annotated[
 ]
 
 
-@broker_app.command()
+@broker_app.command(epilog=EXIT_CODES)
 def start(
     ctx: typer.Context,
     data_dir: DataDir = None,
@@ -71,15 +79,24 @@ def start(
         bool, typer.Option("--insecure-listen", help="Allow an address that other machines reach, unencrypted.")
     ] = False,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Start although acknowledged data are missing.")
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Start although acknowledged data are missing or damaged: reads the whole store (--timeout bounds it), "
+            "names what is lost, serves the rest.",
+        ),
     ] = False,
     log_file: Annotated[
         Path | None, typer.Option("--log-file", metavar="FILE", help="[default: broker.log in the data directory]")
     ] = None,
 ) -> None:
     """Start the broker and wait until it serves requests."""
-    from broker.local import BrokerFailed, broker_command, broker_environment, spawn_broker
+    from broker.local import DURABILITIES, BrokerFailed, broker_command, broker_environment, spawn_broker
 
+    if durability not in DURABILITIES:
+        raise typer.BadParameter(
+            f"{durability!r} is not one of {', '.join(DURABILITIES)}.", ctx=ctx, param_hint="'--durability'"
+        )
     directory = _directory(data_dir)
     words = ["--data-dir", str(directory), "--durability", durability]
     for flag, value in (("--listen", listen), ("--ready-file", ready_file), ("--log-file", log_file)):
@@ -93,11 +110,13 @@ def start(
         sys.stdout.flush()
         os.execve(sys.executable, [*broker_command(), *words], broker_environment())
     try:
-        process, ready, _ = spawn_broker(words, directory, keep_stdin=False, timeout_s=settings(ctx).timeout)
+        process, ready, said = spawn_broker(words, directory, keep_stdin=False, timeout_s=settings(ctx).timeout)
     except BrokerFailed as failure:
         raise _StartFailed(failure) from None
     # It is meant to outlive us: nobody waits for it.
     process.returncode = 0
+    for line in said:
+        note(_LOG_LINE.sub("Warning: ", line))
     _show_row(ctx, _row_of(ready))
 
 
@@ -120,6 +139,8 @@ def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Show whether the broker runs and at which address. Exit code 3 if it does not."""
     row = _look(_directory(data_dir))
     _show_row(ctx, row)
+    if row.unimplemented_options:
+        note(f"Not implemented, without effect: {', '.join(row.unimplemented_options)}")
     if row.state != RUNNING:
         raise typer.Exit(NOT_RUNNING)
 
@@ -155,12 +176,7 @@ class _StartFailed(KgctlError):
     def __init__(self, failure: Exception) -> None:
         code = getattr(failure, "code", None)
         super().__init__(str(failure) if code is not None else f"{failure}; --timeout allows more")
-        if code is None:
-            self.exit_code = TimedOut.exit_code
-        elif code in (2, _WRONG_CONFIGURATION):
-            self.exit_code = 2
-        elif code == _HELD:
-            self.exit_code = Precondition.exit_code
+        self.exit_code = TimedOut.exit_code if code is None else code if code > 0 else 1
 
 
 def _directory(given: Path | None) -> Path:
@@ -170,20 +186,23 @@ def _directory(given: Path | None) -> Path:
 
 
 def _look(directory: Path) -> LocalBrokerRow:
-    from broker.local import LOG_NAME, holder_pid, running
+    from broker.local import KILLED, LOG_NAME, holder_pid, last_run, running
 
     ready = running(directory)
     if ready is not None:
         return _row_of(ready)
     pid = holder_pid(directory)
+    run = last_run(directory) if pid is None else None
     return LocalBrokerRow(
         state=STOPPED if pid is None else STARTING,
         address=None,
         pid=pid,
         durability=None,
-        started=None,
+        started=None if run is None else _iso(run.started_ms),
         data_dir=str(directory),
         log_file=str(directory / LOG_NAME),
+        ended=None if run is None or run.ended_ms is None else _iso(run.ended_ms),
+        reason=None if run is None else run.reason or KILLED,
     )
 
 
@@ -193,17 +212,23 @@ def _row_of(ready: Ready) -> LocalBrokerRow:
         address=ready.address,
         pid=ready.pid,
         durability=ready.durability,
-        started=datetime.fromtimestamp(ready.started_ms / 1000, UTC).isoformat(timespec="seconds"),
+        started=_iso(ready.started_ms),
         data_dir=ready.data_dir,
         log_file=ready.log_file,
         unimplemented_options=tuple(ready.unimplemented_options),
     )
 
 
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
+
+
 def _show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
-    show([row], settings(ctx).output, kind="local-broker", row_type=LocalBrokerRow)
-    if row.unimplemented_options:
-        note(f"Not implemented, without effect: {', '.join(row.unimplemented_options)}")
+    output = settings(ctx).output
+    if output == "table":
+        show_sheet(row, "local-broker")
+    else:
+        show([row], output, kind="local-broker", row_type=LocalBrokerRow)
 
 
 def _stop(pid: int, directory: Path, timeout_s: float) -> None:

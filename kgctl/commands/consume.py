@@ -103,8 +103,10 @@ def consume(
 
     --timeout, which means the same before and after the word consume, ends it with exit code 3 if --max-messages or
     --until-end was not reached, or without them if no record came at all; with 7 if the cluster could not be reached
-    to begin with. Without it, an answer to begin with is waited for 30 seconds, and a broker that goes away later for
-    60. Ctrl-C and a closed pipe end it with exit code 0.
+    to begin with. A group is left after that, for which a silent cluster gets as long again, at most 5 seconds.
+
+    Without --timeout, an answer to begin with is waited for 30 seconds, and a broker that goes away later for 60.
+    Ctrl-C and a closed pipe end it with exit code 0.
     """
     from kgctl.client.bootstrap import resolve
     from kgctl.client.cluster import Cluster
@@ -179,7 +181,7 @@ class _Run:
             except BaseException:
                 self._close_quietly()
                 raise
-            self.consumer.close()
+            self.consumer.close(self._closing())
         if timed_out is not None:
             self._judge(timed_out)
 
@@ -222,12 +224,18 @@ class _Run:
             return
         raise timed_out
 
+    def _closing(self) -> float:
+        """How long to try to commit and to leave the group: a cluster that is silent shall not double a short timeout."""
+        from kgctl.client.consumer.consumer import CLOSE_SECONDS
+
+        return CLOSE_SECONDS if self.timeout is None else min(CLOSE_SECONDS, max(1.0, self.timeout))
+
     def _close_quietly(self) -> None:
         from kgctl.client.errors import KgctlError
         from kgctl.render import note
 
         try:
-            self.consumer.close()
+            self.consumer.close(self._closing())
         except KgctlError as error:
             note(f"Error: {error}")
 

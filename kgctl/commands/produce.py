@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.arguments import only_one
 from kgctl.commands.settings import settings
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def produce(
     ] = None,
     partition: Annotated[
         int | None,
-        typer.Option("--partition", min=0, help="For all records. [default: by key, as Kafka's Java client]"),
+        typer.Option(
+            "--partition", min=0, metavar="N", help="For all records. [default: by key, as Kafka's Java client]"
+        ),
     ] = None,
     compression: Annotated[Compression, typer.Option("--compression")] = Compression.NONE,
     acks: Annotated[
@@ -75,9 +78,10 @@ def produce(
 ) -> None:
     """Write records from stdin to a topic.
 
-    A line is the value of a record. What was acknowledged is told on stderr; -o json prints it to stdout.
+    A line is the value of a record. What was acknowledged is told on stderr; -o json prints it to stdout. With --acks 0
+    it is only what was sent, and "acknowledged" is false.
 
-    With --json a line is an object: {"value": "text", "key": "text", "headers": {"name": "text"}, "partition": 0,
+    With --json a line is an object, or blank and passed over: {"value": "text", "key": "text", "headers": {"name": "text"}, "partition": 0,
     "timestamp": 1700000000000}. Only the value is needed; null makes a tombstone, and a value that is no string is
     written as JSON. Bytes are given as "value_base64" and "key_base64". Headers may be a list, too:
     [{"key": "name", "value": "text"}]. What `kgctl consume --json` prints can be read.
@@ -100,7 +104,7 @@ def produce(
         producer.open(chosen.timeout)
         producer.check_partition(partition)
         try:
-            _send_all(producer, read, headers, partition)
+            _send_all(producer, read, headers, partition, json)
         finally:
             _tell(summary(producer), chosen.output)
     finally:
@@ -109,17 +113,19 @@ def produce(
 
 
 def summary(producer: Producer) -> Produced:
-    """What was acknowledged so far."""
+    """What was acknowledged so far, or sent if nobody acknowledges."""
     from kgctl.model.records import Produced, ProducedPartition
 
     rows = tuple(
         ProducedPartition(where.partition, one.records, one.first_offset, one.last_offset)
         for where, one in sorted(producer.tally.partitions.items())
     )
-    return Produced(producer.topic, producer.tally.records, producer.tally.payload_bytes, rows)
+    return Produced(
+        producer.topic, producer.tally.records, producer.tally.payload_bytes, producer.is_acknowledged, rows
+    )
 
 
-def _send_all(producer: Producer, read: LineReader, headers: Headers, partition: int | None) -> None:
+def _send_all(producer: Producer, read: LineReader, headers: Headers, partition: int | None, json: bool) -> None:
     from kgctl.client.producer.input_lines import BadLine, LineSplitter
     from kgctl.commands.interruption import Interrupted, Interruption
 
@@ -129,6 +135,8 @@ def _send_all(producer: Producer, read: LineReader, headers: Headers, partition:
         try:
             while (piece := source.read(producer)) is not None:
                 for number, line in splitter.feed(piece) if piece else splitter.finish():
+                    if json and not line.strip():
+                        continue
                     record = _complete(read(line, number), headers, partition)
                     producer.check_record(record)
                     while not producer.send(record):
@@ -157,10 +165,13 @@ class _Stdin:
     """Bytes of stdin as they come, while the producer goes on working."""
 
     def __init__(self, interruption: Interruption) -> None:
+        from kgctl.client.errors import KgctlError
         from kgctl.render import note
 
         self._interruption = interruption
         self._ended = False
+        if sys.stdin is None:
+            raise KgctlError("cannot read the records: standard input is closed")
         try:
             self._fileno: int | None = sys.stdin.fileno()
         except (OSError, ValueError):  # a stream of a test
@@ -203,8 +214,8 @@ def _reader(json: bool, key_separator: str | None, null_marker: str | None) -> L
     from kgctl.commands.escapes import unescape
 
     if json:
-        if key_separator is not None or null_marker is not None:
-            raise typer.BadParameter("JSON has its own way to say it.", param_hint="'--key-separator', '--null-marker'")
+        only_one({"--json": json, "--key-separator": key_separator is not None})
+        only_one({"--json": json, "--null-marker": null_marker is not None})
         return read_json
     separator = None if key_separator is None else unescape(key_separator, "--key-separator")
     if separator == b"":

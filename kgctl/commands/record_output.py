@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from kgctl.commands.interruption import Interruption
+from kgctl.output import explained
 
 # A pipe that is writable takes this much at once (POSIX: PIPE_BUF is at least 512, 4096 on Linux, 512 on macOS).
 _PIPE_BYTES = select.PIPE_BUF
@@ -17,7 +18,7 @@ _TEND_SECONDS = 0.2
 
 
 class RecordOutput:
-    """Raises BrokenPipeError when the reader is gone."""
+    """Raises BrokenPipeError when the reader is gone, CannotWrite when there is no room."""
 
     def __init__(self, interruption: Interruption) -> None:
         self._interruption = interruption
@@ -46,7 +47,10 @@ class RecordOutput:
         while rest:
             if not self._never_blocks:
                 self._wait(meanwhile)
-            written = os.write(self._fileno, rest[: _FILE_BYTES if self._never_blocks else _PIPE_BYTES])
+            try:
+                written = os.write(self._fileno, rest[: _FILE_BYTES if self._never_blocks else _PIPE_BYTES])
+            except OSError as error:
+                raise explained(error) from error
             rest = rest[written:]
 
     def _wait(self, meanwhile: Callable[[], None]) -> None:

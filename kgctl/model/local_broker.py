@@ -9,7 +9,10 @@ RUNNING, STARTING, STOPPED = "running", "starting", "stopped"
 
 @dataclass(frozen=True, slots=True)
 class LocalBrokerRow:
-    """`started` is UTC in ISO 8601; `unimplemented_options` were given but have no effect."""
+    """Times are UTC in ISO 8601; `unimplemented_options` were given but have no effect.
+
+    `ended` and `reason` tell when and why the last run ended; a killed one leaves no time.
+    """
 
     state: str
     address: str | None
@@ -19,3 +22,5 @@ class LocalBrokerRow:
     data_dir: str
     log_file: str
     unimplemented_options: tuple[str, ...] = ()
+    ended: str | None = None
+    reason: str | None = None

@@ -22,11 +22,12 @@ class ProducedPartition:
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What one run of `kgctl produce` wrote; `bytes` are those of keys and values."""
+    """What one run of `kgctl produce` wrote, or only sent; `bytes` are those of keys and values."""
 
     topic: str
     records: int
     bytes: int
+    acknowledged: bool
     partitions: tuple[ProducedPartition, ...]
 
     def sentence(self) -> str:
@@ -38,7 +39,10 @@ class Produced:
             elif one.first_offset is not None:
                 where += f" offsets {one.first_offset}-{one.last_offset}"
             parts.append(where)
-        amount = "1 record" if self.records == 1 else f"{self.records} records"
-        return f"{amount} ({self.bytes} bytes) acknowledged by {self.topic}" + (
-            f": {', '.join(parts)}" if parts else ""
-        )
+        amount = f"{_count(self.records, 'record')} ({_count(self.bytes, 'byte')})"
+        fate = f"acknowledged by {self.topic}" if self.acknowledged else f"sent to {self.topic}, not acknowledged"
+        return f"{amount} {fate}" + (f": {', '.join(parts)}" if parts else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + "s" * (number != 1)

@@ -23,11 +23,26 @@ def table(rows: Sequence[Any], layout: Layout, verbose: bool = False) -> str:
 def _block(rows: Sequence[Any], layout: Layout, verbose: bool) -> str:
     columns = [column for column in layout.columns if column.is_shown(rows, verbose)]
     lines = [[column.header for column in columns], *([cell(column.of(row)) for column in columns] for row in rows)]
-    widths = [max(column.width, *(len(line[index]) for line in lines)) for index, column in enumerate(columns)]
+    widths = [max(column.width, *(width_of(line[index]) for line in lines)) for index, column in enumerate(columns)]
     if widths:
         widths[0] += layout.slack
-    text = (" ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    text = (
+        " ".join(_padded(value, width) for value, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
     return "".join(line + "\n" for line in text)
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal the text takes: characters of Chinese, Japanese and Korean take two."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - width_of(text))
 
 
 def cell(value: Any) -> str:

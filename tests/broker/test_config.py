@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from broker.config import OPTIONS, BrokerConfig, ConfigError, Endpoint, load_config, parse_properties
+from broker.former_options import FORMER, FORMER_PREFIXES
 from broker.options import INT_MAX, spell
 from broker.unimplemented_options import UNIMPLEMENTED
 
@@ -135,6 +136,61 @@ def test_overrides_win_over_files_later_files_over_earlier_and_listen_over_all(t
 def test_a_config_file_that_cannot_be_read_is_named(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"missing\.properties: No such file"):
         load_config([tmp_path / "missing.properties"])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("# mine\n\nnum.partitions=three\n", 3, "num.partitions=three: not a whole number"),
+        ("node.id=1\nnum.partitons=3\n", 2, "unknown option num.partitons; did you mean num.partitions?"),
+        ("node.id=1\nlog.cleanup.policy=compact,\\\n  drop\n", 2, "'drop' is not one of"),
+        ("node.id=1\nlisteners=nowhere\n", 2, "listeners=nowhere: 'nowhere' is not NAME://HOST:PORT"),
+        ("node.id=1\nnum.partitions=\\u12\n", 2, "malformed"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_its_line(tmp_path: Path, text: str, line: int, message: str):
+    path = tmp_path / "my.properties"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config([path])
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+    assert message in str(caught.value)
+
+
+def test_an_override_is_not_blamed_on_the_file(tmp_path: Path):
+    path = tmp_path / "my.properties"
+    path.write_text("num.partitions=1\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config([path], ["num.partitions=0"])
+    assert str(caught.value).startswith("num.partitions=0: must be at least 1")
+
+
+def test_options_that_kafka_had_before_version_4_warn(tmp_path: Path):
+    path = tmp_path / "server.properties"
+    path.write_text(
+        "broker.id=0\nlisteners=PLAINTEXT://:9092\nlog.dirs=/tmp/kafka-logs\nzookeeper.connect=localhost:2181\n"
+        "zookeeper.connection.timeout.ms=18000\nbroker.id.generation.enable=true\ninter.broker.protocol.version=2.8\n"
+    )
+    config = load_config([path])
+    assert config.unimplemented == (
+        "broker.id.generation.enable",
+        "inter.broker.protocol.version",
+        "log.dirs",
+        "zookeeper.connect",
+        "zookeeper.connection.timeout.ms",
+    )
+    assert "option zookeeper.connect is one of Kafka before 4.0; it is not used and has no effect" in config.warnings
+    assert "option log.dirs is not implemented by this broker and has no effect" in config.warnings
+
+
+def test_a_name_is_suggested_only_if_it_is_close():
+    assert refusal("zookeper.connect=x") == "unknown option zookeper.connect"
+    assert refusal("parts.of.topic=3") == "unknown option parts.of.topic"
+
+
+def test_no_option_of_kafka_4_counts_as_a_former_one():
+    assert not FORMER & (set(OPTIONS) | UNIMPLEMENTED)
+    assert not [name for name in [*OPTIONS, *UNIMPLEMENTED] if name.startswith(FORMER_PREFIXES)]
 
 
 def test_the_server_properties_that_kafka_ships_is_taken(tmp_path: Path):

@@ -16,7 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
+from broker import data_directory
 from broker.local import broker_command, broker_environment
 from tests.broker.programs import PATIENCE_S, accepts, eventually, refused, started
 
@@ -67,7 +69,7 @@ def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
     with started(tmp_path) as first:
         ready = first.ready()
         code, line = refused(tmp_path)
-        assert code == 4
+        assert code == 6
         assert f"pid {first.pid}, at {ready.address}" in line
         assert first.process.poll() is None
         assert first.ready_path.exists()
@@ -79,21 +81,21 @@ def test_a_port_in_use_is_told(tmp_path: Path):
         other.listen()
         address = f"127.0.0.1:{other.getsockname()[1]}"
         assert refused(tmp_path, listen=address) == (
-            5,
-            f"broker: cannot listen on {address}: {os.strerror(errno.EADDRINUSE)}",
+            15,
+            f"Error: cannot listen on {address}: {os.strerror(errno.EADDRINUSE)}",
         )
         assert not (tmp_path / "ready.json").exists()
 
 
 def test_an_address_of_another_machine_is_told(tmp_path: Path):
     code, line = refused(tmp_path, "--insecure-listen", listen="192.0.2.1:0")
-    assert code == 5
+    assert code == 15
     assert "cannot listen on 192.0.2.1:0" in line
 
 
 def test_other_machines_are_let_in_only_if_that_was_asked_for(tmp_path: Path):
     code, line = refused(tmp_path, listen="0.0.0.0:0")
-    assert code == 6
+    assert code == 2
     assert "--insecure-listen" in line
     with started(tmp_path, "--insecure-listen", listen="0.0.0.0:0") as program:
         ready = program.ready()
@@ -112,7 +114,7 @@ def test_other_machines_are_let_in_only_if_that_was_asked_for(tmp_path: Path):
 )
 def test_a_wrong_configuration_is_told(tmp_path: Path, arguments: list[str], message: str):
     code, line = refused(tmp_path / "d", *arguments, listen=None)
-    assert code == 3
+    assert code == 2
     assert message in line
     assert not (tmp_path / "d").exists()
 
@@ -131,7 +133,7 @@ def test_options_come_from_files_and_overrides(tmp_path: Path):
 def test_wrong_arguments_are_told():
     ended = subprocess.run([*broker_command(), "--nonsense"], capture_output=True, text=True, env=broker_environment())
     assert ended.returncode == 2
-    assert "unrecognized arguments: --nonsense" in ended.stderr
+    assert ended.stderr == "Error: unrecognized arguments: --nonsense\n"
 
 
 def test_help_documents_every_exit_code():
@@ -139,13 +141,82 @@ def test_help_documents_every_exit_code():
 
     ended = subprocess.run([*broker_command(), "--help"], capture_output=True, text=True, env=broker_environment())
     documented = {int(code) for code in re.findall(r"^ +(\d+)  ", ended.stdout, re.MULTILINE)}
-    assert documented == set(range(failures.STORAGE + 1))
+    assert documented == {
+        0,
+        *(code for name, code in vars(failures).items() if name.isupper() and isinstance(code, int)),
+    }
+
+
+def test_what_only_programs_pass_is_not_in_the_help():
+    ended = subprocess.run([*broker_command(), "--help"], capture_output=True, text=True, env=broker_environment())
+    assert not {"--background", "--parent", "--temporary"} & set(re.findall(r"--[a-z-]+", ended.stdout))
+    assert "--accept-loss" in ended.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["--override", "nonsense=1"]])
+def test_the_ready_file_of_a_killed_broker_does_not_outlive_the_next_start(tmp_path: Path, arguments: list[str]):
+    mine = tmp_path / "mine.json"
+    with started(tmp_path / "d", "--ready-file", str(mine)) as program:
+        program.ready()
+        eventually(mine.exists, "the second ready file")
+        program.process.kill()
+        program.process.wait()
+    assert mine.exists()
+    # The lock is held so that the start ends before it serves.
+    lock = data_directory.hold(tmp_path / "d")
+    refused(tmp_path / "d", "--ready-file", str(mine), *arguments)
+    os.close(lock)
+    assert not mine.exists()
+    assert not (tmp_path / "d" / "ready.json").exists()
+
+
+def test_a_start_that_is_refused_leaves_the_ready_file_of_the_broker_that_runs(tmp_path: Path):
+    with started(tmp_path / "d", "--ready-file", str(tmp_path / "mine.json")) as program:
+        program.ready()
+        eventually((tmp_path / "mine.json").exists, "the second ready file")
+        assert refused(tmp_path / "d", "--ready-file", str(tmp_path / "mine.json"))[0] == 6
+        assert (tmp_path / "mine.json").exists()
+
+
+def test_a_start_after_a_kill_says_so_and_what_was_recovered(tmp_path: Path):
+    with started(tmp_path) as program:
+        producer = Producer({"bootstrap.servers": program.ready().address})
+        producer.produce("t", b"one")
+        assert producer.flush(20) == 0
+        program.process.kill()
+        program.process.wait()
+    with started(tmp_path) as second:
+        second.ready()
+        second.process.terminate()
+        _, said = second.end()
+    assert f"the previous run (pid {program.pid}) did not stop cleanly: killed" in said
+    assert "recovered t-0 up to offset 1" in said
+    with started(tmp_path) as third:
+        third.ready()
+        third.process.terminate()
+        _, said = third.end()
+    assert "previous run" not in said
+    assert "recovered" not in said
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path: Path):
+    (tmp_path / "thesis.tex").write_text("")
+    code, line = refused(tmp_path)
+    assert code == 17
+    assert "is not empty and holds no broker's data" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_an_address_that_others_reach_is_warned_about(tmp_path: Path):
+    with started(tmp_path, "--insecure-listen", "--background", listen="0.0.0.0:0") as program:
+        assert program.process.stderr is not None
+        assert "advertised.listeners" in program.process.stderr.read()
 
 
 def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path):
     (tmp_path / "d").write_text("")
     code, line = refused(tmp_path / "d")
-    assert code == 12
+    assert code == 17
     assert str(tmp_path / "d") in line
 
 
@@ -153,7 +224,7 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path):
 def test_a_data_directory_that_may_not_be_written_is_told(tmp_path: Path):
     (tmp_path / "d").mkdir(mode=0o500)
     code, line = refused(tmp_path / "d")
-    assert code == 12
+    assert code == 17
     assert "Permission denied" in line
 
 
@@ -163,7 +234,7 @@ def limit_descriptors(count: int) -> Callable[[], None]:
 
 def test_too_few_file_descriptors_are_told(tmp_path: Path):
     code, line = refused(tmp_path, preexec_fn=limit_descriptors(63))
-    assert code == 10
+    assert code == 14
     assert "too few file descriptors: ulimit -n is 63" in line
     with started(tmp_path, preexec_fn=limit_descriptors(64)) as program:
         assert accepts(program.ready().address)
@@ -173,7 +244,7 @@ def test_too_few_file_descriptors_are_told(tmp_path: Path):
 def test_a_full_disk_at_start_is_told(tmp_path: Path, small_disk: list[str]):
     (tmp_path / "d").mkdir()
     code, line = refused(tmp_path / "d", before=[*small_disk, "size=16k", str(tmp_path / "d")])
-    assert code == 9
+    assert code == 13
     assert "no space left" in line
 
 

@@ -141,3 +141,29 @@ def test_the_default_directory_is_the_users(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/me")
     assert data_directory.default_data_dir() == Path("/home/me/.local/share/kgctl/broker")
+
+
+@pytest.mark.parametrize(
+    ("names", "foreign"),
+    [
+        ([], False),
+        (["lost+found"], False),
+        (["lock", "broker.log", "broker.log.1", "ready.json"], False),
+        (["lock", "notes.txt"], True),
+        (["store.db", "notes.txt"], False),
+        (["segments"], False),
+    ],
+)
+def test_a_directory_with_other_things_alone_is_not_a_broker_s(tmp_path: Path, names: list[str], foreign: bool):
+    for name in names:
+        (tmp_path / name).touch()
+    assert data_directory.is_foreign(tmp_path) is foreign
+
+
+def test_a_run_leaves_word_of_its_end(tmp_path: Path):
+    assert data_directory.last_run(tmp_path) is None
+    run = data_directory.Run(pid=7, started_ms=1)
+    data_directory.write_run(tmp_path, run)
+    assert data_directory.last_run(tmp_path) == run
+    (tmp_path / "last-run.json").write_text("{")
+    assert data_directory.last_run(tmp_path) is None

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from tests.broker.programs import Program, accepts, refused, started
+from tests.broker.programs import PATIENCE_S, Program, accepts, refused, started
 
 NEWER = (
     "import sys, pathlib, broker.log.store as store\n"
@@ -63,7 +63,7 @@ def test_a_data_directory_of_a_newer_version_is_told_and_left_alone(tmp_path: Pa
     subprocess.run([sys.executable, "-c", NEWER, str(data_dir)], check=True)
     before = (data_dir / "store.db").read_bytes()
     code, line = refused(data_dir)
-    assert code == 7
+    assert code == 12
     assert str(data_dir) in line
     assert (data_dir / "store.db").read_bytes() == before
 
@@ -74,8 +74,9 @@ def test_a_damaged_store_is_told(tmp_path: Path):
         stop(program)
     flip_a_byte(tmp_path / "store.db", 1000)
     code, line = refused(tmp_path)
-    assert code == 8
+    assert code == 11
     assert "store.db" in line
+    assert "put back a copy" in line
 
 
 def test_lost_commits_are_told_and_can_be_accepted(tmp_path: Path):
@@ -92,7 +93,7 @@ def test_lost_commits_are_told_and_can_be_accepted(tmp_path: Path):
     for path in (tmp_path / "old").glob("store.db*"):
         shutil.copy(path, tmp_path)
     code, line = refused(tmp_path)
-    assert code == 8
+    assert code == 11
     assert "accept-loss" in line
     with started(tmp_path, "--accept-loss") as program:
         assert accepts(program.ready().address)
@@ -107,9 +108,9 @@ def test_a_write_that_fails_stops_the_broker_with_the_cause(tmp_path: Path):
         acknowledged = produce(address, 4000)
         assert acknowledged < 4000
         code, said = program.end()
-        assert code == 13
+        assert code == 18
         last = said.splitlines()[-1]
-        assert last.startswith("broker: stopped: ")
+        assert last.startswith("Error: stopped: ")
         assert os.strerror(errno.EFBIG) in last
         assert not program.ready_path.exists()
     assert "Traceback" in (tmp_path / "broker.log").read_text()
@@ -126,5 +127,75 @@ def test_a_disk_that_fills_up_stops_the_broker(tmp_path: Path, small_disk: list[
         acknowledged = produce(program.ready().address, 4000)
         code, said = program.end()
     assert 0 < acknowledged < 4000
-    assert code == 9
-    assert "no space left" in said.splitlines()[-1]
+    assert code == 13
+    last = said.splitlines()[-1]
+    assert "no space left" in last
+    assert str(data_dir) in last
+
+
+def segments(data_dir: Path) -> list[Path]:
+    return sorted((data_dir / "segments").rglob("*.log"))
+
+
+def read_values(address: str) -> list[bytes | None]:
+    """All that a consumer gets until it is told that it is at the end."""
+    consumer = Consumer(
+        {"bootstrap.servers": address, "group.id": "x", "enable.auto.commit": False, "enable.partition.eof": True}
+    )
+    consumer.assign([TopicPartition("t", 0, 0)])
+    messages: list[bytes | None] = []
+    while True:
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None, "waited in vain for the end of the partition"
+        error = message.error()
+        if error is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            consumer.close()
+            return messages
+        messages.append(message.value())
+
+
+def written(data_dir: Path, *values: bytes) -> None:
+    with started(data_dir) as program:
+        for value in values:
+            assert produce(program.ready().address, 1, value) == 1
+        stop(program)
+
+
+@pytest.mark.parametrize("harm", ["cut", "removed"])
+def test_a_segment_that_is_not_all_there_is_told_at_the_start_and_can_be_given_up(tmp_path: Path, harm: str):
+    written(tmp_path, b"one", b"two", b"three")
+    (file,) = segments(tmp_path)
+    if harm == "cut":
+        os.truncate(file, 100)
+    else:
+        file.unlink()
+    code, line = refused(tmp_path)
+    assert code == 11
+    assert str(file) in line
+    assert "--accept-loss" in line
+    with started(tmp_path, "--accept-loss") as program:
+        address = program.ready().address
+        assert read_values(address) == ([b"one"] if harm == "cut" else [])
+        assert log_end(address) == 3
+        assert produce(address, 1, b"four") == 1
+        assert read_values(address)[-1] == b"four"
+        assert log_end(address) == 4
+        stop(program)
+    told = "lost offsets 1 to 2 of t-0" if harm == "cut" else "lost offsets 0 to 2 of t-0"
+    assert f"loss accepted: {file}" in (tmp_path / "broker.log").read_text()
+    assert told in (tmp_path / "broker.log").read_text()
+    with started(tmp_path) as program:
+        assert read_values(program.ready().address)[-1] == b"four"
+
+
+def test_a_flipped_bit_costs_its_batch_once_the_loss_is_accepted(tmp_path: Path):
+    written(tmp_path, b"one", b"two", b"three")
+    (file,) = segments(tmp_path)
+    flip_a_byte(file, file.read_bytes().index(b"two"))
+    with started(tmp_path, "--accept-loss", "--background") as program:
+        address = program.ready().address
+        assert program.process.stderr is not None
+        said = program.process.stderr.read()
+        assert read_values(address) == [b"one", b"three"]
+    assert f"{file} is damaged: lost offsets 1 of t-0; it is kept as {file.name}.damaged" in said

@@ -70,7 +70,7 @@ def test_options_are_passed_on_and_a_wrong_one_is_told_in_the_broker_s_words():
     kafka = LocalBroker({"num.partitons": 3})
     with pytest.raises(BrokerFailed, match=r"did you mean num\.partitions\?") as caught:
         kafka.start()
-    assert caught.value.code == 3
+    assert caught.value.code == 2
     kafka.close()
 
 
@@ -79,6 +79,19 @@ def test_what_has_not_been_started_has_no_address():
         _ = LocalBroker().bootstrap_servers
     with pytest.raises(RuntimeError):
         _ = LocalBroker().data_dir
+
+
+def test_an_unknown_durability_is_a_value_error():
+    with pytest.raises(ValueError, match="durability 'luck' is not one of power, process"):
+        LocalBroker(durability="luck")
+
+
+def test_its_representation_shows_address_and_directory(tmp_path: Path):
+    kafka = LocalBroker(data_dir=tmp_path)
+    assert repr(kafka) == f"<LocalBroker not running, data in {tmp_path}>"
+    assert repr(LocalBroker()) == "<LocalBroker not running, data in a temporary directory>"
+    with LocalBroker() as kafka:
+        assert repr(kafka) == f"<LocalBroker {kafka.bootstrap_servers}, data in {kafka.data_dir}>"
 
 
 def test_starting_twice_is_refused():

@@ -16,7 +16,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
-from tests.coordinator.world import QUICK, World, commit, heartbeat, join, leave, sync
+from tests.coordinator.world import QUICK, World, commit, fetch_all, heartbeat, join, leave, sync
 
 
 def offset_deletion(topic: str) -> OffsetDeleteRequest:
@@ -215,6 +215,21 @@ def test_a_group_of_a_coordinator_without_rebalance_timeouts_has_its_session_tim
     assert [member.rebalance_timeout_ms for member in world.group().members.values()] == [10_000]
 
 
+def test_a_group_of_megabytes_survives_a_restart() -> None:
+    world = World()
+    metadata, share = bytes(500_000), "s" * 500_000
+    ids = world.generation(4, protocols={"range": metadata})
+    world.ask(join(ids[0], protocols={"range": metadata}), 3)
+    for member_id in ids[1:]:
+        world.ask(join(member_id, protocols={"range": metadata}), 3)
+    generation = world.group().generation
+    world.answer(sync(ids[0], generation, dict.fromkeys(ids, share)), 3)
+    world.start()
+    for member_id in ids:
+        assert world.answer(sync(member_id, generation), 3).assignment == share.encode()
+        assert world.group().members[member_id].metadata("range") == metadata
+
+
 # ---- expiry ------------------------------------------------------------------------------------------------------
 
 MINUTE = 60_000
@@ -263,6 +278,22 @@ def test_offsets_of_a_group_that_members_have_left_go_a_retention_after_it_becam
     assert world.core.group("g") is None
     assert world.rows == {}
     assert world.floors == {}
+
+
+def test_offsets_of_a_group_of_a_coordinator_without_times_go_a_retention_after_their_commit() -> None:
+    world = World(EXPIRING)
+    member = world.generation(1, session_timeout_ms=1_800_000)[0]
+    world.answer(leave(member), 4)
+    world.answer(commit({("orders", 0): 1}), 8)
+    kept = world.group().metadata
+    assert kept is not None
+    world._append(replace(kept, state_timestamp_ms=-1))
+    world.start()
+    world.answer(fetch_all(), 7)
+    world.let_pass(2 * MINUTE - 1)
+    assert world.group().offsets
+    world.let_pass(MINUTE // 2)
+    assert world.core.group("g") is None
 
 
 def test_a_group_that_has_just_given_out_an_id_is_not_deleted_before_the_id_expires() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -48,6 +49,8 @@ PAGES = [
     ("topics", "describe"),
     ("topics", "create"),
     ("topics", "delete"),
+    ("produce",),
+    ("consume",),
 ]
 
 
@@ -133,6 +136,12 @@ def test_options_may_stand_before_or_after_the_words_and_the_last_one_counts(
     result = Kgctl()(*[our_cluster.bootstrap_servers if word == "@" else word for word in words])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["kind"] == "groups"
+
+
+def test_a_bad_address_of_the_environment_says_where_it_came_from() -> None:
+    result = CliRunner().invoke(app, ["topics", "list"], env={"KGCTL_BOOTSTRAP": "host:port"})
+    assert result.exit_code == 2
+    assert "KGCTL_BOOTSTRAP: 'host:port' is not an address" in result.stderr
 
 
 def test_the_environment_names_the_cluster_unless_an_option_does(our_cluster: Cluster) -> None:
@@ -354,6 +363,61 @@ def test_a_reader_that_was_never_there_leaves_no_traceback_either(our_cluster: C
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that is always full is there on Linux only")
+@pytest.mark.parametrize("words", ["topics list", "topics list -o json", "consume @ --from-beginning", "topics --help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_one_line(our_cluster: Cluster, words: str, unbuffered: str) -> None:
+    done = redirected(our_cluster, words, ">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "redirection", "code", "said"),
+    [
+        ("topics list", ">&-", 1, "Error: cannot write the output: Bad file descriptor\n"),
+        ("topics --help", ">&-", 1, "Error: cannot write the output: Bad file descriptor\n"),
+        ("produce @ --acks 1", "<&-", 1, "Error: cannot read the records: standard input is closed\n"),
+        ("topics list", "<&-", 0, ""),
+        ("topics list", "2>&-", 0, ""),
+        ("groups describe no-such-group", "<&- >&- 2>&-", 1, ""),
+        ("groups describe no-such-group", ">/dev/full", 1, "Error: cannot write the output: No space left on device\n"),
+    ],
+)
+def test_a_closed_stream_is_told_where_it_is_needed(
+    our_cluster: Cluster, words: str, redirection: str, code: int, said: str
+) -> None:
+    done = redirected(our_cluster, words, redirection)
+    assert done.returncode == code
+    # What a producer acknowledged, it says first.
+    assert done.stderr.endswith(said)
+    assert "AttributeError" not in done.stderr
+
+
+def redirected(cluster: Cluster, words: str, redirection: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """kgctl in a shell; @ is a topic with a record."""
+    topic = fresh("t")
+    assert Kgctl(cluster.bootstrap_servers)("produce", topic, text="a\n").exit_code == 0
+    command = f"exec {shlex.join(KGCTL)} {words.replace('@', topic)} {redirection}"
+    return subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env={**os.environ, "KGCTL_BOOTSTRAP": cluster.bootstrap_servers, **environment},
+    )
+
+
+def test_a_failure_whose_table_nobody_reads_leaves_no_traceback(our_cluster: Cluster) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*KGCTL, "groups", "describe", "no-such-group", "--bootstrap", our_cluster.bootstrap_servers]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert done.returncode == 1
+    assert done.stderr in (b"", b"Error: Consumer group 'no-such-group' does not exist.\n")
 
 
 def test_an_interrupt_is_exit_code_130_without_a_traceback() -> None:

@@ -83,9 +83,9 @@ def test_status_in_every_form(tmp_path: Path):
     with running(tmp_path) as row:
         table = kgctl("broker", "status", "--data-dir", tmp_path)
         assert table.returncode == 0
-        header, line = table.stdout.splitlines()
-        assert header.split()[:3] == ["STATE", "ADDRESS", "PID"]
-        assert line.split()[:3] == ["running", row["address"], str(row["pid"])]
+        sheet = dict(line.split(maxsplit=1) for line in table.stdout.splitlines())
+        assert (sheet["STATE"], sheet["ADDRESS"], sheet["PID"]) == ("running", row["address"], str(row["pid"]))
+        assert list(sheet) == ["STATE", "ADDRESS", "PID", "DURABILITY", "STARTED", "DATA-DIR", "LOG-FILE"]
         as_yaml = kgctl("-o", "yaml", "broker", "status", "--data-dir", tmp_path).stdout
         assert yaml.safe_load(as_yaml)["rows"] == [row]
         as_csv = kgctl("broker", "-o", "csv", "status", "--data-dir", tmp_path).stdout
@@ -105,22 +105,61 @@ def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
         assert f"pid {row['pid']}, at {row['address']}" in ended.stderr
         assert ended.stderr.count("\n") == 1
         assert ended.stdout == ""
+        again = kgctl("broker", "start", "--foreground", "--data-dir", tmp_path, "--listen", "127.0.0.1:0")
+        assert (again.returncode, again.stderr) == (ended.returncode, ended.stderr)
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (["--override", "num.partitons=3"], 2, "Error: unknown option num.partitons; did you mean num.partitions?"),
-        (["--durability", "luck"], 2, "invalid choice: 'luck'"),
-        (["--listen", "0.0.0.0:0"], 1, "--insecure-listen"),
+        (["--listen", "0.0.0.0:0"], 2, "--insecure-listen"),
+        (["--listen", "192.0.2.1:0", "--insecure-listen"], 15, "cannot listen on 192.0.2.1:0"),
     ],
 )
-def test_a_start_that_fails_passes_on_the_broker_s_words(tmp_path: Path, words: list[str], code: int, message: str):
-    ended = kgctl("broker", "start", "--data-dir", tmp_path, *words)
+@pytest.mark.parametrize("foreground", [False, True])
+def test_a_start_that_fails_passes_on_the_broker_s_words(
+    tmp_path: Path, words: list[str], code: int, message: str, foreground: bool
+):
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, *["--foreground"] * foreground, *words)
     assert ended.returncode == code
+    assert ended.stderr.startswith("Error: ")
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert holder_pid(tmp_path) is None
+
+
+def test_an_unknown_durability_is_told_by_kgctl_itself(tmp_path: Path):
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, "--durability", "luck")
+    assert ended.returncode == 2
+    assert "'luck' is not one of power, process" in ended.stderr
+    assert "--parent" not in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_status_says_how_the_last_run_ended(tmp_path: Path):
+    with running(tmp_path) as row:
+        kgctl("broker", "stop", "--data-dir", tmp_path)
+        stopped = row_of("broker", "status", "--data-dir", tmp_path)
+        assert stopped["reason"] == "stopped: SIGTERM"
+        assert stopped["ended"] is not None
+    with running(tmp_path) as row:
+        os.kill(int(str(row["pid"])), signal.SIGKILL)
+        eventually(lambda: holder_pid(tmp_path) is None, "the broker to end")
+        assert "killed" in str(row_of("broker", "status", "--data-dir", tmp_path)["reason"])
+    assert kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "192.0.2.1:0", "--insecure-listen").returncode
+    assert "cannot listen on" in str(row_of("broker", "status", "--data-dir", tmp_path)["reason"])
+
+
+def test_a_start_passes_on_warnings(tmp_path: Path):
+    with running(tmp_path):
+        pass
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "0.0.0.0:0", "--insecure-listen")
+    kgctl("broker", "stop", "--data-dir", tmp_path)
+    assert ended.returncode == 0
+    first, second = ended.stderr.splitlines()
+    assert first.startswith("Warning: the previous run (pid ")
+    assert "advertised.listeners" in second
 
 
 def test_relative_paths_mean_the_caller_s_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

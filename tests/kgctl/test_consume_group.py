@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer as OtherConsumer
 
+from broker.local import LocalBroker
 from tests.kgctl.commandline import Kgctl
 from tests.kgctl.streaming import PATIENCE_SECONDS, Running, delete_records, running, until
 from tests.reference.clusters import Cluster, fresh
@@ -259,3 +261,20 @@ def test_a_broker_that_restarts_keeps_its_members_and_their_commits(own_cluster:
         member.interrupt()
         assert member.wait()[0] == 0
     assert committed(kgctl, group) == {0: 20, 1: 20, 2: 20}
+
+
+def test_a_broker_that_hangs_holds_a_member_up_for_the_timeout_and_as_long_again_to_leave() -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        assert kgctl("produce", "t", text="a\n").exit_code == 0
+        with running(
+            broker.bootstrap_servers, "consume", "t", "--group", "g", "--from-beginning", "--timeout", 2
+        ) as reading:
+            assert reading.line() == "a"
+            begun = time.monotonic()
+            os.kill(broker.pid, signal.SIGSTOP)
+            try:
+                assert reading.wait()[0] == 3
+                assert time.monotonic() - begun < 7
+            finally:
+                os.kill(broker.pid, signal.SIGCONT)

@@ -118,6 +118,20 @@ def test_an_interrupted_demo_leaves_no_child(tmp_path: Path, number: signal.Sign
     assert_nothing_is_left(pids_in(told), tmp_path)
 
 
+@pytest.mark.parametrize("moment", ["[1/9]", "$ kgctl groups describe shop"])
+def test_a_demo_that_nobody_reads_any_more_ends_quietly(tmp_path: Path, moment: str):
+    program = start_demo(tmp_path)
+    told = read_until(program, moment)
+    assert program.stdout is not None
+    assert program.stderr is not None
+    program.stdout.close()
+    with program.stderr:
+        assert program.stderr.read() == ""
+    assert program.wait(60) == 1
+    assert not any(map(is_alive, pids_in(told)))
+    eventually(lambda: not list(tmp_path.iterdir()), "the temporary directory to be removed")
+
+
 def test_a_killed_demo_leaves_no_child(tmp_path: Path):
     program = start_demo(tmp_path)
     told = read_until(program, "consumer-3 is pid")

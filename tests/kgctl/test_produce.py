@@ -55,6 +55,7 @@ def test_the_summary_is_a_row_on_stdout_when_asked_for(kgctl: Kgctl) -> None:
                 "topic": topic,
                 "records": 3,
                 "bytes": 4,
+                "acknowledged": True,
                 "partitions": [{"partition": 1, "records": 3, "first_offset": 0, "last_offset": 2}],
             }
         ],
@@ -65,7 +66,9 @@ def test_no_input_is_no_records(kgctl: Kgctl) -> None:
     topic = made(kgctl)
     result = kgctl("produce", topic, "-o", "json", text="")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["rows"] == [{"topic": topic, "records": 0, "bytes": 0, "partitions": []}]
+    assert json.loads(result.stdout)["rows"] == [
+        {"topic": topic, "records": 0, "bytes": 0, "acknowledged": True, "partitions": []}
+    ]
 
 
 def test_keys_go_where_librdkafkas_java_partitioner_puts_them(kgctl: Kgctl) -> None:
@@ -118,7 +121,30 @@ def test_each_kind_of_acknowledgement_writes(kgctl: Kgctl, acks: str) -> None:
     assert result.exit_code == 0, result.output
     (row,) = json.loads(result.stdout)["rows"][0]["partitions"]
     assert (row["first_offset"], row["last_offset"]) == ((None, None) if acks == "0" else (0, 1))
+    assert json.loads(result.stdout)["rows"][0]["acknowledged"] is (acks != "0")
+    fate = f"sent to {topic}, not acknowledged: partition 0\n" if acks == "0" else f"acknowledged by {topic}: "
+    assert f"2 records (2 bytes) {fate}" in result.stderr
     assert values(kgctl, topic, 2) == [b"a", b"b"]
+
+
+def test_one_record_of_one_byte_is_no_plural(kgctl: Kgctl) -> None:
+    assert kgctl("produce", made(kgctl), text="a\n").stderr.startswith("1 record (1 byte) acknowledged by ")
+
+
+def test_blank_lines_between_json_lines_are_no_records(kgctl: Kgctl) -> None:
+    topic = made(kgctl)
+    result = kgctl("produce", topic, "--json", text='\n{"value":"a"}\n  \r\n{"value":"b"}\n\n{"value":NaN}\n')
+    assert result.exit_code == 1
+    assert "Error: line 6: not JSON: NaN is no number there" in result.stderr
+    assert values(kgctl, topic, 2) == [b"a", b"b"]
+
+
+def test_a_compacted_topic_says_that_it_needs_keys(kgctl: Kgctl) -> None:
+    topic = fresh("compacted")
+    assert kgctl("topics", "create", topic, "--config", "cleanup.policy=compact").exit_code == 0
+    result = kgctl("produce", topic, text="a\n")
+    assert result.exit_code == 1
+    assert "a topic with cleanup.policy=compact takes only records with a key (INVALID_RECORD)" in result.stderr
 
 
 def test_a_bad_line_ends_it_after_the_lines_before_it_are_written(kgctl: Kgctl) -> None:

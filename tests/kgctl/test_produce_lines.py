@@ -97,9 +97,11 @@ def test_headers_as_a_list_keep_order_and_repetition() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "not JSON"),
+        (b"x", "line 12: not JSON: Expecting value (column 1)"),
         (b"{", "not JSON"),
         (b"\xff", "not JSON"),
+        (b'{"value": NaN}', "not JSON: NaN is no number there"),
+        (b'{"value": 1e999}', "value holds a number that is too large"),
         (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not JSON"),
         (b'{"key": "k"}', "neither value nor value_base64"),

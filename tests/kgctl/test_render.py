@@ -13,7 +13,7 @@ import yaml
 from kgctl.model.changes import ResetRow
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow, TopicPartitions
-from kgctl.model.topics import TopicPartitionRow
+from kgctl.model.topics import TopicPartitionRow, TopicRow
 from kgctl.render import note, show
 
 ORDERS = TopicPartitions("orders", (0, 1))
@@ -52,6 +52,15 @@ def test_each_group_has_a_table_of_its_own_width(capsys: pytest.CaptureFixture[s
     lines = shown(capsys, [long, LAGS[0]], "group-offsets").splitlines()
     assert [line.index("TOPIC") for line in lines if line.startswith("GROUP")] == [25, 16]
     assert lines[2] == ""
+
+
+def test_columns_stay_in_line_behind_names_of_double_width(capsys: pytest.CaptureFixture[str]) -> None:
+    show([TopicRow("\u6ce8\u6587" * 8, 1, 2, False), TopicRow("e\u0301", 3, 4, False)], kind="topics")
+    header, wide, accented = capsys.readouterr().out.splitlines()
+    # Eight pairs of characters of two columns each: 32, which is more than the least width of 30.
+    assert header.index("PARTITIONS") == 33
+    assert wide.index("1") == 16 + 1
+    assert accented.index("3") == 33 + 1
 
 
 def test_an_error_adds_its_column_to_the_table_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:

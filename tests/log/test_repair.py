@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import DamageError, Log
-from tests.log.stores import append, open_log, segment_files, stored, topic_log, values
+from broker.log import DamageError, Log, StorageError
+from broker.log.log import SWEEP_SOON_MS
+from broker.log.settings import DAY_MS
+from tests.log.stores import NOW, FaultyOps, append, open_log, segment_files, stored, topic_log, values
 
 QUICK = {"segment_bytes": 700, "durability": "process"}
 COUNT = 24
@@ -182,4 +184,83 @@ def test_times_are_still_looked_up_across_a_loss(tmp_path: Path) -> None:
     partition = topic_log(log)
     assert partition.offset_for_timestamp(1000 + first) == (end, 1000 + end)
     assert partition.offset_of_max_timestamp() == (COUNT - 1, 1000 + COUNT - 1)
+    log.close()
+
+
+def test_a_compacted_topic_is_compacted_on_after_a_loss(tmp_path: Path) -> None:
+    settings = QUICK | {"compaction_interval_ms": 0}
+    log = open_log(tmp_path, **settings)
+    partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
+    for number in range(COUNT):
+        append(partition, (b"k%d" % (number % 5), b"value %03d" % number * 3))
+    log.close()
+    files = segment_files(tmp_path)
+    files[0].unlink()
+    flip(files[1], 80)
+    cut(files[2])
+    log = open_log(tmp_path, accept_loss=True, **settings)
+    assert len(log.losses) == 3
+    before = {record.key: record.value for record in stored(topic_log(log))}
+    while log.sweep(NOW) == SWEEP_SOON_MS:
+        pass
+    assert {record.key: record.value for record in stored(topic_log(log))} == before
+    assert len(list(stored(topic_log(log)))) < 10
+    assert topic_log(log).log_end_offset == COUNT
+    log.close()
+    open_log(tmp_path, **settings).close()
+
+
+def test_a_segment_of_which_nothing_is_left_ages_like_the_others(tmp_path: Path) -> None:
+    written(tmp_path, clean=True)
+    segment_files(tmp_path)[0].unlink()
+    end = base_offsets(segment_files(tmp_path))[0]
+    log = open_log(tmp_path, accept_loss=True, **QUICK)
+    log.create_topic("other", 1, {})
+    log.sweep(NOW)
+    assert topic_log(log).log_start_offset == 0
+    log.sweep(NOW + 8 * DAY_MS)
+    assert topic_log(log).log_start_offset >= end
+    log.close()
+
+
+class RenamingFaultyOps(FaultyOps):
+    def rename(self, path: str, new_path: str) -> None:
+        self.step("rename")
+        super().rename(path, new_path)
+
+
+def test_a_failure_at_any_step_of_a_repair_costs_no_more_than_the_damage(tmp_path: Path) -> None:
+    written(tmp_path / "store", clean=False)
+    files = segment_files(tmp_path / "store")
+    first = base_offsets(files)[1]
+    flip(files[1], 80)
+    at = 0
+    while True:
+        at += 1
+        path = tmp_path / "failing"
+        shutil.copytree(tmp_path / "store", path)
+        failed = True
+        try:
+            open_log(path, accept_loss=True, file_ops=RenamingFaultyOps(at), **QUICK).close(clean=False)
+            failed = False
+        except StorageError:
+            pass
+        log = open_log(path, accept_loss=True, **QUICK)
+        check(log, {first})
+        log.close()
+        shutil.rmtree(path)
+        if not failed:
+            break
+    assert at > 5
+
+
+def test_what_follows_a_large_damaged_batch_is_found(tmp_path: Path) -> None:
+    log = open_log(tmp_path, message_max_bytes=4 << 20)
+    for value in (b"small", b"x" * (3 << 20), b"after"):
+        append(topic_log(log), value)
+    log.close()
+    (file,) = segment_files(tmp_path)
+    flip(file, file.read_bytes().index(b"x" * 100) - 60)
+    log = open_log(tmp_path, accept_loss=True)
+    assert values(topic_log(log)) == [(0, b"small"), (2, b"after")]
     log.close()

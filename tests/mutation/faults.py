@@ -6,15 +6,17 @@ from typing import NamedTuple
 
 CORE = (
     "tests/coordinator/test_rules.py",
-    "tests/coordinator",
+    "tests/coordinator/test_traces.py",
+    "tests/coordinator/test_records.py",
     "tests/api",
     "tests/test_timers.py",
     "tests/simulation",
     "tests/oracle/test_replay.py",
+    "tests/coordinator/test_machine.py",
 )
-RUNNER = ("tests/simulation", "tests/server/test_offsets.py", "tests/server/test_restart.py", "tests/server")
+RUNNER = ("tests/simulation", "tests/server")
 LOG = ("tests/log",)
-STORE = ("tests/log/test_power_cut.py", "tests/log/test_damage.py", "tests/log")
+STORE = LOG
 
 
 class Fault(NamedTuple):

@@ -65,6 +65,7 @@ class Consumer:
         self.member_id = ""
         self.generation = -1
         self.owned: tuple[int, ...] = ()
+        self.collected_as = ""  # the member id under which it had an assignment last
         self.paused_until_us = 0
         self._incarnation = 0
         self._attempts = 0
@@ -172,6 +173,7 @@ class Consumer:
         if response.error_code:
             return self._refused(response.error_code)
         self.owned = self._world.judge.collected(self, response.assignment)
+        self.collected_as = self.member_id
         self.phase = Phase.STABLE
         return None
 
@@ -214,6 +216,7 @@ class Consumer:
 
     def _refused(self, error: int) -> None:
         if error == ErrorCode.FENCED_INSTANCE_ID:
+            self._world.judge.fenced(self)
             return self._stop(Phase.FENCED)
         if error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND):
             self._forget()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 NONE = ErrorCode.NONE
+ENDLESS = 2**31 - 1
 
 
 class Violation(AssertionError):
@@ -79,6 +80,7 @@ class Judge:
         self._assigned: dict[Life, int] = {}  # the highest generation of which an assignment has left it
         self._formed: dict[tuple[Life, int], int] = {}  # by which broker the generation was formed
         self._line_up: dict[tuple[Life, int], list[str]] = {}  # the members that its leader was told
+        self._issued: dict[str, int] = {}  # member ids in the order in which they became members
         self._offsets: dict[tuple[str, str, int], list[int | None]] = {}  # all that was ever committed or deleted
         self._acknowledged: dict[tuple[str, str, int], int] = {}  # up to which of these clients know
         self._restored: dict[str, int] = {}
@@ -132,6 +134,7 @@ class Judge:
             self._judge_commit(asked, request, response)
         elif isinstance(request, JoinGroupRequest) and response.error_code == NONE:
             asked.life = self._life(request.group_id)
+            self._issued.setdefault(response.member_id, len(self._issued))
             self._judge_join(asked.life, response)
         elif isinstance(request, SyncGroupRequest) and response.error_code == NONE:
             asked.life = self._life(request.group_id)
@@ -370,6 +373,14 @@ class Judge:
         plan_id, owner, partitions = parse_share(assignment)
         ensure(self._plans[plan_id].shares[owner] == assignment, f"{consumer.name} is given what no leader made")
         return partitions
+
+    def fenced(self, consumer: Consumer) -> None:
+        """A member that has an assignment is told that another has its instance id: only a later one can."""
+        group, instance_id = self._group(consumer.profile.group_id), consumer.profile.instance_id
+        holder = group.static_members.get(instance_id or "") if group is not None else None
+        if holder is not None and consumer.member_id and consumer.collected_as == consumer.member_id:
+            is_later = self._issued.get(holder, ENDLESS) > self._issued[consumer.member_id]
+            ensure(is_later, f"{consumer.member_id} is fenced by its former self {holder}")
 
     # ---- the state that is looked at ---------------------------------------------------------------------------------
 

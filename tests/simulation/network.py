@@ -12,7 +12,8 @@ from broker.server.exchange import Exchange
 from tests.simulation.clock import SECOND
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Broker, World
+    from tests.simulation.broker import Broker
+    from tests.simulation.world import World
 
 
 class Client(Protocol):

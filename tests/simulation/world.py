@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
-from typing import Any
 
-from broker.api.groups import GroupApi, Node
-from broker.coordinator.coordinator import Coordinator
 from broker.coordinator.group import Group, GroupState
-from broker.coordinator.records import HardRecord
 from broker.coordinator.settings import GroupSettings
-from broker.coordinator.step import Effects, RequestContext
-from broker.protocol.wire_types import Message
-from broker.server.commit_rounds import CommitRounds
-from broker.server.coordinator_runner import CoordinatorRunner
-from broker.server.exchange import Exchange
-from tests.simulation.clock import MS, SECOND, BrokerLoop, Clock
+from tests.simulation.broker import Broker
+from tests.simulation.clock import MS, SECOND, Clock
 from tests.simulation.consumer import TOPIC, Consumer, Phase, Profile
 from tests.simulation.disk import Disk
 from tests.simulation.faults import Faults
@@ -46,76 +38,6 @@ class Outcome:
     commits: int
     calmed_us: int
     digest: str
-
-
-class Watched(Coordinator):
-    """The core, with the judge looking at every step."""
-
-    def __init__(self, settings: GroupSettings, new_id: Callable[[], str], judge: Judge) -> None:
-        super().__init__(settings, new_id)
-        self._judge = judge
-
-    def handle(self, request: Message, context: RequestContext, now_ms: int) -> Effects:
-        self._judge.before(request, context)
-        return self._judged(super().handle(request, context, now_ms), request)
-
-    def advance(self, now_ms: int, wall_ms: int) -> Effects:
-        before = self._judge.seated()
-        effects = self._judged(super().advance(now_ms, wall_ms))
-        self._judge.evicted(before)
-        return effects
-
-    def resume(self, now_ms: int, wall_ms: int) -> Effects:
-        return self._judged(super().resume(now_ms, wall_ms))
-
-    def expire_unloaded(self, group_id: str, records: Iterable[HardRecord], now_ms: int, wall_ms: int) -> Effects:
-        return self._judged(super().expire_unloaded(group_id, records, now_ms, wall_ms))
-
-    def _judged(self, effects: Effects, request: Message | None = None) -> Effects:
-        self._judge.after(request, effects)
-        return effects
-
-
-class NoFetches:
-    """Stands where the parked fetches stand: here nobody reads `__consumer_offsets`."""
-
-    def moved(self, topic: str, partition: int) -> None:
-        pass
-
-    def wake(self) -> None:
-        pass
-
-
-class Broker:
-    """One run of the broker, from its start to its crash: the real core, runner and commit rounds."""
-
-    def __init__(self, world: World, number: int, settings: GroupSettings) -> None:
-        self.number = number
-        self.settings = settings
-        self.judge = world.judge
-        self.loop = BrokerLoop(world.clock)
-        self.core = Watched(settings, world.new_id, world.judge)
-        loop: Any = self.loop
-        waiters: Any = NoFetches()
-        self.rounds = CommitRounds(
-            world.disk,
-            loop,
-            committed=lambda: None,
-            wake=waiters.wake,
-            fail=lambda cause: world.crash_broker(str(cause)),
-        )
-        disk: Any = world.disk
-        api = GroupApi(self.core, world, Node(1, "localhost", 9092))
-        interval_ms = settings.offsets_retention_check_interval_ms
-        self.runner = CoordinatorRunner(self.core, api, disk, self.rounds, waiters, loop, world.wall_ms, interval_ms)
-
-    @property
-    def now_ms(self) -> int:
-        return int(self.loop.time() * 1000)
-
-    def submit(self, request: Message, exchange: Exchange) -> None:
-        self.judge.arrived(exchange, request)
-        self.runner.submit(request, exchange)
 
 
 class World:

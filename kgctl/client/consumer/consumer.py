@@ -22,6 +22,7 @@ from kgctl.client.waiting import wait_readable
 
 # Version 13 names topics by id only.
 MAX_FETCH_VERSION = 12
+CLOSE_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
 _LEAST_SECONDS = 0.1
 _LOOKUP_PAUSE_SECONDS = 0.2
@@ -116,7 +117,7 @@ class Consumer:
             if self._group.must_join:
                 self._rejoin(deadline)
                 return []
-            self._group.tend()
+            self._group.tend(deadline)
             if self._group.must_join:
                 return []
         self._heal(deadline)
@@ -136,13 +137,13 @@ class Consumer:
         if self._group is not None:
             self._group.tend()
 
-    def close(self) -> None:
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Commit what was used, leave the group, close the connections. The first trouble is raised when all is done."""
         for link in self._links.values():
             link.connection.close()
         self._links.clear()
         if self._group is not None:
-            self._group.close()
+            self._group.close(timeout)
 
     # --- beginning ---
 

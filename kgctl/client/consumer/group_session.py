@@ -12,7 +12,7 @@ from kgctl.client.errors import KgctlError, TimedOut, Unreachable
 from kgctl.client.topic_partition import TopicPartition
 
 _COMMIT_INTERVAL_SECONDS = 1.0
-_CLOSE_SECONDS = 5.0
+_COMMIT_SECONDS = 5.0
 _LEAST_SECONDS = 0.1
 
 
@@ -47,7 +47,7 @@ class GroupSession:
 
     def join(self, topics: Sequence[str], deadline: float) -> list[TopicPartition]:
         """Commit what was used in the old generation, then enter the next one."""
-        self._commit(min(_CLOSE_SECONDS, _left(deadline)))
+        self._commit(min(_COMMIT_SECONDS, _left(deadline)))
         self._used.clear()
         partitions = self._driver.run(self._membership.join(topics), _left(deadline))
         self._beat_at = self._commit_at = time.monotonic()
@@ -57,17 +57,18 @@ class GroupSession:
     def used(self, partition: TopicPartition, next_offset: int) -> None:
         self._used[partition] = next_offset
 
-    def tend(self) -> None:
-        """Commit and beat if it is time for that."""
+    def tend(self, deadline: float | None = None) -> None:
+        """Commit and beat if it is time for that; an answer is waited for until the deadline, or the next beat is due."""
         now = time.monotonic()
         interval = self._settings.heartbeat_interval_ms / 1000
+        patience = interval if deadline is None else min(interval, _left(deadline))
         if self._used and now >= self._commit_at:
             self._commit_at = now + _COMMIT_INTERVAL_SECONDS
-            self._commit(interval)
+            self._commit(patience)
         if now >= self._beat_at and not self.must_join:
             self._beat_at = now + interval
             try:
-                self._driver.run(self._membership.heartbeat(), interval)
+                self._driver.run(self._membership.heartbeat(), patience)
             except (Unreachable, TimedOut) as error:
                 if not self._is_unheard:
                     self._notice(f"no heartbeat: {error}; trying again")
@@ -79,12 +80,12 @@ class GroupSession:
         """When `tend` has something to do, as time.monotonic() counts."""
         return min(self._beat_at, self._commit_at) if self._used else self._beat_at
 
-    def close(self) -> None:
+    def close(self, timeout: float) -> None:
         """Commit and leave. Over a new connection: the old one may hold a question that was interrupted."""
         self._driver.close()
-        deadline = time.monotonic() + _CLOSE_SECONDS
+        deadline = time.monotonic() + timeout
         try:
-            refused = self._commit(_CLOSE_SECONDS)
+            refused = self._commit(timeout)
         finally:
             try:
                 self._driver.run(self._membership.leave(), _left(deadline))

@@ -69,7 +69,11 @@ def read_json(text: bytes, line: int) -> OutgoingRecord:
     `timestamp_type` are passed over, so that what `kgctl consume --json` prints can be read.
     """
     try:
-        row = json.loads(text)
+        row = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise BadLine(line, f"not JSON: {error.msg} (column {error.colno})") from error
+    except UnicodeDecodeError as error:
+        raise BadLine(line, "not JSON: not UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise BadLine(line, f"not JSON: {error}") from error
     if not isinstance(row, dict):
@@ -87,6 +91,10 @@ def read_json(text: bytes, line: int) -> OutgoingRecord:
         timestamp_ms=_whole_number(row, "timestamp", line),
         line=line,
     )
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number there")
 
 
 _FIELDS = frozenset(
@@ -118,7 +126,10 @@ def _content(row: Mapping[str, Any], name: str, line: int) -> bytes | None:
     if content is None:
         return None
     if not isinstance(content, str):
-        content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        try:
+            content = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        except ValueError as error:
+            raise BadLine(line, f"{name} holds a number that is too large; write it as text") from error
     return _utf8(content, name, line)
 
 

@@ -74,6 +74,11 @@ class Producer:
         self._failed_lookups = 0
         self.partition_count = 0
 
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether what `tally` counts was acknowledged, or only sent."""
+        return self._settings.sender.acks != 0
+
     def open(self, timeout: float) -> None:
         """Look up the topic, which the broker may make, and get a producer id."""
         self.partition_count = self._driver.run(find_topic(self._cluster, self.topic), timeout)

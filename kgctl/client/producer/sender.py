@@ -292,6 +292,9 @@ def refusal(batch: Batch, row: ProduceResponse.Partition) -> BrokerError:
             where = f"line {batch.records[record.batch_index].line}"
             message = record.batch_index_error_message or message
             break
+    if row.error_code == ErrorCode.INVALID_RECORD and any(record.key is None for record in batch.records):
+        reason = (message or ErrorCode.INVALID_RECORD.meaning).rstrip(".")
+        message = f"{reason}; a topic with cleanup.policy=compact takes only records with a key"
     return BrokerError(row.error_code, f"{where} to {batch.partition}", message)
 
 

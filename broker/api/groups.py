@@ -17,6 +17,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCo
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
@@ -199,5 +200,6 @@ _GROUPS_NAMED: dict[type[Message], Callable[[Any], Iterable[str]]] = {
     DescribeGroupsRequest: lambda request: request.groups,
     DescribeGroupDetailsRequest: lambda request: request.groups,
     JoinGroupRequest: lambda request: [request.group_id],
+    TriggerRebalanceRequest: lambda request: [group.group_id for group in request.groups],
 }
-_NEEDS_NO_OFFSETS = (DescribeGroupsRequest, DescribeGroupDetailsRequest, JoinGroupRequest)
+_NEEDS_NO_OFFSETS = (DescribeGroupsRequest, DescribeGroupDetailsRequest, JoinGroupRequest, TriggerRebalanceRequest)

@@ -16,8 +16,9 @@ from broker.coordinator.records import HardRecord
 from broker.coordinator.sessions import heartbeat, leave_group, on_session_timeout
 from broker.coordinator.settings import GroupSettings
 from broker.coordinator.step import EXPIRY, JOIN, SESSION, SYNC, Core, Effects, RequestContext, Step
-from broker.coordinator.story import Event, Stories
+from broker.coordinator.story import Cause, Event, Stories
 from broker.coordinator.sync import on_sync_timeout, sync_group
+from broker.coordinator.trigger import trigger_rebalance
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -29,6 +30,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
 
@@ -47,6 +49,7 @@ HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {
     DescribeGroupDetailsRequest: describe_group_details,
     ListGroupsRequest: list_groups,
     DeleteGroupsRequest: delete_groups,
+    TriggerRebalanceRequest: trigger_rebalance,
 }
 
 
@@ -82,6 +85,7 @@ class Coordinator:
             for member in group.members.values():
                 step.timers.set((SESSION, group.group_id, member.member_id), now_ms + member.session_timeout_ms)
             if len(group.members) > max_size:
+                step.tell(group, Cause.MEMBER_LEFT, detail="there are more members than group.max.size allows now")
                 rebalance.prepare(step, group)
         step.timers.set((EXPIRY,), now_ms + self._core.settings.offsets_retention_check_interval_ms)
         return step.effects()

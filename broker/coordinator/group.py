@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
+from broker.coordinator.group_events import Tale
 from broker.coordinator.records import GroupMetadataRecord, MemberMetadata, OffsetCommitRecord
 from broker.coordinator.subscriptions import subscribed_topics
 from broker.protocol.errors import ErrorCode
@@ -117,6 +118,7 @@ class Group:
         "state",
         "state_timestamp_ms",
         "static_members",
+        "tale",
     )
 
     def __init__(self, group_id: str, *, offsets_loaded: bool) -> None:
@@ -140,6 +142,7 @@ class Group:
         self.awaiting_joins = 0
         self.new_member_added = False
         self.initial_delay: InitialDelay | None = None
+        self.tale: Tale | None = None  # what its next event has to tell
         self._supported: dict[str, int] = {}
         self._subscriptions: tuple[bytes, ...] | frozenset[str] | None = None
 

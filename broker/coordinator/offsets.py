@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.coordinator.group import CONSUMER, Group, GroupState
+from broker.coordinator.group_events import Happening
 from broker.coordinator.records import GenerationFloor, GroupMetadataTombstone, OffsetCommitRecord, OffsetTombstone
 from broker.coordinator.step import Step
 from broker.coordinator.story import Cause
@@ -19,6 +20,8 @@ _KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
 def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
     group = step.groups.get(request.group_id)
     refused = _commit_refusal(step, group, request)
+    if refused and group is not None:
+        step.tale(group).commits_rejected += 1
     if not refused and group is not None and group.state in _KEEPS_SESSION:
         step.restart_session(group, group.members[request.member_id])
     step.reply(
@@ -216,3 +219,6 @@ def delete_group(step: Step, group: Group, detail: str = "") -> None:
     step.record(GroupMetadataTombstone(group.group_id, step.wall_ms))
     step.record(GenerationFloor(group.group_id, None))
     step.core.stories.tell(group.group_id, Cause.GROUP_DELETED, group.generation, step.wall_ms, detail=detail)
+    tale = step.tale(group)
+    tale.cause, tale.detail = Cause.GROUP_DELETED, detail
+    step.happened(group, Happening.DELETED)

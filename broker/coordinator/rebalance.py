@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.coordinator.group import Group, GroupState, InitialDelay
+from broker.coordinator.group_events import Happening
 from broker.coordinator.records import GenerationFloor
 from broker.coordinator.replies import joined, members_for_leader, sync_refused
 from broker.coordinator.step import JOIN, SYNC, Step
@@ -29,6 +30,9 @@ def prepare(step: Step, group: Group) -> None:
     step.timers.cancel((SYNC, group.group_id))
     is_first = group.state is GroupState.EMPTY
     group.transition(GroupState.PREPARING_REBALANCE, step.wall_ms)
+    tale = step.tale(group)
+    tale.prepared_from_ms, tale.completing_from_ms = step.now_ms, None
+    step.happened(group, Happening.REBALANCE_STARTED)
     if is_first:
         _delay_first_generation(step, group)
     elif group.all_joined():
@@ -111,6 +115,7 @@ def _begin_generation(step: Step, group: Group) -> None:
     group.protocol = group.select_protocol()
     group.note_subscriptions()
     group.transition(GroupState.COMPLETING_REBALANCE, step.wall_ms)
+    step.tale(group).completing_from_ms = step.now_ms
     # A generation that a member has heard of must not come again after a crash.
     step.record(GenerationFloor(group.group_id, group.generation))
     for member in group.members.values():
@@ -131,3 +136,4 @@ def _become_empty(step: Step, group: Group) -> None:
     group.pending_syncs.clear()
     group.transition(GroupState.EMPTY, step.wall_ms)
     step.record(group.to_record(step.wall_ms))
+    step.happened(group, Happening.EMPTY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker.coordinator import rebalance
 from broker.coordinator.group import BrokenInvariant, Group, GroupState, Member, Offer
+from broker.coordinator.group_events import Happening
 from broker.coordinator.replies import join_refused, joined, members_for_leader, sync_refused
 from broker.coordinator.step import Step
 from broker.coordinator.story import Cause
@@ -53,6 +54,11 @@ def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Memb
         left=[old.member_id],
         detail=_DETAIL,
     )
+    tale = step.tale(group)
+    tale.cause, tale.detail = Cause.MEMBER_JOINED, _DETAIL
+    tale.joined.add([member.member_id])
+    tale.left.add([old.member_id])
+    step.happened(group, Happening.MEMBER_REPLACED)
     is_leader = group.leader == member.member_id
     if step.request.api_version >= 9:
         # KIP-814: the leader learns who is there and is told to keep the assignment.

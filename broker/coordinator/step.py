@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broker.coordinator.group import Group, Member, Parked
+from broker.coordinator.group_events import GroupEvent, Happening, Tale
 from broker.coordinator.hard_state import HardState
 from broker.coordinator.records import HardRecord
 from broker.coordinator.settings import GroupSettings
-from broker.coordinator.story import Cause, Stories
+from broker.coordinator.story import DETAIL_CHARACTERS, Cause, Stories
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
 
@@ -37,7 +38,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Effects:
-    """What a step asks of the runner: append the records, once they are durable send the replies, and come back in time.
+    """What a step asks of the runner: append records and events, once they are durable send the replies, and come back in time.
 
     `wake_at_ms` is the one deadline of the whole core, on the monotonic clock: call `advance` no later than that.
     """
@@ -45,6 +46,7 @@ class Effects:
     records: list[HardRecord]
     replies: list[Reply]
     wake_at_ms: int | None
+    events: list[GroupEvent] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ class Core:
 class Step:
     """The world as one request, or one timer, finds and leaves it."""
 
-    __slots__ = ("context", "core", "groups", "now_ms", "records", "replies", "timers", "wall_ms")
+    __slots__ = ("context", "core", "events", "groups", "now_ms", "records", "replies", "timers", "wall_ms")
 
     def __init__(self, core: Core, now_ms: int, wall_ms: int, context: RequestContext | None = None) -> None:
         self.core = core
@@ -73,9 +75,10 @@ class Step:
         self.context = context
         self.records: list[HardRecord] = []
         self.replies: list[Reply] = []
+        self.events: list[GroupEvent] = []
 
     def effects(self) -> Effects:
-        return Effects(self.records, self.replies, self.timers.wake_at())
+        return Effects(self.records, self.replies, self.timers.wake_at(), self.events)
 
     @property
     def request(self) -> RequestContext:
@@ -111,7 +114,49 @@ class Step:
     ) -> None:
         """Add to the group's story an event that leads to its next generation."""
         generation = self.next_generation(group)
+        tale = self.tale(group)
+        tale.joined.add(joined or ())
+        tale.left.add(left or ())
+        if group.can_rebalance():
+            # What comes while a rebalance is under way is not what began it.
+            tale.cause, tale.detail = cause, detail[:DETAIL_CHARACTERS]
         self.core.stories.tell(group.group_id, cause, generation, self.wall_ms, joined or (), left or (), detail)
+
+    def tale(self, group: Group) -> Tale:
+        """What the group's next event has to tell, to be added to."""
+        if group.tale is None:
+            group.tale = Tale()
+        return group.tale
+
+    def happened(self, group: Group, happening: Happening, *, partitions_moved: int | None = None) -> None:
+        """Emit an event with what has gathered since the last one. A rebalance that goes on keeps its cause and its members."""
+        tale = self.tale(group)
+        goes_on = happening is Happening.REBALANCE_STARTED
+        prepared, completing = tale.prepared_from_ms, tale.completing_from_ms
+        self.events.append(
+            GroupEvent(
+                group.group_id,
+                happening,
+                tale.cause,
+                tale.detail,
+                group.generation,
+                self.wall_ms,
+                len(group.members),
+                tuple(tale.joined.named),
+                tale.joined.count,
+                tuple(tale.left.named),
+                tale.left.count,
+                prepare_ms=None
+                if goes_on or prepared is None
+                else (self.now_ms if completing is None else completing) - prepared,
+                complete_ms=None if goes_on or completing is None else self.now_ms - completing,
+                partitions_moved=partitions_moved,
+                commits_rejected=tale.commits_rejected,
+            )
+        )
+        tale.commits_rejected = 0
+        if not goes_on:
+            group.tale = None
 
     # ---- generations and sessions --------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ EVENTS_PER_GROUP = 100
 MEMBERS_PER_EVENT = 1_000
 DELETED_GROUPS = 1_000
 TOLD_AS_ONE_MS = 5_000
+# As much of a reason as Kafka's clients send (KIP-800).
+DETAIL_CHARACTERS = 255
 
 
 class Cause(Enum):
@@ -64,6 +66,7 @@ class Stories:
         left: Sequence[str] = (),
         detail: str = "",
     ) -> None:
+        detail = detail[:DETAIL_CHARACTERS]
         events = self._events.setdefault(group_id, [])
         last = events[-1] if events else None
         if (

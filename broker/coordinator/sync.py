@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from broker.coordinator import rebalance
 from broker.coordinator.group import Group, GroupState
+from broker.coordinator.group_events import Happening
+from broker.coordinator.moves import partitions_moved
 from broker.coordinator.replies import sync_refused, synced
 from broker.coordinator.step import SYNC, Step
 from broker.coordinator.story import Cause
@@ -67,6 +69,7 @@ def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     group.transition(GroupState.STABLE, step.wall_ms)
+    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group))
     step.record(group.to_record(step.wall_ms))
     for member in group.members.values():
         if member.parked_sync is not None:

@@ -1,7 +1,8 @@
 """Topics as segment files, everything else in SQLite: append, read, commit in rounds, recover."""
 
-from broker.log.catalog import OFFSETS_TOPIC, Topic
+from broker.log.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Topic
 from broker.log.errors import DamageError, NewerFormatError, StorageError
+from broker.log.event_rows import EventRow
 from broker.log.file_slice import FileSlice
 from broker.log.files import FileOps
 from broker.log.log import Log
@@ -11,10 +12,12 @@ from broker.log.settings import LogSettings
 from broker.log.topic_configs import TOPIC_CONFIGS, TopicConfig
 
 __all__ = [
+    "EVENTS_TOPIC",
     "OFFSETS_TOPIC",
     "TOPIC_CONFIGS",
     "Appended",
     "DamageError",
+    "EventRow",
     "FileOps",
     "FileSlice",
     "Log",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from broker.log.store import Store, Value
 
 OFFSETS_TOPIC = "__consumer_offsets"
+EVENTS_TOPIC = "__kgctl_group_events"
 
 
 @dataclass(slots=True)

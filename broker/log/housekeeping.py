@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 
 from broker.log import compaction, offsets_compaction
-from broker.log.catalog import OFFSETS_TOPIC, Topics
+from broker.log.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Topics
 from broker.log.errors import DamageError
+from broker.log.event_rows import EventRows
 from broker.log.files import guarded
 from broker.log.offsets_rows import OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
@@ -32,6 +33,7 @@ class Housekeeping:
         shared: Shared,
         topics: Topics,
         offsets: OffsetsRows,
+        events: EventRows,
         partition: Callable[[str, int], PartitionLog | None],
         loaded: Callable[[], list[SegmentPartition]],
         started_at_ms: int,
@@ -39,6 +41,7 @@ class Housekeeping:
         self._shared = shared
         self._topics = topics
         self._offsets = offsets
+        self._events = events
         self._partition = partition
         self._loaded = loaded
         self._seen_rounds = 0
@@ -91,7 +94,8 @@ class Housekeeping:
     # -- retention
 
     def _retain(self, wall_ms: int) -> Iterator[None]:
-        """Drop segments that are too old or too many, of topics that are not kept for ever."""
+        """Drop segments and rows that are too old or too many, of topics that are not kept for ever."""
+        yield from self._retain_events(wall_ms)
         after = 0
         while True:
             rows = self._shared.store.query(
@@ -121,6 +125,14 @@ class Housekeeping:
                     if isinstance(partition, SegmentPartition):
                         retain(partition, wall_ms)
                 yield
+
+    def _retain_events(self, wall_ms: int) -> Iterator[None]:
+        policy = self._shared.policy_of(self._topics[EVENTS_TOPIC])
+        if policy.delete:
+            yield from self._events.retain(
+                wall_ms - policy.retention_ms if policy.retention_ms >= 0 else None,
+                policy.retention_bytes if policy.retention_bytes >= 0 else None,
+            )
 
     # -- compaction
 

@@ -6,24 +6,32 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from broker.log.catalog import OFFSETS_TOPIC, Catalog, Topic, Topics
+from broker.log.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Catalog, Topic, Topics
 from broker.log.errors import StorageError
+from broker.log.event_rows import EventRow, EventRows
 from broker.log.files import FileOps, Files, guarded
 from broker.log.housekeeping import Housekeeping
-from broker.log.offsets_partition import OffsetsPartition
 from broker.log.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
 from broker.log.partition_rows import delete_partitions
 from broker.log.recovery import recover_partition
 from broker.log.repair import refuse, repair_partition, set_aside, short_segments
-from broker.log.settings import LogSettings
+from broker.log.rows_partition import RowsPartition
+from broker.log.settings import DAY_MS, LogSettings
 from broker.log.store import Store
 from broker.log.syncing import Round
 from broker.log.watermark import SyncedEnds
 
 SWEEP_SOON_MS = 20
 SWEEP_LATER_MS = 1000
+# A week of events, and no more of them than some 30,000.
+EVENTS_TOPIC_CONFIGS = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "retention.ms": str(7 * DAY_MS),
+    "retention.bytes": str(16 << 20),
+}
 
 
 class Log:
@@ -67,13 +75,17 @@ class Log:
             self.cluster_id = store.meta("cluster_id") or ""
             offsets_topic = self._catalog.topics[OFFSETS_TOPIC]
             self._offsets = OffsetsRows(store, offsets_topic.partition_count)
-            self._offsets_partitions = [
-                OffsetsPartition(self._offsets, index) for index in range(offsets_topic.partition_count)
-            ]
+            self._add_events_topic()
+            self._events = EventRows(store)
+            self._kept_as_rows: dict[str, list[RowsPartition]] = {
+                OFFSETS_TOPIC: [RowsPartition(self._offsets, n) for n in range(offsets_topic.partition_count)],
+                EVENTS_TOPIC: [RowsPartition(self._events, 0)],
+            }
             self._housekeeping = Housekeeping(
                 self._shared,
                 self._catalog.topics,
                 self._offsets,
+                self._events,
                 self.partition,
                 lambda: list(self._partitions.values()),
                 wall_ms,
@@ -119,6 +131,14 @@ class Log:
             },
             internal=True,
         )
+
+    def _add_events_topic(self) -> None:
+        """In a new store, and in one of a format that had none."""
+        known = self._catalog.topics.get(EVENTS_TOPIC)
+        if known is None:
+            self._catalog.create(EVENTS_TOPIC, 1, EVENTS_TOPIC_CONFIGS, internal=True)
+        elif not known.internal:
+            raise StorageError(f"{self._store.path}: a client made the topic {EVENTS_TOPIC}, which is the broker's own")
 
     def _recover(self) -> None:
         short = short_segments(self._shared, self._catalog.topics)
@@ -200,8 +220,8 @@ class Log:
         entry = self._catalog.topics.get(topic)
         if entry is None or not 0 <= index < entry.partition_count:
             return None
-        if topic == OFFSETS_TOPIC:
-            return self._offsets_partitions[index]
+        if topic in self._kept_as_rows:
+            return self._kept_as_rows[topic][index]
         found = self._partitions[topic, index] = SegmentPartition(self._shared, entry, index)
         return found
 
@@ -215,6 +235,11 @@ class Log:
     def append_offsets_rows(self, rows: Sequence[OffsetsRowLike]) -> None:
         self._round.check()
         self._offsets.append(rows)
+
+    def append_group_events(self, rows: Sequence[EventRow]) -> None:
+        """Events are part of the transaction of the records that are appended in the same round."""
+        self._round.check()
+        self._events.append(rows)
 
     def group_metadata_rows(self) -> Iterator[OffsetsRow]:
         """The newest row of each group that has not been deleted."""
@@ -253,14 +278,16 @@ class Log:
     @property
     def dirty(self) -> bool:
         """Something waits for commit()."""
-        return self._round.dirty or self._offsets.dirty
+        return self._round.dirty or self._offsets.dirty or self._events.dirty
 
     def commit(self) -> None:
         """Make all that was appended and changed durable. A StorageError is final: the log must not be used on."""
         self._round.check()
         self._offsets.before_commit()
+        self._events.before_commit()
         self._round.commit()
         self._offsets.after_commit()
+        self._events.after_commit()
 
     def sweep(self, wall_ms: int) -> int | None:
         """A slice, some milliseconds, of what can wait. Returns in how many ms it wants to be called again, if at all.

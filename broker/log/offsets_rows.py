@@ -7,19 +7,15 @@ offset, newest row of a key) are brought up to date when somebody asks, or every
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-import google_crc32c
-
-from broker.log.errors import StoreDamageError
+from broker.log.catalog import OFFSETS_TOPIC
+from broker.log.rows_partition import StoredRow, check_crc, row_crc
 from broker.log.store import Row, Store, Value
 
 SETTLE_ROWS = 2048
 
-_crc = google_crc32c.value
-_CRC_HEAD = struct.Struct(">iqqi?")
 _OFFSET_KEYS = b"\x00\x01"
 _GROUP_KEYS = b"\x00\x02"
 _AFTER_GROUP_KEYS = b"\x00\x03"
@@ -40,13 +36,6 @@ class OffsetsRow(NamedTuple):
     """One record of __consumer_offsets; value None is a tombstone."""
 
     partition: int
-    key: bytes
-    value: bytes | None
-    timestamp_ms: int
-
-
-class StoredRow(NamedTuple):
-    offset: int
     key: bytes
     value: bytes | None
     timestamp_ms: int
@@ -182,6 +171,15 @@ class OffsetsRows:
 
     # -- reading as a topic
 
+    def log_start(self, partition: int) -> int:
+        return 0
+
+    def log_end(self, partition: int) -> int:
+        return self.next_offsets[partition]
+
+    def high_watermark(self, partition: int) -> int:
+        return self.high_watermarks[partition]
+
     def read(self, partition: int, offset: int, end_offset: int, limit: int) -> list[StoredRow]:
         """Up to `limit` rows with offset <= o < end_offset; offsets that compaction removed are missing."""
         self.settle()
@@ -222,26 +220,11 @@ class OffsetsRows:
         return _int(rows[0][0] or 0)
 
 
-def row_crc(partition: int, offset: int, key: bytes, value: bytes | None, timestamp: int) -> int:
-    head = _CRC_HEAD.pack(partition, offset, timestamp, len(key), value is not None)
-    crc: int = _crc(head + key if value is None else head + key + value)
-    return crc
-
-
 def _checked(row: Row) -> tuple[int, StoredRow]:
-    partition, offset, key, value, timestamp, crc = row
-    if not (
-        isinstance(partition, int)
-        and isinstance(offset, int)
-        and isinstance(key, bytes)
-        and (value is None or isinstance(value, bytes))
-        and isinstance(timestamp, int)
-        and row_crc(partition, offset, key, value, timestamp) == crc
-    ):
-        raise StoreDamageError(
-            f"store.db: the row of __consumer_offsets-{partition!r} at offset {offset!r} fails its checksum"
-        )
-    return partition, StoredRow(offset, key, value, timestamp)
+    partition = row[0]
+    stored = check_crc(OFFSETS_TOPIC, row)
+    assert isinstance(partition, int)
+    return partition, stored
 
 
 def _string(text: str) -> bytes:

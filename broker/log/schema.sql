@@ -1,7 +1,7 @@
--- The store of one broker. Version: FORMAT_VERSION in store.py; change both together.
+-- The store of one broker, format 1. What later formats add stands in schema_N.sql; see FORMAT_VERSION in store.py.
 
 CREATE TABLE meta (
-    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows
+    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows, group_events_start
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 

@@ -23,7 +23,9 @@ from broker.log.files import Files
 from broker.log.watermark import Watermark, WatermarkFile, boot_id
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+# By format: what turns the one before into it.
+_ADDED = {2: "schema_2.sql"}
 WATERMARK_SYNC_SECONDS = 1.0
 WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_KEPT_BYTES = 64 << 20
@@ -108,6 +110,7 @@ class Store:
         else:
             self._check_format()
             self._check_evidence(accept_loss)
+            self._migrate()
 
     def _check_birth(self, accept_loss: bool) -> None:
         """An empty database is right only as long as no commit was ever acknowledged."""
@@ -137,8 +140,20 @@ class Store:
 
     def _create(self) -> None:
         self.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self.execute(f"PRAGMA user_version={FORMAT_VERSION}")
-        self._db.execute(Path(__file__).with_name("schema.sql").read_text())
+        self.execute("PRAGMA user_version=1")
+        self._run_script("schema.sql")
+        self._migrate()
+
+    def _migrate(self) -> None:
+        """Bring an older format up to date, as part of the first commit."""
+        version = self._one("PRAGMA user_version")
+        assert isinstance(version, int)
+        for newer in range(version + 1, FORMAT_VERSION + 1):
+            self.execute(f"PRAGMA user_version={newer}")
+            self._run_script(_ADDED[newer])
+
+    def _run_script(self, name: str) -> None:
+        self._db.execute(Path(__file__).with_name(name).read_text())
 
     def _check_evidence(self, accept_loss: bool) -> None:
         commits = self.query("SELECT seq, digest, chain FROM commits ORDER BY seq")

@@ -67,6 +67,7 @@ _MODULES = {
     75: "describe_topic_partitions",
     77: "share_group_describe",
     NATIVE_FIRST_KEY: "describe_group_details",
+    NATIVE_FIRST_KEY + 1: "trigger_rebalance",
 }
 
 

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
+from broker.coordinator.group_events import to_json
 from broker.coordinator.records import GenerationFloor, from_row, to_row
 from broker.coordinator.step import Effects, RequestContext
-from broker.log import OFFSETS_TOPIC
+from broker.log import EVENTS_TOPIC, OFFSETS_TOPIC, EventRow
 
 if TYPE_CHECKING:
     import asyncio
 
     from broker.api.groups import GroupApi
     from broker.coordinator.coordinator import Coordinator
+    from broker.coordinator.group_events import GroupEvent
     from broker.coordinator.records import HardRecord
     from broker.log import Log, OffsetsRow
     from broker.protocol.wire_types import Message
@@ -132,6 +134,8 @@ class CoordinatorRunner:
     def _perform(self, effects: Effects) -> None:
         if effects.records:
             self._append(effects.records)
+        if effects.events:
+            self._append_events(effects.events)
         for reply in effects.replies:
             exchange = self._tickets.pop(reply.ticket, None)
             if exchange is not None:
@@ -149,6 +153,12 @@ class CoordinatorRunner:
             self._log.append_offsets_rows(rows)
             for row in rows:
                 self._waiters.moved(OFFSETS_TOPIC, row.partition)
+        self._rounds.schedule()
+
+    def _append_events(self, events: list[GroupEvent]) -> None:
+        rows = [EventRow(event.group_id.encode(), to_json(event), event.wall_ms) for event in events]
+        self._log.append_group_events(rows)
+        self._waiters.moved(EVENTS_TOPIC, 0)
         self._rounds.schedule()
 
     def _now_ms(self) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
 
-from kgctl.client import groups, offsets, removals, reset, topics
+from kgctl.client import groups, history, offsets, rebalance, removals, reset, topics
 from kgctl.client.cluster import Cluster
 from kgctl.client.driver import BlockingDriver
 from kgctl.client.errors import KgctlError
 from kgctl.client.steps import Endpoint, Steps
-from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, ResetPlan, TopicChange
+from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan, TopicChange
 from kgctl.model.groups import Committed, GroupDescription, Listing
+from kgctl.model.history import GroupEventRow
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 
 T = TypeVar("T")
@@ -94,6 +95,17 @@ class Admin:
 
     def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
         return self.run(removals.remove_members(self.cluster, group, plan, reason))
+
+    def group_history(self, group: str, *, every_event: bool = False) -> list[GroupEventRow]:
+        return self.run(history.group_history(self.cluster, group, every_event=every_event))
+
+    def plan_rebalance(self, group: str, *, evict: bool = False) -> list[RebalanceRow]:
+        return self.run(rebalance.plan_rebalance(self.cluster, group, evict=evict))
+
+    def rebalance(
+        self, group: str, plan: Sequence[RebalanceRow], reason: str = "", *, wait: bool = False
+    ) -> list[RebalanceRow]:
+        return self.run(rebalance.rebalance(self.cluster, group, plan, reason, wait=wait))
 
     # --- offsets ---
 

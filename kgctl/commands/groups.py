@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.errors import NotFound
-from kgctl.commands import offsets
+from kgctl.commands import history, offsets, rebalance
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
@@ -133,6 +133,8 @@ def remove_members(
     conclude((row.error for row in rows), len(rows))
 
 
+groups_app.command("history")(history.history)
+groups_app.command("rebalance")(rebalance.rebalance)
 groups_app.command("delete-offsets")(offsets.delete_offsets)
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from kgctl.model.failure import RowError
 
 PLANNED, DONE, FAILED = "planned", "done", "failed"
+# How a group is brought to rebalance, and what became of its members then.
+TRIGGER, EVICTION = "trigger", "eviction"
+REJOINED, JOINED, GONE = "rejoined", "joined", "gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,23 @@ class MemberChange:
     group_instance_id: str | None
     host: str | None
     client_id: str | None
+    status: str = PLANNED
+    error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRow:
+    """A member of a group that is to rebalance, or did; generations are None where the coordinator does not tell them."""
+
+    group: str
+    consumer_id: str
+    group_instance_id: str | None
+    host: str | None
+    client_id: str | None
+    method: str
+    generation_before: int | None = None
+    generation_after: int | None = None
+    stable_after_ms: int | None = None
     status: str = PLANNED
     error: RowError | None = None
 

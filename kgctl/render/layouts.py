@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -52,6 +53,15 @@ ERROR = Column("ERROR", "error", shown=Shown.IF_ANY)
 
 def _coordinator(row: Any) -> str | None:
     return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
+
+
+def _time(row: Any) -> str:
+    moment = datetime.fromtimestamp(row.timestamp / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _cause(row: Any) -> str | None:
+    return f"{row.cause} ({row.reason})" if row.reason else row.cause
 
 
 def _numbers(field: str) -> Callable[[Any], str | None]:
@@ -149,6 +159,38 @@ LAYOUTS: dict[str, Layout] = {
             Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
             Column("HOST", "host", 15),
             Column("CLIENT-ID", "client_id", 15),
+            Column("STATUS", "status", 8),
+            ERROR,
+        )
+    ),
+    "group-history": Layout(
+        (
+            Column("TIME", _time, 24),
+            Column("GENERATION", "generation", 10),
+            Column("EVENT", "event", 17),
+            Column("CAUSE", _cause, 15),
+            Column("PREPARE-MS", "prepare_ms", 10),
+            Column("COMPLETE-MS", "complete_ms", 11),
+            Column("MEMBERS", "members", 7),
+            Column("JOINED", "joined_count", 6),
+            Column("LEFT", "left_count", 4),
+            Column("MOVED", "partitions_moved", 5),
+            Column("REJECTED", "commits_rejected", 8),
+            Column("WHO-JOINED", "joined", 15, Shown.VERBOSE),
+            Column("WHO-LEFT", "left", 15, Shown.VERBOSE),
+        )
+    ),
+    "group-rebalance": Layout(
+        (
+            Column("GROUP", "group", 15),
+            Column("CONSUMER-ID", "consumer_id", 15),
+            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            Column("HOST", "host", 15),
+            Column("CLIENT-ID", "client_id", 15),
+            Column("METHOD", "method", 8),
+            Column("GENERATION", "generation_before", 10),
+            Column("NEW-GENERATION", "generation_after", 14, Shown.IF_ANY),
+            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY),
             Column("STATUS", "status", 8),
             ERROR,
         )

@@ -37,7 +37,7 @@ def deletion(partitions: dict[str, list[int]], group_id: str = "g") -> OffsetDel
 
 
 def test_the_api_serves_every_group_request_that_the_coordinator_handles_and_the_lookup() -> None:
-    assert {8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47, 10000} == GroupApi.API_KEYS
+    assert {8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47, 10000, 10001} == GroupApi.API_KEYS
     assert all(APIS[request.API_KEY].request is request for request in GroupApi.REQUESTS)
 
 

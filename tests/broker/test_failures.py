@@ -18,9 +18,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from tests.broker.programs import PATIENCE_S, Program, accepts, refused, started
 
 NEWER = (
-    "import sys, pathlib, broker.log.store as store; store.FORMAT_VERSION += 1\n"
+    "import sys, pathlib, broker.log.store as store\n"
     "from broker.log import Log, LogSettings\n"
-    "Log.open(pathlib.Path(sys.argv[1]), LogSettings(), wall_ms=0).close()"
+    "log = Log.open(pathlib.Path(sys.argv[1]), LogSettings(), wall_ms=0)\n"
+    "log._store.execute(f'PRAGMA user_version={store.FORMAT_VERSION + 1}')\n"
+    "log.close()"
 )
 
 

@@ -17,6 +17,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 
 Values = dict[str, str]
@@ -187,6 +188,9 @@ REQUESTS: dict[str, Callable[[Values, int], Message]] = {
     "OffsetDelete": _delete_offsets,
     "DescribeGroups": lambda v, version: DescribeGroupsRequest(groups=_names(v)),
     "DescribeGroupDetails": lambda v, version: DescribeGroupDetailsRequest(groups=_names(v)),
+    "TriggerRebalance": lambda v, version: TriggerRebalanceRequest(
+        groups=[TriggerRebalanceRequest.Group(group_id=name, reason=v.get("reason")) for name in _names(v)]
+    ),
     "DeleteGroups": lambda v, version: DeleteGroupsRequest(groups_names=_names(v)),
     "ListGroups": lambda v, version: ListGroupsRequest(
         states_filter=_listed(v, "states"), types_filter=_listed(v, "types")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.coordinator.group_events import GroupEvent
 from broker.coordinator.records import (
     GenerationFloor,
     GroupMetadataRecord,
@@ -83,3 +84,19 @@ def _extras(record: OffsetCommitRecord) -> str:
     metadata = f" ({record.metadata})" if record.metadata else ""
     expires = record.expire_timestamp_ms
     return epoch + metadata + (f" expires at {show_seconds(expires - WALL_MS)}" if expires is not None else "")
+
+
+def show_event(event: GroupEvent, wall_ms: int) -> str:
+    """An event of the durable story; times and counts that it does not have are left out."""
+    cause = f"{event.cause.value}{f' ({event.reason})' if event.reason else ''}" if event.cause is not None else "-"
+    numbers = {
+        "members": event.members,
+        "prepare_ms": event.prepare_ms,
+        "complete_ms": event.complete_ms,
+        "moved": event.partitions_moved,
+        "rejected": event.commits_rejected or None,
+    }
+    words = [f"{name}={number}" for name, number in numbers.items() if number is not None]
+    words += [*(f"+{name}" for name in event.joined), *(f"-{name}" for name in event.left)]
+    at = show_seconds(event.wall_ms - wall_ms)
+    return f"{at} {event.happening.value}, generation {event.generation}: {cause} {' '.join(words)}"

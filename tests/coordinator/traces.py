@@ -11,6 +11,7 @@ below it are what came of it, written by `python -m tests.coordinator.traces --w
     restart 5.0                             the broker dies at once, and comes back with what it has recorded
     7 topic_deleted orders
     story
+    history                                 what of it is kept in __kgctl_group_events
 
 Times are seconds. What a request leaves out has the value that most scenarios want (see `trace_requests`); the group is "g".
 """
@@ -24,12 +25,13 @@ from pathlib import Path
 from broker.api.groups import GroupApi, Node
 from broker.coordinator.coordinator import Coordinator
 from broker.coordinator.group import GroupState
+from broker.coordinator.group_events import GroupEvent
 from broker.coordinator.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
 from broker.coordinator.settings import GroupSettings
 from broker.coordinator.step import Effects, RequestContext
 from broker.protocol.codec import decode, encode
 from tests.coordinator.trace_requests import REQUESTS, Values, millis
-from tests.coordinator.trace_text import WALL_MS, show_message, show_record, show_seconds
+from tests.coordinator.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
 
 OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 TRACES = Path(__file__).parent / "traces"
@@ -52,6 +54,7 @@ class Run:
     states: dict[str, str] = field(default_factory=dict)
     met: set[tuple[str, str]] = field(default_factory=set)  # (state of the group, request) of all requests so far
     wake_at: int | None = None
+    events: list[GroupEvent] = field(default_factory=list)
 
     def partition_count(self, topic: str) -> int | None:
         return self.topics.get(topic)
@@ -140,6 +143,9 @@ class Run:
             )
         return out
 
+    def history(self, group_id: str) -> list[str]:
+        return [show_event(event, WALL_MS) for event in self.events if event.group_id == group_id]
+
     def _new_id(self) -> str:
         self.ids += 1
         return chr(ord("A") + self.ids - 1)
@@ -148,6 +154,7 @@ class Run:
         out = [f"record {show_record(record)}" for record in effects.records]
         for record in effects.records:
             self._store(record)
+        self.events += effects.events
         for reply in effects.replies:
             version = self.tickets[reply.ticket]
             response = decode(type(reply.response), encode(reply.response, version), version)
@@ -253,6 +260,8 @@ def act(run: Run, words: list[str], values: Values) -> list[str]:
         return run.start()
     if words[0] == "story":
         return run.story(words[1] if len(words) > 1 else "g")
+    if words[0] == "history":
+        return run.history(words[1] if len(words) > 1 else "g")
     at_ms = millis(words[0])
     passed = run.let_time_pass(at_ms)
     if words[1] == "given":

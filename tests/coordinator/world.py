@@ -9,6 +9,7 @@ from typing import Any
 from broker.api.groups import GroupApi, Node
 from broker.coordinator.coordinator import Coordinator
 from broker.coordinator.group import Group
+from broker.coordinator.group_events import GroupEvent
 from broker.coordinator.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
 from broker.coordinator.settings import GroupSettings
 from broker.coordinator.step import Effects, RequestContext
@@ -31,6 +32,7 @@ class World:
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3, "clicks": 1})
     now_ms: int = 1_000
     records: list[HardRecord] = field(default_factory=list)  # all that was ever emitted
+    events: list[GroupEvent] = field(default_factory=list)  # all that was ever emitted
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)  # ticket -> api version
@@ -77,6 +79,7 @@ class World:
         return groups, offsets
 
     def take(self, effects: Effects) -> None:
+        self.events += effects.events
         for record in effects.records:
             self._append(record)
         for reply in effects.replies:

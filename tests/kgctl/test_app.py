@@ -38,6 +38,8 @@ PAGES = [
     ("groups", "reset-offsets"),
     ("groups", "delete"),
     ("groups", "remove-members"),
+    ("groups", "history"),
+    ("groups", "rebalance"),
     ("groups", "delete-offsets"),
     ("topics",),
     ("topics", "list"),

@@ -369,3 +369,45 @@ def test_commits_of_a_group_that_does_not_exist_are_exit_code_5(kgctl: Kgctl, wo
     result = kgctl("groups", "delete-offsets", "no-such-group", *words)
     assert (result.exit_code, result.stdout) == (5, "")
     assert result.stderr == "Error: Consumer group 'no-such-group' does not exist.\n"
+
+
+# --- rebalance ---
+
+
+def test_a_rebalance_is_planned_and_then_asked_for_and_awaited(our_cluster: Cluster) -> None:
+    kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    with member_of(kgctl, group, {"t": [0]}) as member_id:
+        planned = kgctl("groups", "rebalance", group)
+        assert (planned.exit_code, planned.stderr) == (
+            0,
+            "Dry run: nothing was changed. Add --execute to do it.\n",
+        )
+        assert member_id in planned.stdout
+        (row,) = kgctl.rows("groups", "describe", group, "--state")
+        assert (row["state"], row["generation"]) == ("Stable", 1)
+        (row,) = kgctl.rows("groups", "rebalance", group, "--execute")
+        assert (row["consumer_id"], row["method"], row["generation_before"], row["status"]) == (
+            member_id,
+            "trigger",
+            1,
+            "done",
+        )
+        (row,) = kgctl.rows("groups", "describe", group, "--state")
+        assert row["state"] == "PreparingRebalance"
+        # The member does not know, and so does not come back in time.
+        late = kgctl("groups", "rebalance", group, "--wait", "--execute", "--timeout", "0.5")
+        assert late.exit_code == 3
+        assert "TIMED_OUT" in late.stdout
+        assert f"group '{group}' is PreparingRebalance and not yet Stable in a newer generation" in late.stderr
+
+
+def test_a_rebalance_of_a_group_without_members_is_exit_code_6_and_of_none_5(our_cluster: Cluster) -> None:
+    kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    assert kgctl("groups", "rebalance", group, "--execute").exit_code == 5
+    with member_of(kgctl, group, {"t": [0]}):
+        pass
+    empty = kgctl("groups", "rebalance", group, "--execute")
+    assert (empty.exit_code, empty.stderr) == (
+        6,
+        f"Error: Consumer group '{group}' has no active members to rebalance.\n",
+    )

@@ -50,7 +50,8 @@ KIO = [case for case in MESSAGE_VERSIONS if in_kio(*case)]
 
 def test_one_of_them_knows_each_message_of_kafka() -> None:
     unknown = {cls.__name__ for cls, version in MESSAGE_VERSIONS if (cls, version) not in KAFKA_PYTHON + KIO}
-    assert unknown == {"DescribeGroupDetailsRequest", "DescribeGroupDetailsResponse"}
+    ours = ("DescribeGroupDetails", "TriggerRebalance")
+    assert unknown == {f"{name}{kind}" for name in ours for kind in ("Request", "Response")}
 
 
 @pytest.mark.parametrize(("cls", "version"), KAFKA_PYTHON, ids=name_of)

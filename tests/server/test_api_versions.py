@@ -36,7 +36,7 @@ KAFKA_4_1 = {
     60: (0, 2),
     75: (0, 0),
 }
-NATIVE = {10000: (0, 0)}
+NATIVE = {10000: (0, 0), 10001: (0, 0)}
 
 
 def test_the_ranges_are_those_of_kafka_and_our_own_key(client: WireClient) -> None:

@@ -15,7 +15,7 @@ from tests.server.requests import create_topic, metadata_of, produce
 from tests.server.running import RunningBroker
 from tests.server.wire_client import WireClient
 
-OFFSETS = "__consumer_offsets"
+OFFSETS, EVENTS = "__consumer_offsets", "__kgctl_group_events"
 
 
 def names(answer: object) -> list[str]:
@@ -44,10 +44,10 @@ def test_every_version_tells_broker_and_partitions(running: RunningBroker, clien
 def test_no_topics_means_all_of_them_in_version_0_and_none_later(client: WireClient) -> None:
     create_topic(client, "t")
 
-    assert names(client.ask(MetadataRequest(topics=[]), 0)) == [OFFSETS, "t"]
+    assert names(client.ask(MetadataRequest(topics=[]), 0)) == [OFFSETS, EVENTS, "t"]
     for version in range(1, 14):
         assert names(client.ask(MetadataRequest(topics=[]), version)) == []
-        assert names(client.ask(MetadataRequest(topics=None), version)) == [OFFSETS, "t"]
+        assert names(client.ask(MetadataRequest(topics=None), version)) == [OFFSETS, EVENTS, "t"]
 
 
 def test_the_offsets_topic_is_there_from_the_start(client: WireClient) -> None:
@@ -60,7 +60,7 @@ def test_a_missing_topic_is_made_and_answered_at_once(client: WireClient) -> Non
     (topic,) = metadata_of(client, "new").topics
 
     assert (topic.error_code, len(topic.partitions), topic.is_internal) == (0, 1, False)
-    assert names(client.ask(MetadataRequest(topics=None))) == [OFFSETS, "new"]
+    assert names(client.ask(MetadataRequest(topics=None))) == [OFFSETS, EVENTS, "new"]
     assert metadata_of(client, "new").topics[0].topic_id == topic.topic_id
 
 
@@ -82,7 +82,7 @@ def test_an_invalid_name_is_an_invalid_topic(client: WireClient, name: str) -> N
     for create in (True, False):
         (topic,) = metadata_of(client, name, create=create).topics
         assert (topic.error_code, topic.name) == (ErrorCode.INVALID_TOPIC_EXCEPTION, name)
-    assert names(client.ask(MetadataRequest(topics=None))) == [OFFSETS]
+    assert names(client.ask(MetadataRequest(topics=None))) == [OFFSETS, EVENTS]
 
 
 def test_the_longest_name_is_249_characters(client: WireClient) -> None:
@@ -167,7 +167,7 @@ def test_pages_of_partitions_follow_each_other_without_gap(client: WireClient) -
 
 def test_without_topics_all_of_them_are_described(client: WireClient) -> None:
     create_topic(client, "t")
-    assert names(page(client)) == [OFFSETS, "t"]
+    assert names(page(client)) == [OFFSETS, EVENTS, "t"]
 
 
 def test_the_cluster_is_one_broker_that_is_its_own_controller(running: RunningBroker, client: WireClient) -> None:
@@ -193,4 +193,4 @@ def test_log_dirs_tell_sizes_of_the_partitions_asked_for(running: RunningBroker,
     (topic,) = directory.topics
     assert [(p.partition_index, p.partition_size > 1000) for p in topic.partitions] == [(0, True), (1, False)]
     everything = client.ask(DescribeLogDirsRequest(topics=None)).results[0]
-    assert sorted(topic.name for topic in everything.topics) == [OFFSETS, "t"]
+    assert sorted(topic.name for topic in everything.topics) == [OFFSETS, EVENTS, "t"]

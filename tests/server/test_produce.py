@@ -82,6 +82,7 @@ def test_each_partition_has_its_own_error(client: WireClient) -> None:
         ("t", 0, batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD),
         ("t", 0, batch(b"x", timestamp=4102444800000), ErrorCode.INVALID_TIMESTAMP),
         ("__consumer_offsets", 0, batch(b"x"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("__kgctl_group_events", 0, batch(b"x"), ErrorCode.INVALID_TOPIC_EXCEPTION),
     ]
     request = ProduceRequest(
         acks=-1,

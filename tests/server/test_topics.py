@@ -107,7 +107,7 @@ def test_a_topic_that_cannot_be_is_refused_with_a_reason(
     assert fine.error_code == 0
     assert (refused.error_code, bool(refused.error_message)) == (code, True)
     found = [row.name for row in client.ask(MetadataRequest(topics=None)).topics]
-    assert found == ["__consumer_offsets", "fine", "there", "with.dot"]
+    assert found == ["__consumer_offsets", "__kgctl_group_events", "fine", "there", "with.dot"]
 
 
 def test_a_topic_named_twice_is_made_not_at_all(client: WireClient) -> None:

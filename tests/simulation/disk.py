@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from broker.coordinator.hard_state import HardState
 from broker.coordinator.records import GenerationFloor, HardRecord, OffsetCommitRecord, OffsetsRow, from_row
-from broker.log import OFFSETS_TOPIC, StorageError
+from broker.log import OFFSETS_TOPIC, EventRow, StorageError
 from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
 
 
@@ -82,6 +82,9 @@ class Disk:
     def append_offsets_rows(self, rows: Sequence[OffsetsRow]) -> None:
         for row in rows:
             self._write(OffsetsRow(*row))
+
+    def append_group_events(self, rows: Sequence[EventRow]) -> None:
+        """Nothing follows from events: the world looks at what they are made from."""
 
     def set_generation_floor(self, group_id: str, generation: int | None) -> None:
         self._write(GenerationFloor(group_id, generation))

@@ -1,0 +1,28 @@
+"""Rows about what happened to a group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEventRow:
+    """One event of a group's history; `timestamp` in ms since 1970. `joined` and `left` may name fewer than there were."""
+
+    group: str
+    timestamp: int
+    generation: int
+    event: str
+    cause: str | None
+    reason: str | None
+    prepare_ms: int | None
+    complete_ms: int | None
+    members: int
+    joined_count: int
+    left_count: int
+    partitions_moved: int | None
+    commits_rejected: int
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()

@@ -1,0 +1,77 @@
+"""The history of groups as others read it: by kafka-python against the documented schema, across kill -9, and by kgctl."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.clients.adapters import client_named
+from tests.clients.group import Group
+from tests.clients.test_records import make_topic, read
+from tests.kgctl.commandline import Kgctl, member_of
+from tests.reference import clusters
+from tests.reference.clusters import Cluster, fresh
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "group-events.md"
+TOPIC = "__kgctl_group_events"
+
+
+def documented_schema() -> dict[str, Any]:
+    found = re.search(r"(?s)<!-- schema -->\n```json\n(.*?)```", DOCUMENT.read_text())
+    assert found is not None
+    schema: dict[str, Any] = json.loads(found[1])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    # Nothing that is not documented, either.
+    assert sorted(schema["required"]) == sorted(schema["properties"])
+    return {**schema, "additionalProperties": False}
+
+
+def test_events_survive_a_kill_and_are_what_the_documents_say() -> None:
+    pytest.importorskip("kafka")
+    schema = documented_schema()
+    with clusters.start("kgctl") as cluster:
+        kgctl = Kgctl(cluster.bootstrap_servers)
+        for _ in range(2):
+            with member_of(kgctl, "g", {"t": [0]}, instance="i-1"):
+                assert kgctl("groups", "rebalance", "g", "--reason", "ünïcode", "--execute").exit_code == 0
+            assert kgctl("groups", "remove-members", "g", "--all", "--execute").exit_code == 0
+        assert kgctl("groups", "delete", "g", "--execute").exit_code == 0
+        before = kgctl.rows("groups", "history", "g", "--all")
+        cluster.kill()
+        cluster.restart()
+        assert kgctl.rows("groups", "history", "g", "--all") == before
+        with contextlib.closing(client_named("kafka-python").reader(cluster.bootstrap_servers, TOPIC, [0])) as consumer:
+            records = read(consumer, len(before))
+    assert {record.key for record in records} == {b"g"}
+    told = [json.loads(record.value or b"") for record in records]
+    for event in told:
+        jsonschema.validate(event, schema)
+    assert [event["event"] for event in told] == [row["event"] for row in before]
+    assert [event["timestamp"] for event in told] == [record.timestamp_ms for record in records]
+    assert {event["reason"] for event in told if event["cause"] == "requested by an admin"} >= {"ünïcode"}
+    assert {event["event"] for event in told} == {"rebalance_started", "stable", "empty", "deleted"}
+
+
+def test_a_killed_member_is_told_with_the_partitions_that_moved(our_cluster: Cluster) -> None:
+    pytest.importorskip("confluent_kafka")
+    kgctl, name = Kgctl(our_cluster.bootstrap_servers), fresh("told")
+    topic = make_topic(client_named("confluent-kafka"), our_cluster, 4, "told")
+    with Group("confluent-kafka", our_cluster.bootstrap_servers, name, topic) as group:
+        _, second = group.start(2)
+        group.wait_until_shared([2, 2])
+        rows = kgctl.rows("groups", "describe", name, "--members")
+        killed = next(row["consumer_id"] for row in rows if row["client_id"] == second.name)
+        second.kill()
+        group.wait_until_shared([4])
+        row = kgctl.rows("groups", "history", name)[-1]
+    assert (row["event"], row["cause"], row["members"], row["left"]) == ("stable", "session timed out", 1, [killed])
+    # Range gives the one that stays all four: the two of the other have moved.
+    assert row["partitions_moved"] == 2
+    assert row["prepare_ms"] >= 0
+    assert row["complete_ms"] >= 0

@@ -1,0 +1,127 @@
+"""The durable story: what is told when, what moves between members, and that an event stays small."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from broker.coordinator.group_events import NAMED_CHARACTERS, GroupEvent, Happening, to_json
+from broker.coordinator.moves import COUNTED_BYTES
+from broker.coordinator.story import DETAIL_CHARACTERS, Cause
+from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
+from broker.protocol.messages.delete_groups import DeleteGroupsRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
+from tests.coordinator.world import World, commit, join, leave
+
+
+def share(*partitions: int, topic: str = "orders", padding: int = 0) -> bytes:
+    row = ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=list(partitions))
+    return encode_blob(ConsumerProtocolAssignment(assigned_partitions=[row], user_data=bytes(padding)))
+
+
+def rebalanced(world: World, shares: list[bytes], **fields: Any) -> GroupEvent:
+    """The event of one rebalance of the members that there are, with these assignments."""
+    group = world.group()
+    world.answer(TriggerRebalanceRequest(groups=[TriggerRebalanceRequest.Group(group_id="g")]), 0)
+    ids = list(group.members)
+    for member_id in ids:
+        world.ask(join(member_id, **fields), 3)
+    given = [
+        SyncGroupRequest.Assignment(member_id=member_id, assignment=blob)
+        for member_id, blob in zip(ids, shares, strict=True)
+    ]
+    leader = group.leader
+    assert leader is not None
+    world.ask(SyncGroupRequest(group_id="g", generation_id=group.generation, member_id=leader, assignments=given), 3)
+    event = world.events[-1]
+    assert event.happening is Happening.STABLE
+    return event
+
+
+def test_partitions_that_change_hands_are_counted_and_first_owners_are_not() -> None:
+    world = World()
+    world.generation(2)
+    assert (
+        rebalanced(world, [share(0, 1), share(2)]).partitions_moved is None
+    )  # the assignments before were no consumers'
+    assert rebalanced(world, [share(0, 1), share(2)]).partitions_moved == 0
+    assert rebalanced(world, [share(0), share(1, 2)]).partitions_moved == 1
+    assert rebalanced(world, [share(1, 2), share(0)]).partitions_moved == 3
+    assert rebalanced(world, [share(1, 2), b""]).partitions_moved == 1
+    assert rebalanced(world, [share(1, 2), share(0)]).partitions_moved == 0
+
+
+def test_assignments_of_other_protocols_or_beyond_the_limit_are_not_counted() -> None:
+    world = World()
+    world.generation(1, protocol_type="connect")
+    assert rebalanced(world, [share(0)], protocol_type="connect").partitions_moved is None
+    world = World()
+    world.generation(1)
+    room = COUNTED_BYTES - len(share(0)) - len(share(0))
+    rebalanced(world, [share(0)])
+    assert rebalanced(world, [share(0, padding=room)]).partitions_moved == 0
+    rebalanced(world, [share(0)])
+    assert rebalanced(world, [share(0, padding=room + 1)]).partitions_moved is None
+
+
+def test_a_deleted_group_and_rejected_commits_are_told() -> None:
+    world = World()
+    world.generation(1)
+    for generation in (7, 8):
+        world.answer(commit({("orders", 0): 1}, member_id="c1-1", generation=generation), 8)
+    world.answer(leave("c1-1"), 3)
+    world.answer(DeleteGroupsRequest(groups_names=["g"]), 2)
+    started, empty, deleted = world.events[-3:]
+    assert [event.happening for event in (started, empty, deleted)] == [
+        Happening.REBALANCE_STARTED,
+        Happening.EMPTY,
+        Happening.DELETED,
+    ]
+    assert [event.commits_rejected for event in (started, empty, deleted)] == [2, 0, 0]
+    assert (empty.cause, empty.left, deleted.cause) == (Cause.MEMBER_LEFT, ("c1-1",), Cause.GROUP_DELETED)
+
+
+def test_reasons_are_cut_where_kafkas_clients_cut_them() -> None:
+    for given, kept in ((DETAIL_CHARACTERS, DETAIL_CHARACTERS), (DETAIL_CHARACTERS + 1, DETAIL_CHARACTERS)):
+        world = World()
+        (member_id,) = world.generation(1)
+        world.answer(leave(member_id, reason="x" * given), 5)
+        assert world.events[-1].reason == "x" * kept
+        assert world.core.story("g")[-1].detail == "x" * kept
+
+
+def test_an_event_names_as_many_members_as_it_has_room_for_and_counts_them_all() -> None:
+    world = World()
+    name = "c" * (NAMED_CHARACTERS // 4 - 2)  # with the id that is made of it: a quarter of the room
+    for _ in range(5):
+        world.ask(join(), 3, name)
+    ids = list(world.group().members)
+    assert [len(member_id) for member_id in ids] == [NAMED_CHARACTERS // 4] * 5
+    event = world.events[-1]
+    assert (event.happening, event.joined, event.joined_count) == (Happening.REBALANCE_STARTED, tuple(ids[:2]), 2)
+    for member_id in ids:
+        world.ask(join(member_id), 3)
+    world.ask(
+        SyncGroupRequest(group_id="g", generation_id=world.group().generation, member_id=ids[0], assignments=[]), 3
+    )
+    event = world.events[-1]
+    assert (event.happening, event.joined, event.joined_count) == (Happening.STABLE, tuple(ids[:4]), 5)
+
+
+def test_an_event_with_every_field_at_its_longest_is_small() -> None:
+    member_ids = tuple("m" * 40 for _ in range(NAMED_CHARACTERS // 40))
+    event = GroupEvent(
+        "g" * 249,
+        Happening.STABLE,
+        Cause.MEMBER_JOINED,
+        "é" * 255,
+        2**31 - 1,
+        2**41,
+        10**6,
+        member_ids,
+        10**6,
+        member_ids,
+    )
+    assert len(to_json(event)) < 24_000
+    assert json.loads(to_json(event))["reason"] == "é" * 255

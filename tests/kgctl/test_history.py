@@ -1,0 +1,150 @@
+"""`kgctl groups history`: what is shown, what is left out, and what clusters without a history make of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from broker.protocol.messages.fetch import FetchResponse
+from broker.protocol.record_batch import Record, build_batch
+from kgctl.client.consumer.fetched import Damaged
+from kgctl.client.errors import KgctlError, NotFound, Precondition
+from kgctl.client.history import EVENTS_TOPIC, group_history
+from kgctl.client.steps import Call
+from kgctl.model.history import GroupEventRow
+from tests.kgctl.commandline import Kgctl, member_of
+from tests.kgctl.feeding import METADATA, Feeder, cluster, metadata
+from tests.kgctl.group_answers import by_timestamp
+from tests.reference.clusters import Cluster, fresh
+
+FETCH, LIST_OFFSETS = 1, 2
+OUT_OF_RANGE = 1
+
+
+def told(event: str = "stable", **changes: Any) -> bytes:
+    numbers = dict.fromkeys(("generation", "timestamp", "members", "joined_count", "left_count", "commits_rejected"), 1)
+    texts = {"group": "g", "event": event, "cause": "member joined", "reason": None}
+    absent = dict.fromkeys(("prepare_ms", "complete_ms", "partitions_moved"))
+    lists: dict[str, Any] = {"joined": [], "left": []}
+    return json.dumps({"version": 1, **texts, **numbers, **absent, **lists, **changes}).encode()
+
+
+def fed(values: list[bytes | None], key: bytes = b"g") -> Feeder:
+    """A log from offset 5 on, two records to an answer."""
+
+    def fetch(call: Call) -> FetchResponse:
+        at: int = call.request.topics[0].partitions[0].fetch_offset - 5  # type: ignore[attr-defined]
+        batches = [
+            build_batch([Record(5 + n, 1, key, values[n])], leader_epoch=0) for n in range(at, min(at + 2, len(values)))
+        ]
+        row = FetchResponse.Partition(partition_index=0, high_watermark=5 + len(values), records=b"".join(batches))
+        return FetchResponse(responses=[FetchResponse.Topic(topic=EVENTS_TOPIC, partitions=[row])])
+
+    ends = by_timestamp({-2: {(EVENTS_TOPIC, 0): 5}, -1: {(EVENTS_TOPIC, 0): 5 + len(values)}})
+    return Feeder({METADATA: metadata({EVENTS_TOPIC: {0: 1}}), LIST_OFFSETS: ends, FETCH: fetch})
+
+
+def history(feeder: Feeder, *, every_event: bool = False) -> list[GroupEventRow]:
+    return feeder.run(group_history(cluster(), "g", every_event=every_event))
+
+
+def test_events_come_from_the_whole_log_in_order() -> None:
+    feeder = fed([told(generation=n) for n in range(5)])
+    assert [row.generation for row in history(feeder)] == [0, 1, 2, 3, 4]
+    assert len(feeder.calls(FETCH)) == 3
+
+
+def test_the_beginning_of_a_rebalance_is_left_out_once_it_has_ended() -> None:
+    log = fed(
+        [
+            told("rebalance_started", generation=1, commits_rejected=2),
+            told("stable", generation=2, commits_rejected=3),
+            told("rebalance_started", generation=2),
+            told("rebalance_started", generation=3),
+            told("empty", generation=4),
+            told("rebalance_started", generation=4),
+        ]
+    )
+    rows = history(log)
+    assert [(row.event, row.generation, row.commits_rejected) for row in rows] == [
+        ("stable", 2, 5),
+        ("rebalance_started", 2, 1),
+        ("empty", 4, 2),
+        ("rebalance_started", 4, 1),
+    ]
+    assert len(history(log, every_event=True)) == 6
+
+
+def test_a_cluster_without_the_topic_keeps_no_history_and_says_so() -> None:
+    with pytest.raises(Precondition, match="keeps no history of its groups") as caught:
+        history(Feeder({METADATA: metadata({})}))
+    assert caught.value.exit_code == 6
+
+
+def test_a_group_without_events_is_not_found() -> None:
+    for feeder in (fed([]), fed([told()], key=b"another")):
+        with pytest.raises(NotFound):
+            history(feeder)
+
+
+@pytest.mark.parametrize("value", [None, b"", b"[]", b"{", b'{"version": 1}', b'{"version": "1"}'])
+def test_what_is_no_event_is_named_by_its_offset(value: bytes | None) -> None:
+    with pytest.raises(Damaged, match="__kgctl_group_events, offset 6"):
+        history(fed([told(), value]))
+
+
+def test_later_fields_are_ignored_and_a_later_version_is_refused() -> None:
+    (row,) = history(fed([told(weather="fine")]))
+    assert row.group == "g"
+    with pytest.raises(KgctlError, match="written by a newer broker"):
+        history(fed([told(version=2)]))
+
+
+def test_events_that_retention_took_meanwhile_are_passed_over() -> None:
+    feeder = fed([told(generation=n) for n in range(3)])
+    answer, asked = feeder.answers[FETCH], []
+
+    def fetch(call: Call) -> FetchResponse:
+        asked.append(call)
+        if len(asked) > 1:
+            return answer(call)  # type: ignore[no-any-return]
+        feeder.answers[LIST_OFFSETS] = by_timestamp({-2: {(EVENTS_TOPIC, 0): 7}})
+        row = FetchResponse.Partition(partition_index=0, error_code=OUT_OF_RANGE, high_watermark=8, records=None)
+        return FetchResponse(responses=[FetchResponse.Topic(topic=EVENTS_TOPIC, partitions=[row])])
+
+    feeder.answers[FETCH] = fetch
+    assert [row.generation for row in history(feeder)] == [2]
+
+
+def test_the_table_names_cause_phases_and_members(our_cluster: Cluster) -> None:
+    kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    with member_of(kgctl, group, {"t": [0, 1]}) as member_id:
+        pass
+    result = kgctl("groups", "history", group)
+    assert (result.exit_code, result.stderr) == (0, "")
+    header, stable, empty = [line.split() for line in result.stdout.splitlines()]
+    assert header == (
+        [
+            "TIME",
+            "GENERATION",
+            "EVENT",
+            "CAUSE",
+            "PREPARE-MS",
+            "COMPLETE-MS",
+            "MEMBERS",
+            "JOINED",
+            "LEFT",
+            "MOVED",
+            "REJECTED",
+        ]
+    )
+    assert (stable[1:5], stable[7:]) == (["1", "stable", "member", "joined"], ["1", "1", "0", "0", "0"])
+    assert (empty[1:5], empty[6:]) == (["2", "empty", "member", "left"], ["-", "0", "0", "1", "-", "0"])
+    assert stable[0].endswith("Z")
+    verbose = kgctl("groups", "history", group, "--verbose", "--limit", 1).stdout.splitlines()
+    assert len(verbose) == 2
+    assert verbose[1].endswith(f" {member_id}")
+    assert kgctl("groups", "history", fresh("none")).exit_code == 5
+    assert kgctl("groups", "history", group, "--limit", 0).exit_code == 2

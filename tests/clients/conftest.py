@@ -10,6 +10,8 @@ import pytest
 from tests.clients.adapters import CLIENTS, Client, client_named
 
 # The clients warn of their own use of Python; that is theirs to mend.
+# kafka-python 3.0.12 sometimes never takes up the partitions that it was given, on any broker: its group tests get another try.
+HANGS = "kafka-python"
 THEIRS = ("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
@@ -38,3 +40,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "/clients/" in str(item.path):
             for warning in THEIRS:
                 item.add_marker(pytest.mark.filterwarnings(warning))
+            if HANGS in item.name:
+                item.add_marker(pytest.mark.flaky(reruns=2))

@@ -9,9 +9,9 @@ import pytest
 
 from tests.clients.adapters import CLIENTS, Client, client_named
 
-# The clients warn of their own use of Python; that is theirs to mend.
 # kafka-python 3.0.12 sometimes never takes up the partitions that it was given, on any broker: its group tests get another try.
 HANGS = "kafka-python"
+# The clients warn of their own use of Python; that is theirs to mend.
 THEIRS = ("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 

@@ -78,9 +78,11 @@ class FetchWaiters:
                     del self._watching[key]
 
     def moved(self, topic: str, partition: int) -> None:
-        """Note that a partition has grown; `wake` looks at it once that is durable."""
-        if self._watching:
-            self._moved[topic, partition] = None
+        """Note that a partition has grown; `wake` looks at it once that is durable.
+
+        Also if nobody watches yet: a fetch may park before the round.
+        """
+        self._moved[topic, partition] = None
 
     def wake(self) -> None:
         """Attempt every wait that watches a partition that moved."""

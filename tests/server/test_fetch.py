@@ -21,7 +21,7 @@ from tests.server.requests import (
     produce_request,
     values_of,
 )
-from tests.server.running import RunningBroker, until
+from tests.server.running import DEADLINE_S, RunningBroker, until
 from tests.server.wire_client import WireClient
 
 
@@ -157,6 +157,36 @@ def test_a_produce_wakes_the_fetches_that_wait_for_it(running: RunningBroker, cl
     for reader in readers:
         assert values_of(reader.receive().responses[0].partitions[0]) == [b"here"]
         reader.close()
+
+
+def test_a_fetch_right_behind_a_produce_on_the_same_connection_does_not_wait(client: WireClient) -> None:
+    create_topic(client, "t")
+    for offset in range(5):
+        before = time.monotonic()
+        produced = client.frame(produce_request("t", batch(b"here")), 12)
+        client.send_bytes(produced + client.frame(fetch_request("t", offset, max_wait_ms=8000), 12))
+        client.receive()
+        assert values_of(client.receive().responses[0].partitions[0]) == [b"here"]
+        assert time.monotonic() - before < 4
+
+
+def test_a_fetch_that_is_read_in_the_same_turn_as_a_produce_of_another_does_not_wait(
+    running: RunningBroker, client: WireClient
+) -> None:
+    create_topic(client, "t")
+    with running.client() as reader:
+        for offset in range(5):
+            held, gone_on = threading.Event(), threading.Event()
+            running.call_soon(lambda held=held, gone_on=gone_on: held.set() or gone_on.wait(DEADLINE_S))
+            assert held.wait(DEADLINE_S)
+            # What both send while the loop is held is there when its next turn begins.
+            client.send(produce_request("t", batch(b"here")), 12)
+            reader.send(fetch_request("t", offset, max_wait_ms=8000), 12)
+            before = time.monotonic()
+            gone_on.set()
+            assert values_of(reader.receive().responses[0].partitions[0]) == [b"here"]
+            assert time.monotonic() - before < 4
+            client.receive()
 
 
 def test_a_fetch_waits_until_there_are_as_many_bytes_as_it_wants(running: RunningBroker, client: WireClient) -> None:

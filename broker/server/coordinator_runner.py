@@ -183,15 +183,15 @@ class CoordinatorRunner:
     def _advance(self) -> None:
         self._timer = None
         now_ms, due_ms = self._now_ms(), self._wake_at_ms
+        was_postponed, self._postponed = self._postponed, False
         if due_ms is None:
             return
         if now_ms < due_ms:
             self._wake_at(due_ms)
-        elif now_ms - due_ms > LATE_MS and not self._postponed:
+        elif now_ms - due_ms > LATE_MS and not was_postponed:
             self._postponed = True
             self._timer = self._loop.call_later(0, self._advance)
         else:
-            self._postponed = False
             self._step(self._coordinator.advance, now_ms, self._wall_ms())
 
     def _start_expiry(self) -> None:
@@ -209,7 +209,7 @@ class CoordinatorRunner:
 
     def _expire_group(self, group_id: str) -> Effects:
         now_ms = self._now_ms()
-        if not (self._coordinator.knows(group_id) and self._coordinator.needs_load(group_id)):
+        if not self._coordinator.needs_load(group_id):
             return Effects([], [], self._coordinator.wake_at())
         records = _records(self._log.offset_rows(group_id))
         return self._coordinator.expire_unloaded(group_id, records, now_ms, self._wall_ms())

@@ -11,7 +11,10 @@ from random import SystemRandom
 import pytest
 
 from tests.simulation.__main__ import summary
+from tests.simulation.clock import SECOND
+from tests.simulation.consumer import Consumer, Phase, Profile
 from tests.simulation.disk import Disk
+from tests.simulation.faults import Faults
 from tests.simulation.terms import Violation
 from tests.simulation.world import Outcome, World, run_seed
 
@@ -50,6 +53,32 @@ def test_a_seed_gives_the_same_world_byte_by_byte_in_another_interpreter() -> No
         told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=60).stdout
         digests.add(told.split()[-1])
     assert len(digests) == 1
+
+
+def test_a_broker_that_is_stopped_twice_evicts_nobody_whose_heartbeats_have_come_in() -> None:
+    world = World(1, EVENTS)
+    world.faults = Faults()
+    newest = (9, 5, 4, 9, 5)
+    goes = Consumer(world, "goes", Profile("g0", None, 6_000, 10_000, *newest))
+    stays = Consumer(world, "stays", Profile("g1", None, 30_000, 30_000, *newest))
+    goes.start()
+    stays.start()
+    _let_pass(world, 12 * SECOND)
+    member_id = stays.member_id
+    assert (goes.phase, stays.phase) == (Phase.STABLE, Phase.STABLE)
+    # What comes in during the first stop takes away the very deadline that was missed.
+    world.broker.loop.stop(8 * SECOND)
+    goes.leave()
+    _let_pass(world, 9 * SECOND)
+    world.broker.loop.stop(31 * SECOND)
+    _let_pass(world, 33 * SECOND)
+    assert (stays.phase, stays.member_id, stays.generation) == (Phase.STABLE, member_id, 1)
+
+
+def _let_pass(world: World, us: int) -> None:
+    until_us = world.clock.us + us
+    while world.clock.us < until_us:
+        world.step()
 
 
 class ForgetfulDisk(Disk):

@@ -75,7 +75,7 @@ class World:
             self.clock.later(self.random.randrange(5 * SECOND), consumer.start)
         self._schedule_faults()
         while self._events < self._wanted:
-            self._step()
+            self.step()
         calm_from_us = self.clock.us
         self._calm_down()
         self._rest(calm_from_us + self._longest_unrest_us())
@@ -94,7 +94,7 @@ class World:
             self._digest.hexdigest(),
         )
 
-    def _step(self) -> None:
+    def step(self) -> None:
         """Whatever comes next, outside the broker or in it."""
         turn_us, next_us = self.broker.loop.next_turn_us(), self.clock.next_us()
         if turn_us is None or (next_us is not None and next_us < turn_us):
@@ -117,7 +117,7 @@ class World:
             check_us = self.clock.us + 5 * SECOND
             self.clock.at(check_us, lambda: None)
             while self.clock.us < check_us:
-                self._step()
+                self.step()
             unrest, generations = self._unrest()
             if not unrest and rested == generations and not self.disk.dirty and self.broker.loop.idle:
                 return

@@ -14,6 +14,7 @@ from broker.coordinator.group_events import to_json
 from broker.coordinator.records import GenerationFloor, from_row, to_row
 from broker.coordinator.step import Effects, RequestContext
 from broker.log import EVENTS_TOPIC, OFFSETS_TOPIC, EventRow
+from broker.server.group_lines import log_events
 
 if TYPE_CHECKING:
     import asyncio
@@ -158,6 +159,7 @@ class CoordinatorRunner:
     def _append_events(self, events: list[GroupEvent]) -> None:
         rows = [EventRow(event.group_id.encode(), to_json(event), event.wall_ms) for event in events]
         self._log.append_group_events(rows)
+        log_events(events)
         self._waiters.moved(EVENTS_TOPIC, 0)
         self._rounds.schedule()
 

@@ -1,0 +1,43 @@
+"""The story of groups in the broker's own log: a line for each event."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.coordinator.group_events import GroupEvent
+
+# Names may be as long as a request.
+SHOWN_CHARACTERS = 255
+
+logger = logging.getLogger("broker.groups")
+
+
+def log_events(events: Iterable[GroupEvent]) -> None:
+    if logger.isEnabledFor(logging.INFO):
+        for event in events:
+            logger.info("%s", line_of(event))
+
+
+def line_of(event: GroupEvent) -> str:
+    """Names and reasons come from clients: they are quoted, so that none of them begins a line of its own."""
+    parts = [
+        f"group {_quoted(event.group_id)} {event.happening.value}",
+        f"generation {event.generation}",
+        f"{event.members} member{'' if event.members == 1 else 's'}",
+    ]
+    if event.joined_count:
+        parts.append(f"{event.joined_count} joined")
+    if event.left_count:
+        parts.append(f"{event.left_count} left")
+    if event.cause is not None:
+        parts.append(f"cause: {event.cause.value}")
+    if event.reason:
+        parts.append(f"reason: {_quoted(event.reason)}")
+    return ", ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "...")

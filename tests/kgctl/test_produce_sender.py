@@ -67,7 +67,8 @@ class ModelBroker:
                 return 0, offset
         if header.record_count > self.max_records:
             return ErrorCode.MESSAGE_TOO_LARGE, -1
-        expected = sum(recent[-1][:2]) if recent else 0
+        # A producer that is not known may begin anywhere.
+        expected = sum(recent[-1][:2]) if recent else header.base_sequence
         if header.base_sequence < expected:
             return ErrorCode.DUPLICATE_SEQUENCE_NUMBER, -1
         if header.base_sequence > expected:
@@ -89,8 +90,61 @@ def test_one_request_takes_a_batch_of_each_partition() -> None:
     assert values_of(sending) == [["a"], ["b"]]
 
 
+def begin(gathered: RecordAccumulator, sender: Sender, broker: ModelBroker) -> None:
+    """Have one record acknowledged: the broker knows the producer then."""
+    append(gathered, "first")
+    (sending,) = sender.next_sends(LEADERS, 0)
+    sender.on_response(sending, broker.answer(sending), 0)
+
+
+def test_until_the_broker_knows_the_producer_a_partition_has_one_request_in_flight() -> None:
+    gathered, sender = make()
+    append(gathered, *(f"{n}{'x' * 30}" for n in range(3)))
+    broker = ModelBroker()
+    (first,) = sender.next_sends(LEADERS, 0)
+    sender.on_response(first, broker.answer(first, code=ErrorCode.NOT_ENOUGH_REPLICAS), 0)
+    (again,) = sender.next_sends(LEADERS, 10)
+    sender.on_response(again, broker.answer(again), 10)
+    for sending in sender.next_sends(LEADERS, 10):
+        sender.on_response(sending, broker.answer(sending), 10)
+    assert [value[0] for value in broker.logs[P0]] == ["0", "1", "2"]
+
+
+def test_what_was_made_with_a_request_that_fails_is_held_back_and_goes_again_behind_it() -> None:
+    gathered, sender = make()
+    broker = ModelBroker()
+    begin(gathered, sender, broker)
+    append(gathered, "0" * 60, "1" * 60)
+    append(gathered, "other", partition=P1)
+    first, second = sender.next_sends({P0: NODE, P1: NODE}, 0)
+    assert sender.may_still_go(first)
+    sender.on_failure(first, LOST, 0)
+    assert not sender.may_still_go(second)
+    sender.hold_back(second, 0)
+    assert sender.in_flight == 0
+    assert sender.next_sends(LEADERS, 9) == []
+    again = sender.next_sends(LEADERS, 10)
+    assert [values_of(sending)[0][0][0] for sending in again] == ["0", "1"]
+    assert [batch.attempts for sending in again for batch in sending.batches if batch.partition == P0] == [2, 1]
+    for sending in again:
+        assert sender.may_still_go(sending)
+        sender.on_response(sending, broker.answer(sending), 10)
+    assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1"]
+    assert sender.is_idle
+
+
+def test_a_failure_holds_nothing_back_of_other_partitions() -> None:
+    gathered, sender = make()
+    append(gathered, "a")
+    append(gathered, "b", partition=P1)
+    first, second = sender.next_sends({P0: NODE, P1: OTHER}, 0)
+    sender.on_failure(first, LOST, 0)
+    assert sender.may_still_go(second)
+
+
 def test_up_to_five_requests_are_in_flight_and_no_sixth() -> None:
     gathered, sender = make()
+    begin(gathered, sender, ModelBroker())
     append(gathered, *(f"{n}{'x' * 30}" for n in range(7)))
     sends = sender.next_sends(LEADERS, 0)
     assert len(sends) == 5
@@ -110,8 +164,9 @@ def test_without_sequences_a_partition_has_one_request_in_flight() -> None:
 
 def test_after_a_lost_answer_the_same_sequences_go_again_before_new_records() -> None:
     gathered, sender = make()
-    append(gathered, *(f"{n}{'x' * 30}" for n in range(3)))
     broker = ModelBroker()
+    begin(gathered, sender, broker)
+    append(gathered, *(f"{n}{'x' * 30}" for n in range(3)))
     sends = sender.next_sends(LEADERS, 0)
     broker.answer(sends[0])
     sender.on_failure(sends[0], LOST, 0)
@@ -121,26 +176,27 @@ def test_after_a_lost_answer_the_same_sequences_go_again_before_new_records() ->
         sender.on_failure(sending, LOST, 50)
     assert sender.next_sends(LEADERS, 59) == []
     again = sender.next_sends(LEADERS, 60)
-    assert [parse_header(sending.batches[0].encoded or b"").base_sequence for sending in again] == [0, 1, 2, 3]
+    assert [parse_header(sending.batches[0].encoded or b"").base_sequence for sending in again] == [1, 2, 3, 4]
     for sending in again:
         sender.on_response(sending, broker.answer(sending), 60)
-    assert [value[0] for value in broker.logs[P0]] == ["0", "1", "2", "n"]
-    assert [delivery.base_offset for delivery in sender.delivered] == [0, 1, 2, 3]
+    assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1", "2", "n"]
+    assert [delivery.base_offset for delivery in sender.delivered] == [0, 1, 2, 3, 4]
     assert sender.is_idle
     assert gathered.used_bytes == 0
 
 
 def test_a_batch_behind_a_failed_one_is_sent_again_behind_it() -> None:
     gathered, sender = make()
-    append(gathered, "0" * 60, "1" * 60)
     broker = ModelBroker()
+    begin(gathered, sender, broker)
+    append(gathered, "0" * 60, "1" * 60)
     first, second = sender.next_sends(LEADERS, 0)
     sender.on_response(first, broker.answer(first, code=ErrorCode.NOT_ENOUGH_REPLICAS), 0)
     sender.on_response(second, broker.answer(second), 0)
     assert sender.failure is None
     for sending in sender.next_sends(LEADERS, 20):
         sender.on_response(sending, broker.answer(sending), 20)
-    assert [value[0] for value in broker.logs[P0]] == ["0", "1"]
+    assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1"]
 
 
 def test_a_sequence_error_at_the_head_is_final() -> None:
@@ -312,11 +368,18 @@ def one_round(
     now_ms: int,
     quiet: bool,
 ) -> None:
-    """Requests of one connection are handled in order; from the first that is lost, so are all behind it."""
+    """Requests of one connection are handled in order; from the first that is lost, so are all behind it.
+
+    Where the connection broke before the request was sent, those behind it may go over a new one.
+    """
     broken: set[Node] = set()
     for sending in sender.next_sends(leaders, now_ms, flush=quiet):
         fate = 1.0 if quiet else chance.random()
-        if sending.node in broken:
+        if not sender.may_still_go(sending):
+            sender.hold_back(sending, now_ms)
+        elif sending.node in broken:
+            sender.on_failure(sending, LOST, now_ms)
+        elif fate < 0.08:
             sender.on_failure(sending, LOST, now_ms)
         elif fate < 0.15:
             broken.add(sending.node)

@@ -167,6 +167,9 @@ class Producer:
         if self._sender.stale and time.monotonic() >= self._lookup_at:
             self._look_up_leaders()
         for sending in self._sender.next_sends(self._leaders, _now_ms(), flush=flush):
+            if not self._sender.may_still_go(sending):
+                self._sender.hold_back(sending, _now_ms())
+                continue
             deadline = time.monotonic() + self._settings.sender.request_timeout_ms / 1000
             response = ProduceResponse if self._settings.sender.acks else None
             try:

@@ -60,6 +60,9 @@ class _Lane:
     retries: list[Batch] = field(default_factory=list)
     retry_at_ms: int = 0
     settling: bool = False
+    # Whether the broker knows our sequences by now. A producer that it does not know may begin with any of them: until
+    # then a batch could overtake one that fails, which could not be written any more.
+    begun: bool = False
     node: Node | None = None
 
     def head(self) -> int:
@@ -112,6 +115,17 @@ class Sender:
         times = [lane.retry_at_ms for lane in self._lanes.values() if lane.retries and not lane.settling]
         linger = self._accumulator.wake_at_ms()
         return min((*times, linger) if linger is not None else times, default=None)
+
+    def may_still_go(self, sending: Sending) -> bool:
+        """Whether nothing has failed since it was made that it would overtake; if not, `hold_back` takes it again."""
+        return not any(self._lanes[batch.partition].settling for batch in sending.batches)
+
+    def hold_back(self, sending: Sending, now_ms: int) -> None:
+        """It was not sent: its batches go again, behind those that failed."""
+        self._per_node[sending.node] -= 1
+        for batch in sending.batches:
+            batch.attempts -= 1
+            self._queue_again(batch, now_ms)
 
     def on_response(self, sending: Sending, response: ProduceResponse, now_ms: int) -> None:
         """The broker answered; each partition has its own verdict."""
@@ -176,7 +190,12 @@ class Sender:
         if not lane.in_flight:
             return True
         # Without sequences the broker cannot tell a batch that overtook another: one at a time.
-        return self._settings.idempotent and lane.node == node and len(lane.in_flight) < self._settings.max_in_flight
+        return (
+            self._settings.idempotent
+            and lane.begun
+            and lane.node == node
+            and len(lane.in_flight) < self._settings.max_in_flight
+        )
 
     def _next_batch(self, lane: _Lane, partition: TopicPartition) -> Batch | None:
         if lane.retries:
@@ -224,19 +243,23 @@ class Sender:
                 self._give_up(batch, error)
 
     def _done(self, batch: Batch, base_offset: int) -> None:
+        self._lanes[batch.partition].begun = True
         self._leave(batch)
         self._accumulator.release(batch)
         self.delivered.append(Delivery(batch, base_offset))
 
     def _retry(self, batch: Batch, error: KgctlError, now_ms: int) -> None:
+        batch.last_error = error
+        if isinstance(error, Unreachable):
+            self.stale.add(batch.partition)
+        self._queue_again(batch, now_ms + self._settings.retry_backoff_ms)
+
+    def _queue_again(self, batch: Batch, at_ms: int) -> None:
         lane = self._lanes[batch.partition]
         lane.settling = True
         lane.retries.append(batch)
         lane.retries.sort(key=lambda waiting: waiting.position)
-        lane.retry_at_ms = now_ms + self._settings.retry_backoff_ms
-        batch.last_error = error
-        if isinstance(error, Unreachable):
-            self.stale.add(batch.partition)
+        lane.retry_at_ms = max(lane.retry_at_ms, at_ms)
         self._leave(batch)
 
     def _split(self, batch: Batch, now_ms: int) -> None:

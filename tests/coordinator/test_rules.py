@@ -9,12 +9,14 @@ import pytest
 
 from broker.coordinator.coordinator import EXPIRY_SLICE
 from broker.coordinator.group import GroupState
+from broker.coordinator.records import OffsetCommitRecord
 from broker.coordinator.step import JOIN, SESSION
 from broker.coordinator.story import EVENTS_PER_GROUP, MEMBERS_PER_EVENT, Cause
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
+from broker.protocol.messages.offset_commit import OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from tests.coordinator.world import QUICK, World, commit, fetch_all, heartbeat, join, leave, sync
 
@@ -336,6 +338,38 @@ def test_offsets_that_lie_in_the_store_expire_without_staying_in_memory() -> Non
     assert [record.partition for record in world.stored()[1]["h"]] == [1]  # type: ignore[union-attr]
     assert world.core.needs_load("h")
     assert not world.group("h").offsets
+
+
+# ---- what a record can hold ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["c" * 32767, "c" * 32765, "é" * 16383])
+@pytest.mark.parametrize("is_static", [False, True])
+def test_a_member_id_that_is_made_up_fits_in_a_record_and_tells_members_apart(name: str, is_static: bool) -> None:
+    world = World()
+    fields = {"group_instance_id": name} if is_static else {}
+    first = world.answer(join(**fields), 5, name)
+    second = world.answer(join(**{**fields, "group_id": "h"}), 5, name)
+    assert first.member_id.endswith("-1")
+    assert second.member_id.endswith("-2")
+    assert 32765 <= len(first.member_id.encode()) <= 32767
+    assert name.startswith(first.member_id.removesuffix("-1"))
+
+
+def test_a_member_id_that_just_fits_is_not_cut() -> None:
+    name = "c" * 32765
+    assert World().answer(join(), 5, name).member_id == f"{name}-1"
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_a_retention_without_end_is_kept_as_the_last_time_that_there_is(version: int) -> None:
+    world = World()
+    assert world.answer(commit({("orders", 0): 1}, retention_time_ms=2**63 - 1), version).topics[0].partitions[0] == (
+        OffsetCommitResponse.Partition(partition_index=0)
+    )
+    (stored,) = world.stored()[1]["g"]
+    assert isinstance(stored, OffsetCommitRecord)
+    assert stored.expire_timestamp_ms == 2**63 - 1
 
 
 # ---- the story and the details -----------------------------------------------------------------------------------

@@ -222,8 +222,9 @@ def read(line: str) -> tuple[list[str], Values]:
     """The words of a line, and those that give a name its value; nothing of a comment."""
     words = [] if line.startswith("#") else line.split()
     values = dict(word.split("=", 1) for word in words if "=" in word)
-    texts = {name: values[name].replace("_", " ") for name in ("reason", "metadata") if name in values}
-    return words, {**values, **texts}
+    for name in {"reason", "metadata"} & values.keys():
+        values[name] = values[name].replace("_", " ")
+    return words, values
 
 
 def pairs(run: Run, api: str, values: Values) -> set[tuple[str, str]]:

@@ -27,11 +27,21 @@ from tests.coordinator.trace_requests import REQUESTS, Values, millis
 from tests.coordinator.traces import TRACES, Run, act, read, settings_of
 from tests.server.wire_client import WireClient
 
-MEMBER_ID = re.compile(r"\b(\w+)-([A-Z])\b")
-ANSWER_S, SURPLUS_S, LATE_S, EARLY_S = 3.0, 0.04, 0.6, 0.4
+MEMBER_ID = re.compile(r"\b\w+-[A-Z]\b")
+ANSWER_S, SURPLUS_S, LATE_S, EARLY_S = 1.3, 0.04, 0.6, 0.4
 AT_ONCE = 30
 # Requests on two connections may overtake each other.
 ONE_AFTER_ANOTHER_S = 0.03
+# Scenarios in which we answer otherwise, by choice or because Kafka leaves the choice open.
+KNOWN = {
+    "delete_offsets": "metadata that cannot be read wedges a Kafka's group",
+    "recovery_of_unreadable_subscriptions": "metadata that cannot be read wedges a Kafka's group",
+    "initial_delay_after_a_capped_one": "Kafka remembers a newcomer of an earlier delay",
+    "empty_groups_without_offsets": "Kafka deletes a group that has just given out an id",
+    "leader_reelection": "which of the others leads is open",
+    "protocol_tie": "which protocol wins a tie is open",
+    "static_restart_in_session": "its two sides are closer than this clock",
+}
 NOT_COMPARED = {"throttle_time_ms", "host", "port", "node_id", "error_message"}
 
 
@@ -64,12 +74,14 @@ class Theirs:
 
     def send(self, ticket: int, words: list[str], values: Values) -> None:
         group_id = values.get("group", "g")
-        theirs = {key: MEMBER_ID.sub(lambda found: self._id(found, group_id), text) for key, text in values.items()}
+        theirs = {
+            key: MEMBER_ID.sub(lambda found: self.learn_id(found[0], group_id), text) for key, text in values.items()
+        }
         theirs["group"] = self.group(group_id)
         if "groups" in values:
             theirs["groups"] = ",".join(map(self.group, values["groups"].split(",")))
         client, api, version = words[1], words[2], int(words[3].removeprefix("v"))
-        connection = WireClient(self.address, client_id=client, timeout_s=ANSWER_S)
+        connection = WireClient(self.address, client_id=client, timeout_s=5)
         connection.send(REQUESTS[api](theirs, version), version)
         self.waiting[ticket], self.versions[ticket] = connection, version
 
@@ -96,12 +108,14 @@ class Theirs:
         if isinstance(ours, JoinGroupResponse) and isinstance(theirs, JoinGroupResponse) and theirs.member_id:
             self.ids.setdefault(ours.member_id, theirs.member_id)
 
-    def _id(self, found: re.Match[str], group_id: str) -> str:
-        if found[0] not in self.ids:
+    def learn_id(self, member_id: str, group_id: str) -> str:
+        """Their id of the member; of one that still waits for its first answer, as the group shows it."""
+        if member_id not in self.ids:
+            stem = member_id.rpartition("-")[0] + "-"
             for member in self.describe([group_id]).groups[0].members:
-                if member.member_id not in self.ids.values() and member.member_id.startswith(found[1] + "-"):
-                    self.ids[found[0]] = member.member_id
-        return self.ids.get(found[0], found[0])
+                if member.member_id not in self.ids.values() and member.member_id.startswith(stem):
+                    self.ids[member_id] = member.member_id
+        return self.ids.get(member_id, member_id)
 
 
 def play(address: tuple[str, int], name: str) -> Iterator[str]:
@@ -193,7 +207,7 @@ def _learn_from_groups(ours: Ours, theirs: Theirs, groups: list[str]) -> None:
     for group_id in groups:
         group = ours.coordinator.group(group_id)
         for member_id in group.members if group is not None else ():
-            MEMBER_ID.sub(lambda found, at=group_id: theirs._id(found, at), member_id)
+            theirs.learn_id(member_id, group_id)
 
 
 def _plain(value: Any, theirs: Theirs) -> Any:
@@ -236,7 +250,8 @@ def main() -> None:
     names = sys.argv[2:] or sorted(path.stem for path in TRACES.glob("*.txt"))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for name, found in zip(names, pool.map(lambda name: list(play(address, name)), names), strict=True):
-            print(f"{name}: {len(found)} differences", *found, sep="\n", flush=True)
+            known = f" ({KNOWN[name]})" if found and name in KNOWN else ""
+            print(f"{name}: {len(found)} differences{known}", *found, sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,26 @@ def name_error(name: str) -> str | None:
     return None
 
 
-def collision(name: str, others: Iterable[str]) -> str | None:
-    """A topic that metrics could not tell from `name`, because '.' and '_' look the same there."""
-    if "." not in name and "_" not in name:
-        return None
-    unified = name.replace(".", "_")
-    return next((other for other in others if other != name and other.replace(".", "_") == unified), None)
+class NameIndex:
+    """Finds the topic that metrics could not tell from a new one, because '.' and '_' look the same there."""
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self._topics = topics
+        self._unified: dict[str, str] | None = None
+
+    def collision(self, name: str) -> str | None:
+        """The topic that a new one of this name would collide with. All names are looked at once, for the first that could."""
+        if "." not in name and "_" not in name:
+            return None
+        if self._unified is None:
+            self._unified = {_unify(topic): topic for topic in self._topics}
+        return self._unified.get(_unify(name))
+
+    def add(self, name: str) -> None:
+        """A topic was made."""
+        if self._unified is not None:
+            self._unified[_unify(name)] = name
+
+
+def _unify(name: str) -> str:
+    return name.replace(".", "_")

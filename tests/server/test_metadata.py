@@ -77,6 +77,24 @@ def test_a_missing_topic_is_not_made_where_that_is_forbidden(client: WireClient,
         assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_a_new_name_that_collides_with_a_topic_is_invalid(client: WireClient) -> None:
+    found = metadata_of(client, "a.b", "a_b", "a.c").topics
+    assert [topic.error_code for topic in found] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION, 0]
+
+
+def test_a_request_makes_a_thousand_partitions_and_the_next_one_goes_on(client: WireClient) -> None:
+    wanted = [f"t{number}" for number in range(1001)]
+    codes = [topic.error_code for topic in metadata_of(client, *wanted).topics]
+    assert codes == [0] * 1000 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert {topic.error_code for topic in metadata_of(client, *wanted).topics} == {0}
+
+
+def test_a_topic_is_made_however_many_partitions_it_has(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path / "wide", num_partitions="1001") as running, running.client() as client:
+        first, second = metadata_of(client, "a", "b").topics
+        assert (len(first.partitions), second.error_code) == (1001, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ü", "a/b", "x" * 250])
 def test_an_invalid_name_is_an_invalid_topic(client: WireClient, name: str) -> None:
     for create in (True, False):

@@ -56,6 +56,19 @@ def test_the_broker_chooses_what_is_minus_1(tmp_path: Path) -> None:
         assert len(metadata_of(client, "auto").topics[0].partitions) == 4
 
 
+def test_topics_of_one_request_collide_with_each_other_and_each_has_its_own_configs(client: WireClient) -> None:
+    short, long = ([CreateTopicsRequest.Config(name="retention.ms", value=value)] for value in ("1000", "2000"))
+    rows = create(client, topic("a.b"), topic("c", configs=short), topic("a_b"), topic("d_", configs=long), topic("e"))
+
+    assert [row.error_code for row in rows] == [0, 0, ErrorCode.INVALID_TOPIC_EXCEPTION, 0, 0]
+    kept = [{config.name: config.value for config in row.configs}.get("retention.ms") for row in rows]
+    assert kept == ["604800000", "1000", None, "2000", "604800000"]
+
+
+def test_a_check_alone_makes_no_name_taken(client: WireClient) -> None:
+    assert [row.error_code for row in create(client, topic("a.b"), topic("a_b"), check=True)] == [0, 0]
+
+
 def test_an_assignment_gives_the_partitions(client: WireClient) -> None:
     (row,) = create(client, assigned("t", [1], [1]))
 

@@ -9,7 +9,7 @@ from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from broker.server.resources import LEADER_EPOCH
-from broker.server.topic_names import collision, name_error
+from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
     from broker.log import Topic
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from broker.server.resources import Resources
 
 TOPIC_IDS_SINCE = 12
+# What one request may make before others get their turn. Clients ask again for the topics that are not there yet.
+MAX_NEW_PARTITIONS = 1_000
 
 
 def metadata(request: MetadataRequest, exchange: Exchange, resources: Resources) -> MetadataResponse:
@@ -26,7 +28,8 @@ def metadata(request: MetadataRequest, exchange: Exchange, resources: Resources)
         rows = [_row(topic, resources) for _, topic in sorted(resources.log.topics.items())]
     else:
         create = config.auto_create_topics_enable and request.allow_auto_topic_creation
-        rows = [_asked(topic, exchange.version, create, resources) for topic in _once(request.topics)]
+        creation = _Creation(resources) if create else None
+        rows = [_asked(topic, exchange.version, creation, resources) for topic in _once(request.topics)]
     if request.include_topic_authorized_operations:
         for row in rows:
             row.topic_authorized_operations = TOPIC_OPERATIONS
@@ -47,21 +50,40 @@ def _once(topics: list[MetadataRequest.Topic]) -> list[MetadataRequest.Topic]:
     return list({(topic.topic_id, topic.name): topic for topic in topics}.values())
 
 
-def _asked(asked: MetadataRequest.Topic, version: int, create: bool, resources: Resources) -> MetadataResponse.Topic:
+class _Creation:
+    """Makes the topics of one request, up to a limit; the first is made whatever its size."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._log, self._each = resources.log, resources.config.num_partitions
+        self._names = NameIndex(self._log.topics)
+        self._made = 0
+
+    def create(self, name: str) -> Topic | ErrorCode:
+        if self._names.collision(name):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if self._made and self._made + self._each > MAX_NEW_PARTITIONS:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        topic = self._log.create_topic(name, self._each, {})
+        self._made += self._each
+        self._names.add(name)
+        return topic
+
+
+def _asked(
+    asked: MetadataRequest.Topic, version: int, creation: _Creation | None, resources: Resources
+) -> MetadataResponse.Topic:
     if asked.name is None or asked.topic_id != ZERO_UUID:
         if version < TOPIC_IDS_SINCE:
             return _error(ErrorCode.INVALID_REQUEST, asked.name or "", asked.topic_id)
         by_id = resources.log.topic_by_id(asked.topic_id)
         return _row(by_id, resources) if by_id else _error(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
-    topics = resources.log.topics
-    topic = topics.get(asked.name)
-    if topic is None:
-        if name_error(asked.name) or (create and collision(asked.name, topics)):
-            return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
-        if not create:
-            return _error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.name)
-        topic = resources.log.create_topic(asked.name, resources.config.num_partitions, {})
-    return _row(topic, resources)
+    topic = resources.log.topics.get(asked.name)
+    if topic is not None:
+        return _row(topic, resources)
+    if name_error(asked.name):
+        return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
+    made = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if creation is None else creation.create(asked.name)
+    return _error(made, asked.name) if isinstance(made, ErrorCode) else _row(made, resources)
 
 
 def _error(code: ErrorCode, name: str | None, topic_id: bytes = ZERO_UUID) -> MetadataResponse.Topic:

@@ -12,7 +12,7 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.config_rows import topic_rows
 from broker.server.handlers.alter_configs import check_topic_configs
-from broker.server.topic_names import collision, name_error
+from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
     from broker.log import Topic
@@ -34,13 +34,15 @@ class _Refused(Exception):
 
 def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> CreateTopicsResponse:
     times_named = Counter(topic.name for topic in request.topics)
+    names = NameIndex(resources.log.topics)
+    described = _Described(resources)
     made = 0
     rows = {}
     for asked in request.topics:
         try:
             if times_named[asked.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            count = _partition_count(asked, resources)
+            count = _partition_count(asked, names, resources)
             configs = _checked_configs(asked)
             made += count
             if made > MAX_PARTITIONS_PER_REQUEST:
@@ -48,8 +50,17 @@ def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: R
                     ErrorCode.POLICY_VIOLATION,
                     f"A request may make at most {MAX_PARTITIONS_PER_REQUEST} partitions.",
                 )
-            topic = None if request.validate_only else resources.log.create_topic(asked.name, count, configs)
-            rows[asked.name] = _created(asked.name, topic, count, configs, resources)
+            topic = None
+            if not request.validate_only:
+                topic = resources.log.create_topic(asked.name, count, configs)
+                names.add(asked.name)
+            rows[asked.name] = CreateTopicsResponse.Topic(
+                name=asked.name,
+                topic_id=topic.topic_id if topic is not None else ZERO_UUID,
+                num_partitions=count,
+                replication_factor=1,
+                configs=described.configs(configs),
+            )
         except _Refused as refused:
             rows[asked.name] = CreateTopicsResponse.Topic(
                 name=asked.name, error_code=refused.code, error_message=str(refused), configs=[]
@@ -57,7 +68,7 @@ def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: R
     return CreateTopicsResponse(topics=list(rows.values()))
 
 
-def _partition_count(asked: CreateTopicsRequest.Topic, resources: Resources) -> int:
+def _partition_count(asked: CreateTopicsRequest.Topic, names: NameIndex, resources: Resources) -> int:
     """How many partitions the topic is to have; refused if it cannot be made."""
     topics, node_id = resources.log.topics, resources.node.node_id
     invalid = name_error(asked.name)
@@ -65,7 +76,7 @@ def _partition_count(asked: CreateTopicsRequest.Topic, resources: Resources) -> 
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
     if asked.name in topics:
         raise _Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{asked.name}' already exists.")
-    same = collision(asked.name, topics)
+    same = names.collision(asked.name)
     if same is not None:
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{asked.name}' collides with topic '{same}'.")
     if asked.assignments:
@@ -122,25 +133,28 @@ def _checked_configs(asked: CreateTopicsRequest.Topic) -> dict[str, str]:
     return configs
 
 
-def _created(
-    name: str, topic: Topic | None, count: int, configs: dict[str, str], resources: Resources
-) -> CreateTopicsResponse.Topic:
-    return CreateTopicsResponse.Topic(
-        name=name,
-        topic_id=topic.topic_id if topic is not None else ZERO_UUID,
-        num_partitions=count,
-        replication_factor=1,
-        configs=[
-            CreateTopicsResponse.Config(
-                name=row.name,
-                value=row.value,
-                read_only=row.read_only,
-                config_source=row.source,
-                is_sensitive=False,
-            )
-            for row in topic_rows(configs, resources)
-        ],
-    )
+class _Described:
+    """The configs in force of new topics. Those of one request mostly have the same ones."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._last: dict[str, str] | None = None
+        self._rows: list[CreateTopicsResponse.Config] = []
+
+    def configs(self, given: dict[str, str]) -> list[CreateTopicsResponse.Config]:
+        if self._last != given:
+            self._last = given
+            self._rows = [
+                CreateTopicsResponse.Config(
+                    name=row.name,
+                    value=row.value,
+                    read_only=row.read_only,
+                    config_source=row.source,
+                    is_sensitive=False,
+                )
+                for row in topic_rows(given, self._resources)
+            ]
+        return self._rows
 
 
 def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> DeleteTopicsResponse:

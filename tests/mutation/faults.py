@@ -299,7 +299,7 @@ FAULTS = (
     Fault(
         "a stop of the broker is held against its members",
         "server/coordinator_runner.py",
-        "now_ms - due_ms > LATE_MS and not self._postponed",
+        "now_ms - due_ms > LATE_MS and not was_postponed",
         "now_ms - due_ms > LATE_MS and self._wall_ms() < 0",
         RUNNER,
     ),
@@ -369,7 +369,7 @@ FAULTS = (
     ),
     Fault(
         "the checksum of a coordinator's row is not looked at",
-        "log/offsets_rows.py",
+        "log/rows_partition.py",
         "        and row_crc(partition, offset, key, value, timestamp) == crc\n",
         "",
         STORE,

@@ -1,4 +1,4 @@
-"""An admin and other strangers: they describe, list, fetch, delete, remove and commit without being members."""
+"""An admin and other strangers: they describe, list, fetch, delete, remove, trigger and commit without being members."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 from tests.simulation.consumer import TOPIC, commit_request
 from tests.simulation.network import Link
@@ -40,7 +41,7 @@ class Outsider:
 
     def _request(self, random: Random, group_id: str, instance_ids: list[str]) -> tuple[Message, int]:
         partition = random.randrange(self._world.partitions)
-        kind = random.randrange(9)
+        kind = random.randrange(10)
         if kind <= 2:
             return OffsetFetchRequest(group_id=group_id, topics=None), random.randrange(2, 8)
         if kind == 3:
@@ -59,4 +60,6 @@ class Outsider:
         if kind == 7 and instance_ids:
             member = LeaveGroupRequest.Member(member_id="", group_instance_id=random.choice(instance_ids))
             return LeaveGroupRequest(group_id=group_id, members=[member]), random.randrange(3, 6)
+        if kind == 8:
+            return TriggerRebalanceRequest(groups=[TriggerRebalanceRequest.Group(group_id=group_id)]), 0
         return DeleteGroupsRequest(groups_names=[group_id]), random.randrange(3)

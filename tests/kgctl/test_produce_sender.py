@@ -377,9 +377,7 @@ def one_round(
         fate = 1.0 if quiet else chance.random()
         if not sender.may_still_go(sending):
             sender.hold_back(sending, now_ms)
-        elif sending.node in broken:
-            sender.on_failure(sending, LOST, now_ms)
-        elif fate < 0.08:
+        elif sending.node in broken or fate < 0.08:
             sender.on_failure(sending, LOST, now_ms)
         elif fate < 0.15:
             broken.add(sending.node)

@@ -369,7 +369,7 @@ FAULTS = (
     ),
     Fault(
         "the checksum of a coordinator's row is not looked at",
-        "log/offsets_rows.py",
+        "log/rows_partition.py",
         "        and row_crc(partition, offset, key, value, timestamp) == crc\n",
         "",
         STORE,

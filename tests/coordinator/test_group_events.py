@@ -82,6 +82,15 @@ def test_a_deleted_group_and_rejected_commits_are_told() -> None:
     assert (empty.cause, empty.left, deleted.cause) == (Cause.MEMBER_LEFT, ("c1-1",), Cause.GROUP_DELETED)
 
 
+def test_a_group_that_empties_before_its_assignment_came_has_no_second_phase() -> None:
+    world = World()
+    ticket = world.ask(join(), 3)
+    world.let_pass(500)
+    world.answer(leave(world.answers[ticket].member_id), 3)
+    empty = world.events[-1]
+    assert (empty.happening, empty.prepare_ms, empty.complete_ms) == (Happening.EMPTY, 0, None)
+
+
 def test_reasons_are_cut_where_kafkas_clients_cut_them() -> None:
     for given, kept in ((DETAIL_CHARACTERS, DETAIL_CHARACTERS), (DETAIL_CHARACTERS + 1, DETAIL_CHARACTERS)):
         world = World()

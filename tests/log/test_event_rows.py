@@ -55,6 +55,8 @@ def test_events_are_seen_after_the_commit_and_stay(tmp_path: Path, clean: bool) 
     assert values(log) == []
     log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"metadata", NOW)])
     log.commit()
+    assert events(log).high_watermark == 2
+    assert values(log) == [b"event 000000", b"event 000001"]
     log.append_group_events([row(2)])
     log.close(clean=clean)
     log = open_log(tmp_path)

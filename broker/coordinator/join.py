@@ -9,9 +9,12 @@ from broker.coordinator.step import SESSION, Step
 from broker.coordinator.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.wire_types import STRING_BYTES
 
 # A new member cannot heartbeat before its first generation: for so long it may wait parked.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+# The most that one character takes.
+UTF8_BYTES = 4
 
 
 def join_group(step: Step, request: JoinGroupRequest) -> None:
@@ -77,7 +80,7 @@ def _turn_away(step: Step, group: Group, member_id: str) -> None:
 
 def _join_without_id(step: Step, group: Group, request: JoinGroupRequest, offer: Offer) -> None:
     instance_id = request.group_instance_id
-    member_id = f"{step.request.client_id if instance_id is None else instance_id}-{step.core.new_id()}"
+    member_id = _made_up(step.request.client_id if instance_id is None else instance_id, step.core.new_id())
     if instance_id is not None:
         if instance_id in group.static_members:
             return static_members.replace(step, group, request, offer, member_id)
@@ -89,6 +92,15 @@ def _join_without_id(step: Step, group: Group, request: JoinGroupRequest, offer:
         refused = join_refused(ErrorCode.MEMBER_ID_REQUIRED, step.request.api_version, member_id)
         return step.reply(refused)
     return _add(step, group, request, offer, member_id)
+
+
+def _made_up(name: str, unique: str) -> str:
+    """A member id, with as much of the name as leaves it a text that a record can hold. It is the end that tells ids apart."""
+    end = f"-{unique}"
+    whole = name + end
+    if len(whole) * UTF8_BYTES <= STRING_BYTES:
+        return whole
+    return name.encode()[: STRING_BYTES - len(end.encode())].decode(errors="ignore") + end
 
 
 def _join_with_given_id(step: Step, group: Group, request: JoinGroupRequest, offer: Offer) -> None:

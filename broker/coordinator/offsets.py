@@ -14,6 +14,8 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCo
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
+# The last time that a record can name.
+LATEST_MS = 2**63 - 1
 _KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
 
 
@@ -80,7 +82,7 @@ def _commit(
             partition.committed_leader_epoch,
             metadata,
             step.wall_ms,
-            None if retention_ms == -1 else step.wall_ms + retention_ms,
+            None if retention_ms == -1 else min(step.wall_ms + retention_ms, LATEST_MS),
         )
     )
     return ErrorCode.NONE

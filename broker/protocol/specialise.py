@@ -16,6 +16,7 @@ from broker.protocol.wire_types import (
     BYTES,
     RECORDS,
     STRING,
+    STRING_BYTES,
     DecodeError,
     Field,
     Message,
@@ -211,6 +212,9 @@ class _Reader(_Generator):
 
     def sequence(self, wire_type: Sequence, target: str, nullable: bool, compact: bool) -> None:
         length = self.counted(wire_type.prefix, target, nullable, compact)
+        if compact and wire_type is STRING:
+            # Kafka's readers refuse longer ones too; the old form cannot announce them.
+            self.line(f"if {length} > {STRING_BYTES}: fail('{target} is too long')")
         end = self.fresh("e")
         self.line(f"{end} = p + {length}")
         self.line(f"if {end} > size: fail('{target} is cut short')")

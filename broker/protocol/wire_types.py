@@ -67,6 +67,8 @@ UUID = Scalar("UUID", "16s", 16)
 STRING = Sequence("STRING", "h", 2)
 BYTES = Sequence("BYTES", "i", 4)
 RECORDS = Sequence("RECORDS", "i", 4)
+# The longest text; in the form of flexible versions too, which could announce more.
+STRING_BYTES = 2**15 - 1
 
 ZERO_UUID = bytes(16)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -160,6 +161,15 @@ def test_a_value_that_does_not_fit_is_an_encode_error(message: HeartbeatRequest)
 def test_the_longest_text_of_the_old_form_fits() -> None:
     message = HeartbeatRequest(group_id="g" * 32767, generation_id=1, member_id="m")
     assert decode(HeartbeatRequest, encode(message, 0), 0) == message
+
+
+def test_the_compact_form_takes_no_longer_text_than_the_old_one() -> None:
+    longest = HeartbeatRequest(group_id="é" + "g" * 32765, generation_id=1, member_id="m")
+    assert decode(HeartbeatRequest, encode(longest, 4), 4) == longest
+    for field in ("group_id", "group_instance_id"):
+        values: dict[str, Any] = {"group_id": "g", "generation_id": 1, "member_id": "m", field: "é" + "g" * 32766}
+        with pytest.raises(DecodeError, match="too long"):
+            decode(HeartbeatRequest, encode(HeartbeatRequest(**values), 4), 4)
 
 
 def test_a_required_field_cannot_be_forgotten() -> None:

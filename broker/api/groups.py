@@ -9,15 +9,11 @@ from broker.coordinator.coordinator import HANDLERS, Coordinator
 from broker.coordinator.step import Effects, Reply, RequestContext
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
-from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
-from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
@@ -67,13 +63,7 @@ class GroupApi:
         named = _GROUPS_NAMED.get(type(request))
         if named is None:
             return []
-        # Of a group that is known, only what touches offsets needs them; one that is not known may lie in the store alone.
-        only_unknown = type(request) in _NEEDS_NO_OFFSETS
-        return [
-            group_id
-            for group_id in dict.fromkeys(named(request))
-            if self._coordinator.needs_load(group_id) and not (only_unknown and self._coordinator.knows(group_id))
-        ]
+        return [group_id for group_id in dict.fromkeys(named(request)) if self._coordinator.needs_load(group_id)]
 
     def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> Effects:
         """Drop the topic's offsets; the groups in the store that have some are to be loaded before."""
@@ -192,14 +182,10 @@ def _fetched(request: OffsetFetchRequest) -> Iterable[str]:
     return [group.group_id for group in request.groups] or [request.group_id]
 
 
+# What touches offsets.
 _GROUPS_NAMED: dict[type[Message], Callable[[Any], Iterable[str]]] = {
     OffsetCommitRequest: lambda request: [request.group_id],
     OffsetDeleteRequest: lambda request: [request.group_id],
     OffsetFetchRequest: _fetched,
     DeleteGroupsRequest: lambda request: request.groups_names,
-    DescribeGroupsRequest: lambda request: request.groups,
-    DescribeGroupDetailsRequest: lambda request: request.groups,
-    JoinGroupRequest: lambda request: [request.group_id],
-    TriggerRebalanceRequest: lambda request: [group.group_id for group in request.groups],
 }
-_NEEDS_NO_OFFSETS = (DescribeGroupsRequest, DescribeGroupDetailsRequest, JoinGroupRequest, TriggerRebalanceRequest)

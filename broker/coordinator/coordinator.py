@@ -112,12 +112,9 @@ class Coordinator:
     # ---- offsets in the store ------------------------------------------------------------------------------------
 
     def needs_load(self, group_id: str) -> bool:
-        """Whether the store may hold offsets of the group that are not in memory."""
+        """Whether the store may hold offsets of the group that are not in memory. Of a group that is not known it holds none."""
         group = self._core.hard.groups.get(group_id)
-        return group is None or not group.offsets_loaded
-
-    def knows(self, group_id: str) -> bool:
-        return group_id in self._core.hard.groups
+        return group is not None and not group.offsets_loaded
 
     def load(self, group_id: str, records: Iterable[HardRecord]) -> None:
         """Take over all offsets of a group that lie in the store."""

@@ -160,6 +160,14 @@ def test_a_group_is_loaded_before_the_first_request_that_needs_its_offsets_and_o
     assert world.loads == ["g", "simple"]
 
 
+def test_a_group_that_nobody_knows_is_not_looked_for_in_the_store() -> None:
+    world = restarted_with_offsets()
+    world.answer(DescribeGroupsRequest(groups=["absent"]), 5)
+    world.answer(fetch_all("absent"), 7)
+    world.answer(commit({("orders", 0): 5}, group_id="made now"), 8)
+    assert world.loads == []
+
+
 def test_a_group_of_offsets_alone_is_listed_and_described_before_it_is_loaded() -> None:
     world = restarted_with_offsets()
     listed = world.answer(ListGroupsRequest(states_filter=["EMPTY"]), 4)

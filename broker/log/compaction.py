@@ -8,14 +8,17 @@ stretched over the offsets of what was left out behind it, so within a file no o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from broker.log.batch_fields import set_last_offset
+from broker.log.bounded_records import decoded
 from broker.log.digests import blake2b
+from broker.log.errors import DamageError
 from broker.log.partition import SegmentPartition, Shared
-from broker.log.segments import Segment
+from broker.log.segments import LEADER_EPOCH, Segment
 from broker.protocol.compression import Codec
-from broker.protocol.record_batch import BatchHeader, Record, build_batch, decode_records, parse_header
-from broker.protocol.wire_types import DecodeError
+from broker.protocol.record_batch import BatchHeader, Record, build_batch, parse_header
+from broker.protocol.wire_types import DecodeError, EncodeError
 
 # Bounds the memory of a pass; the segments that did not fit are dirty for the next one.
 MAX_KEYS = 250_000
@@ -60,7 +63,7 @@ def compact(partition: SegmentPartition, shared: Shared, wall_ms: int) -> Iterat
                 if record.key is not None:
                     last_offsets[_digest(record.key)] = record.offset
             yield
-            if partition.deleted or segment not in partition.segments:
+            if _is_gone(partition, segment):
                 return
         mapped = segment
     if mapped is None:
@@ -80,35 +83,45 @@ def _rewrite(
     drop_tombstones = (
         segment.compacted_at_ms >= 0 and wall_ms - segment.compacted_at_ms > partition.policy.delete_retention_ms
     )
-    writer: _Writer | None = None
-    for position, header in segment.headers(segment.base_offset, 0):
-        records = _records(segment, position, header)
-        kept = None if records is None else [r for r in records if _stays(r, last_offsets, drop_tombstones)]
-        if writer is None and kept is not None and len(kept) != len(records or ()):
-            writer = _Writer(segment, wall_ms)
-            yield from _copy(segment, position, writer)
-        if writer is not None:
-            writer.add_kept(segment.batch(position, header), header, kept)
-        yield
-        if partition.deleted or segment not in partition.segments:
-            # Retention or DeleteRecords took it meanwhile.
-            if writer is not None:
-                writer.discard()
-            return
-    if writer is not None:
-        partition.replace_segment(segment, writer.finish(shared))
-    elif segment.compacted_at_ms < 0:
+    writer = _Writer(segment, wall_ms)
+    try:
+        for position, header in segment.headers(segment.base_offset, 0):
+            records = _records(segment, position, header)
+            kept = None if records is None else [r for r in records if _stays(r, last_offsets, drop_tombstones)]
+            if not writer.started and kept is not None and len(kept) != len(records or ()):
+                yield from _copy(partition, segment, position, writer)
+                if _is_gone(partition, segment):
+                    return writer.discard()
+            if writer.started:
+                writer.add_kept(segment.batch(position, header), header, kept)
+            yield
+            if _is_gone(partition, segment):
+                return writer.discard()
+        if writer.started:
+            partition.replace_segment(segment, writer.finish(shared))
+    except (DamageError, DecodeError, EncodeError):
+        writer.discard()
+        raise
+    if not writer.started and segment.compacted_at_ms < 0:
         segment.compacted_at_ms = wall_ms
         partition.segment_changed(segment)
 
 
-def _copy(segment: Segment, until: int, writer: _Writer) -> Iterator[None]:
+def _is_gone(partition: SegmentPartition, segment: Segment) -> bool:
+    """Between two slices the topic may be deleted, or retention or DeleteRecords may take the segment."""
+    return partition.deleted or segment not in partition.segments
+
+
+def _copy(partition: SegmentPartition, segment: Segment, until: int, writer: _Writer) -> Iterator[None]:
     """The batches before the first that changes."""
+    writer.started = True
     for position, header in segment.headers(segment.base_offset, 0):
         if position >= until:
             return
         writer.add(segment.batch(position, header))
         yield
+        if _is_gone(partition, segment):
+            return
 
 
 def _stays(record: Record, last_offsets: dict[bytes, int], drop_tombstones: bool) -> bool:
@@ -136,21 +149,29 @@ class _Writer:
         )
         self._held: bytes | None = None
         self._created = False
+        self.started = False  # something changes, so there is to be a successor
 
     def add_kept(self, batch: bytes, header: BatchHeader, kept: list[Record] | None) -> None:
         """One batch of the old segment, of which these records stay (None: all, nobody can decode them)."""
         if kept is None or len(kept) == header.record_count:
             self.add(batch)
         elif kept:
-            self.add(_rebuilt(header, kept, header.base_offset))
+            # What the format has no room for stays as it came.
+            with suppress(EncodeError):
+                batch = _rebuilt(header, kept, header.base_offset)
+            self.add(batch)
 
     def add(self, batch: bytes) -> None:
         base_offset = parse_header(batch).base_offset
         if self._held is not None:
             self._write(_stretched(self._held, base_offset))
         elif base_offset > self._old.base_offset:
-            header = parse_header(batch)
-            batch = _rebuilt(header, decode_records(batch), self._old.base_offset)
+            # The file keeps its name: its first batch has to begin where it always did.
+            reaching_back = _reaching_back(batch, self._old.base_offset)
+            if reaching_back is None:
+                self._write(_empty(self._old.base_offset, base_offset - 1))
+            else:
+                batch = reaching_back
         self._held = batch
 
     def _write(self, batch: bytes) -> None:
@@ -178,10 +199,30 @@ class _Writer:
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record] | None:
     """None if nobody can decode them: such a batch stays as it is."""
-    batch = segment.batch(position, header)
+    return _decoded(segment.batch(position, header), header)
+
+
+def _decoded(batch: bytes, header: BatchHeader) -> list[Record] | None:
     try:
-        return decode_records(batch)
+        records = decoded(batch)
     except DecodeError:
+        return None
+    offset = header.base_offset - 1
+    for record in records:
+        if not offset < record.offset <= header.last_offset:
+            # Nobody can say which record of a key is the last.
+            return None
+        offset = record.offset
+    return records
+
+
+def _reaching_back(batch: bytes, base_offset: int) -> bytes | None:
+    """The batch, beginning at an earlier offset; None if it has to stay as it is."""
+    header = parse_header(batch)
+    records = _decoded(batch, header)
+    try:
+        return None if records is None else _rebuilt(header, records, base_offset)
+    except EncodeError:
         return None
 
 
@@ -197,6 +238,10 @@ def _rebuilt(header: BatchHeader, records: list[Record], base_offset: int) -> by
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
     )
+
+
+def _empty(base_offset: int, last_offset: int) -> bytes:
+    return build_batch([], base_offset=base_offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
 
 
 def _stretched(batch: bytes, next_offset: int) -> bytes:

@@ -19,6 +19,7 @@ from broker.log.offsets_rows import OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
 from broker.log.repair import DAMAGED_SUFFIX
+from broker.protocol.wire_types import DecodeError, EncodeError
 
 logger = logging.getLogger(__name__)
 
@@ -155,8 +156,8 @@ class Housekeeping:
             return
         try:
             yield from compaction.compact(partition, self._shared, wall_ms)
-        except DamageError as error:
-            # Readers of the damaged batch get the same error; the rest of the partition goes on.
+        except (DamageError, DecodeError, EncodeError) as error:
+            # Readers of a damaged batch get the same error; the rest of the partition goes on.
             self._damaged.add(partition)
             logger.error("%s is not compacted any more: %s", partition.name, error)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from broker.log.bounded_records import scanned
 from broker.log.segments import Segment
-from broker.protocol.record_batch import BatchHeader, decode_records, parse_header
+from broker.protocol.record_batch import BatchHeader, parse_header
 from broker.protocol.wire_types import DecodeError
 
 NOTHING = (-1, -1)
@@ -29,14 +30,16 @@ def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_sta
     if segment.base_offset >= log_start or known[1] >= log_start:
         return known
     best = NOTHING
-    for position, header in segment.headers(segment.base_offset, 0):
+    start = segment.index.at_offset(log_start) or (segment.base_offset, 0)
+    for position, header in segment.headers(*start):
         if position >= visible:
             break
         if header.next_offset <= log_start or header.max_timestamp <= best[0]:
             continue
         newest = header.max_timestamp
         if header.base_offset < log_start:
-            newest = max(stamp for offset, stamp in timestamps(segment, position, header) if offset >= log_start)
+            stamps = timestamps(segment, position, header)
+            newest = max((stamp for offset, stamp in stamps if offset >= log_start), default=NOTHING[0])
         if newest > best[0]:
             best = (newest, header.base_offset)
     return best
@@ -60,9 +63,11 @@ def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log
     return header.last_offset, timestamp
 
 
-def timestamps(segment: Segment, position: int, header: BatchHeader) -> list[tuple[int, int]]:
-    """(offset, timestamp) of the records of a batch. What nobody can decode counts as one record at its end."""
+def timestamps(segment: Segment, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
+    """(offset, timestamp) of the records of a batch. What cannot be decoded counts as a record at each end of it."""
     try:
-        return [(record.offset, record.timestamp) for record in decode_records(segment.batch(position, header))]
+        for offset, timestamp, _ in scanned(segment.batch(position, header)):
+            yield offset, timestamp
     except DecodeError:
-        return [(header.last_offset, header.max_timestamp)]
+        yield header.base_offset, header.max_timestamp
+        yield header.last_offset, header.max_timestamp

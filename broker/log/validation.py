@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from broker.log.bounded_records import scanned
 from broker.log.topic_configs import Policy
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
-from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, decode_records, parse_header
+from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from broker.protocol.wire_types import DecodeError
 
 NO_TIMESTAMP = -1
@@ -86,6 +87,6 @@ def _check_fields(
 def _all_have_keys(records: bytes | memoryview) -> bool:
     """Compaction keeps the last record of each key, so a record without one has no place there."""
     try:
-        return all(record.key is not None for record in decode_records(records))
+        return all(has_key for _, _, has_key in scanned(records))
     except DecodeError:
         return False

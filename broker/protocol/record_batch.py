@@ -10,7 +10,7 @@ import google_crc32c
 
 from broker.protocol.compression import Codec, compress, decompress
 from broker.protocol.varints import read_varint, varint
-from broker.protocol.wire_types import DecodeError
+from broker.protocol.wire_types import DecodeError, EncodeError
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -23,6 +23,8 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LEADER_EPOCH_AT, _CRC_AT, _CHECKED_FROM, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
 _CODEC_MASK, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _SMALLEST_RECORD_BYTES = 7
+_MIN_INT32, _MAX_INT32 = -(2**31), 2**31 - 1
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
 
 class BatchHeader(NamedTuple):
@@ -136,22 +138,53 @@ def _crc(buffer: Buffer, position: int, size_bytes: int) -> int:
 
 
 def decode_records(
-    buffer: Buffer, position: int = 0, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    buffer: Buffer,
+    position: int = 0,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    max_records: int = _MAX_INT32,
 ) -> list[Record]:
     """The records of the batch at `position`, with their offsets in the log. DecodeError if malformed; ignores the CRC."""
+    header, plain = _plain_records(buffer, position, max_decompressed_bytes, max_records)
+    try:
+        return _decode(plain, header)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise DecodeError(f"record: {error}") from error
+
+
+def scan_records(
+    buffer: Buffer,
+    position: int = 0,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    max_records: int = _MAX_INT32,
+) -> Iterator[tuple[int, int, bool]]:
+    """(offset, timestamp, has a key) of each record in turn, without making the records.
+
+    DecodeError, maybe after some of them, where `decode_records` has one, and if offsets do not rise within the batch.
+    """
+    header, plain = _plain_records(buffer, position, max_decompressed_bytes, max_records)
+    try:
+        yield from _scan(plain, header)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise DecodeError(f"record: {error}") from error
+
+
+def _plain_records(
+    buffer: Buffer, position: int, max_decompressed_bytes: int, max_records: int
+) -> tuple[BatchHeader, bytes]:
     header = parse_header(buffer, position)
     if header.magic != 2:
         raise DecodeError(f"record format {header.magic} is not supported")
     if not HEADER_BYTES <= header.size_bytes <= len(buffer) - position:
         raise DecodeError("a record batch has a wrong length")
+    if header.record_count > max_records:
+        raise DecodeError(f"a record batch has more than {max_records} records")
     payload = bytes(memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes])
     plain = decompress(header.codec, payload, max_decompressed_bytes)
     if not 0 <= header.record_count <= len(plain) // _SMALLEST_RECORD_BYTES:
         raise DecodeError("a record batch announces more records than it has bytes for")
-    try:
-        return _decode(plain, header)
-    except (IndexError, UnicodeDecodeError) as error:
-        raise DecodeError(f"record: {error}") from error
+    return header, plain
 
 
 def _decode(data: bytes, header: BatchHeader) -> list[Record]:
@@ -177,8 +210,40 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
         if position != end:
             raise DecodeError("a record has a wrong length")
         timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        if not (_MIN_INT64 <= timestamp <= _MAX_INT64 and _MIN_INT32 <= offset_delta <= _MAX_INT32):
+            raise DecodeError("a record's timestamp or offset is out of range")
         records.append(Record(base_offset + offset_delta, timestamp, key, value, headers))
     return records
+
+
+def _scan(data: bytes, header: BatchHeader) -> Iterator[tuple[int, int, bool]]:
+    base_offset, base_timestamp, last_delta = header.base_offset, header.base_timestamp, header.last_offset_delta
+    append_time = header.max_timestamp if header.has_log_append_time else None
+    before = -1
+    position, size = 0, len(data)
+    for _ in range(header.record_count):
+        length, position = read_varint(data, position)
+        end = position + length
+        if length < 0 or end > size:
+            raise DecodeError("a record has a wrong length")
+        timestamp_delta, position = read_varint(data, position + 1)
+        offset_delta, position = read_varint(data, position)
+        key_length, position = read_varint(data, position)
+        value_length, position = read_varint(data, position + max(0, key_length))
+        position += max(0, value_length)
+        if key_length < -1 or value_length < -1 or position >= end:
+            raise DecodeError("a key or value does not fit into its record")
+        if data[position] == 0:
+            position += 1
+        else:
+            _, position = _read_headers(data, position, end)
+        if position != end:
+            raise DecodeError("a record has a wrong length")
+        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        if not (_MIN_INT64 <= timestamp <= _MAX_INT64 and before < offset_delta <= last_delta):
+            raise DecodeError("a record's timestamp or offset is out of range")
+        before = offset_delta
+        yield base_offset + offset_delta, timestamp, key_length >= 0
 
 
 def _read_bytes(data: bytes, position: int, limit: int) -> tuple[bytes | None, int]:
@@ -224,7 +289,7 @@ def build_batch(
     """A batch of these records, whose offsets rise; gaps, as compaction leaves them, are kept.
 
     `base_offset` and `last_offset` may lie outside of the records (they must be given if there are none).
-    With `log_append_time_ms` all records carry that time.
+    With `log_append_time_ms` all records carry that time. EncodeError if offsets or times lie too far apart.
     """
     if base_offset is None:
         base_offset = records[0].offset
@@ -232,6 +297,7 @@ def build_batch(
         last_offset = records[-1].offset
     base_timestamp = records[0].timestamp if records else -1
     max_timestamp = max((record.timestamp for record in records), default=-1)
+    _check_deltas(records, base_offset, last_offset, base_timestamp)
     attributes = int(codec) | _TRANSACTIONAL * is_transactional | _CONTROL * is_control
     if log_append_time_ms is not None:
         attributes |= _LOG_APPEND_TIME
@@ -242,6 +308,19 @@ def build_batch(
     crc = google_crc32c.value(checked)
     head = struct.pack(">qiibI", base_offset, _CHECKED_FROM - LOG_OVERHEAD_BYTES + len(checked), leader_epoch, 2, crc)
     return head + checked
+
+
+def _check_deltas(records: Sequence[Record], base_offset: int, last_offset: int, base_timestamp: int) -> None:
+    """What the format has no room for."""
+    if not 0 <= last_offset - base_offset <= _MAX_INT32:
+        raise EncodeError("the offsets of a record batch lie too far apart")
+    for record in records:
+        if not (
+            _MIN_INT64 <= record.timestamp <= _MAX_INT64
+            and _MIN_INT64 <= record.timestamp - base_timestamp <= _MAX_INT64
+            and _MIN_INT32 <= record.offset - base_offset <= _MAX_INT32
+        ):
+            raise EncodeError("a record lies too far from the first of its batch")
 
 
 def _encode(record: Record, base_offset: int, base_timestamp: int) -> bytes:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
+import google_crc32c
 
 from broker.log import FileOps, FileSlice, Log, LogSettings, PartitionLog
+from broker.protocol.compression import Codec, compress
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, batches, build_batch, check_crc, decode_records
+from broker.protocol.varints import varint
 
 NOW = 1_700_000_000_000
 
@@ -37,6 +41,20 @@ def batch(*values: bytes | tuple[bytes | None, bytes | None], ts: int | Sequence
         Record(i, stamps[i], *(value if isinstance(value, tuple) else (None, value))) for i, value in enumerate(values)
     ]
     return build_batch(records, **header)
+
+
+def odd_batch(*records: tuple[int, int, bytes], max_timestamp: int = NOW, codec: Codec = Codec.NONE) -> bytes:
+    """Records of (timestamp delta to NOW, offset delta, key), whatever these are, in a batch with a right checksum."""
+    bodies = [
+        b"\0" + varint(stamp) + varint(offset) + varint(len(key)) + key + b"\x02v\0" for stamp, offset, key in records
+    ]
+    return framed(b"".join(varint(len(body)) + body for body in bodies), len(records), max_timestamp, codec)
+
+
+def framed(plain: bytes, count: int, max_timestamp: int = NOW, codec: Codec = Codec.NONE) -> bytes:
+    """A batch whose header is right, whatever the records are."""
+    checked = struct.pack(">hiqqqhii", codec, count - 1, NOW, max_timestamp, -1, -1, -1, count) + compress(codec, plain)
+    return struct.pack(">qiibI", 0, 9 + len(checked), -1, 2, google_crc32c.value(checked)) + checked
 
 
 def append(partition: PartitionLog, *values: bytes | tuple[bytes | None, bytes | None], **header: Any) -> int:

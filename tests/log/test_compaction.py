@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from broker.log import Log, OffsetsRow, PartitionLog
+from broker.log import Appended, Log, OffsetsRow, PartitionLog, compaction
+from broker.log.partition import SegmentPartition
 from broker.protocol.compression import Codec
+from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, batches
-from tests.log.stores import NOW, append, open_log, raw, segment_files, stored, topic_log
+from tests.log.stores import NOW, append, framed, odd_batch, open_log, raw, segment_files, stored, topic_log
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 400, "compaction_interval_ms": 0}
 HOUR = 3_600_000
@@ -176,6 +178,94 @@ def test_reads_and_appends_between_slices_see_a_whole_log(tmp_path: Path) -> Non
         if number % 20 == 0:
             assert live(partition) == expected
     log.close()
+
+
+ODD = {
+    "bytes that are no records": framed(b"\xff" * 40, 2),
+    "a timestamp beyond 64 bits": odd_batch((0, 0, b"k"), (2**63 - 1, 1, b"z")),
+    "an offset beyond 32 bits": odd_batch((0, 0, b"k"), (0, 2**31, b"z")),
+    "offsets that do not rise": odd_batch((0, 1, b"k"), (0, 1, b"z")),
+    "an offset beyond the batch": odd_batch((0, 0, b"k"), (0, 1000, b"k")),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_a_batch_that_cannot_be_decoded_stays_as_it_is(tmp_path: Path, odd: bytes, before: int) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, min_cleanable_dirty_ratio="0")
+    for number in range(before):
+        append(partition, (b"k", b"%d" % number))
+    assert isinstance(partition.append(odd, wall_ms=NOW), Appended)
+    for number in range(30):
+        append(partition, (b"k", b"%03d" % number))
+    log.alter_topic_configs("t", {"cleanup.policy": "compact"})
+    log.commit()
+    sweep(log)
+    for _ in range(2):
+        offset, seen, taken = 0, [], []
+        while content := raw(partition.read(offset, 10_000, at_least_one=True)):
+            for position, header in batches(content):
+                assert header.base_offset >= offset
+                offset = header.next_offset
+                seen.append(content[position + 61 : position + header.size_bytes])
+                taken.append(header.base_offset)
+        assert offset == before + 2 + 30
+        assert taken[seen.index(odd[61:])] == before
+        assert len(seen) < 10
+        log.close(clean=False)
+        log = open_log(tmp_path, **SETTINGS)
+        partition = topic_log(log)
+        sweep(log)
+    log.close()
+
+
+@pytest.mark.parametrize("odd", [*ODD.values(), odd_batch((0, 0, b"k"))[:-20]], ids=[*ODD, "a batch cut short"])
+def test_a_compacted_topic_refuses_a_batch_that_cannot_be_decoded(tmp_path: Path, odd: bytes) -> None:
+    log = open_log(tmp_path)
+    partition = topic_log(log, cleanup_policy="compact")
+    assert partition.append(odd, wall_ms=NOW) in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
+    log.close()
+
+
+def test_records_that_fit_no_batch_without_their_neighbour_stay_together(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact")
+    wide = odd_batch((0, 0, b"k"), (-(2**63), 1, b"far"), (2**62, 2, b"farther"))
+    assert isinstance(partition.append(wide, wall_ms=NOW), Appended)
+    for number in range(30):
+        append(partition, (b"k", b"%03d" % number))
+    log.commit()
+    sweep(log)
+    assert [(record.offset, record.timestamp - NOW) for record in stored(partition)][:3] == [
+        (0, 0),
+        (1, -(2**63)),
+        (2, 2**62),
+    ]
+    assert len(list(stored(partition))) < 20
+    log.close()
+
+
+def test_a_topic_deleted_in_the_middle_of_a_pass_is_left_alone(tmp_path: Path) -> None:
+    """Whatever the slice in which it happens."""
+    for steps in range(1, 60):
+        log = open_log(tmp_path / str(steps), durability="process", segment_bytes=400)
+        partition = topic_log(log, cleanup_policy="compact")
+        assert isinstance(partition, SegmentPartition)
+        for number in [*range(6), 5, 5, 5, 5]:
+            append(partition, (b"k%d" % number, b"v"))
+        log.commit()
+        work = compaction.compact(partition, log._shared, NOW)
+        ended = [next(work, False) for _ in range(steps)][-1:] == [False]
+        log.delete_topic("t")
+        log.commit()
+        assert list(work) == []
+        sweep(log)
+        assert segment_files(tmp_path / str(steps)) == []
+        log.close()
+        if ended:
+            return
+    raise AssertionError("the pass never ended")
 
 
 # -- __consumer_offsets

@@ -9,8 +9,10 @@ import pytest
 
 from broker.log import Appended
 from broker.protocol.compression import Codec
+from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import batches
-from tests.log.stores import NOW, append, batch, open_log, raw, stored, topic_log
+from broker.protocol.varints import varint
+from tests.log.stores import NOW, append, batch, framed, odd_batch, open_log, raw, stored, topic_log
 
 
 @pytest.mark.parametrize("codec", list(Codec))
@@ -114,4 +116,69 @@ def test_records_that_nobody_can_decode_do_not_stop_a_look_up(tmp_path: Path) ->
     log.commit()
     assert partition.offset_for_timestamp(NOW) == (0, NOW)
     assert partition.offset_for_timestamp(NOW + 1) == (1, NOW + 1)
+    log.close()
+
+
+@pytest.mark.parametrize("delta", [2**63 - 1 - NOW, 2**63 - NOW, 2**63 - 1])
+def test_no_look_up_answers_a_time_beyond_64_bits(tmp_path: Path, delta: int) -> None:
+    log = open_log(tmp_path)
+    partition = topic_log(log)
+    append(partition, b"x", ts=NOW)
+    poison = odd_batch((0, 0, b"a"), (delta, 1, b"z"), max_timestamp=NOW + 5)
+    assert isinstance(partition.append(poison, wall_ms=NOW), Appended)
+    log.commit()
+    exact = NOW + delta < 2**63
+    assert partition.offset_for_timestamp(NOW + 1) == ((2, NOW + delta) if exact else (1, NOW + 5))
+    newest = partition.offset_of_max_timestamp()
+    assert newest is not None
+    assert newest[1] == NOW + 5
+    log.close()
+
+
+def many(count: int) -> bytes:
+    return odd_batch(*((0, offset, b"k") for offset in range(count)), max_timestamp=NOW + 5, codec=Codec.ZSTD)
+
+
+@pytest.mark.parametrize(("count", "found"), [(100_000, None), (100_001, (1, NOW + 5))])
+def test_too_many_records_are_not_looked_into(tmp_path: Path, count: int, found: tuple[int, int] | None) -> None:
+    log = open_log(tmp_path)
+    partition, compacted = topic_log(log), topic_log(log, "compacted", cleanup_policy="compact")
+    append(partition, b"x", ts=NOW - 1)
+    content = many(count)
+    assert isinstance(partition.append(content, wall_ms=NOW), Appended)
+    assert (compacted.append(content, wall_ms=NOW) is ErrorCode.INVALID_RECORD) is (found is not None)
+    log.commit()
+    assert partition.offset_for_timestamp(NOW + 1) == found
+    assert partition.delete_records(50) == 50
+    log.commit()
+    assert partition.offset_for_timestamp(NOW + 1) == (found and (count, NOW + 5))
+    log.close()
+
+
+@pytest.mark.parametrize("codec", list(Codec)[1:])
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_unpacks_to_too_much_is_not_looked_into(tmp_path: Path, codec: Codec, more: int) -> None:
+    log = open_log(tmp_path, message_max_bytes=4 << 20)
+    partition, compacted = topic_log(log), topic_log(log, "compacted", cleanup_policy="compact")
+    head = b"\0\0\0\x02k"
+    value = bytes((16 << 20) - len(head) - 9 + more)
+    body = head + varint(len(value)) + value + b"\0"
+    plain = varint(len(body)) + body
+    assert len(plain) == (16 << 20) + more
+    content = framed(plain, 1, NOW + 5, codec)
+    assert isinstance(partition.append(content, wall_ms=NOW), Appended)
+    assert (compacted.append(content, wall_ms=NOW) is ErrorCode.INVALID_RECORD) is bool(more)
+    log.commit()
+    assert partition.offset_for_timestamp(NOW + 1) == ((0, NOW + 5) if more else None)
+    log.close()
+
+
+def test_the_newest_record_is_found_behind_a_log_start_inside_odd_offsets(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    partition = topic_log(log)
+    assert isinstance(partition.append(odd_batch(*[(0, 0, b"k")] * 4), wall_ms=NOW), Appended)
+    log.commit()
+    assert partition.delete_records(2) == 2
+    log.commit()
+    assert partition.offset_of_max_timestamp() == (3, NOW)
     log.close()

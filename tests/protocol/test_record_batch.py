@@ -6,6 +6,8 @@ import gzip
 import struct
 import subprocess
 import sys
+from contextlib import suppress
+from typing import Any
 
 import cramjam
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from broker.protocol.codec import DecodeError
+from broker.protocol.codec import DecodeError, EncodeError
 from broker.protocol.compression import Codec, compress, decompress
 from broker.protocol.record_batch import (
     BatchHeader,
@@ -26,6 +28,7 @@ from broker.protocol.record_batch import (
     decode_records,
     parse_header,
     patch,
+    scan_records,
     set_log_append_time,
 )
 
@@ -213,9 +216,49 @@ def test_damaged_records_are_read_or_refused_and_nothing_else(position: int, byt
         if position < len(batch):
             batch[position] = byte
         try:
-            decode_records(batch)
+            records = decode_records(batch)
         except DecodeError:
+            with pytest.raises(DecodeError):
+                list(scan_records(batch))
             continue
+        with suppress(DecodeError):
+            assert list(scan_records(batch)) == [(r.offset, r.timestamp, r.key is not None) for r in records]
+
+
+@settings(max_examples=100, deadline=None)
+@given(records_strategy, st.sampled_from(Codec))
+def test_a_scan_tells_what_decoding_tells(drawn: list[Any], codec: Codec) -> None:
+    records = laid_out(drawn)
+    batch = build_batch(records, codec=codec)
+    assert list(scan_records(batch)) == [(r.offset, r.timestamp, r.key is not None) for r in records]
+    assert len(list(scan_records(batch, max_records=len(records)))) == len(records)
+    for read in (decode_records, scan_records):
+        with pytest.raises(DecodeError):
+            list(read(batch, max_records=len(records) - 1))
+
+
+@pytest.mark.parametrize("timestamp", [-(2**63), 2**63 - 1])
+def test_times_to_the_ends_of_64_bits_come_back(timestamp: int) -> None:
+    records = [
+        Record(0, -1 if timestamp > 0 else 0, b"k", None),
+        Record(2**31 - 1, min(timestamp, 2**63 - 2), b"k", b"v"),
+    ]
+    batch = build_batch(records)
+    assert decode_records(batch) == records
+    assert [found[:2] for found in scan_records(batch)] == [record[:2] for record in records]
+    moved = bytearray(batch)
+    struct.pack_into(">q", moved, 27, 10 if timestamp > 0 else -10)
+    for read in (decode_records, scan_records):
+        with pytest.raises(DecodeError):
+            list(read(moved))
+
+
+@pytest.mark.parametrize(
+    "last", [Record(2**31, 0, None, None), Record(1, 2**63, None, None), Record(1, 2**63 - 1, None, None)]
+)
+def test_records_too_far_apart_make_no_batch(last: Record) -> None:
+    with pytest.raises(EncodeError):
+        build_batch([Record(0, -1, None, None), last])
 
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])

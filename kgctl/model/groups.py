@@ -165,7 +165,8 @@ class GroupDescription:
 
     @property
     def total_lag(self) -> int:
-        return sum(row.lag for row in self.partitions if row.lag)
+        """A partition whose commit is beyond its end has nothing to read, and takes nothing from the others."""
+        return sum(max(row.lag, 0) for row in self.partitions if row.lag)
 
     def state_row(self) -> StateRow:
         return StateRow(

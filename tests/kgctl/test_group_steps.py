@@ -55,6 +55,7 @@ def test_a_commit_beyond_the_end_is_a_negative_lag() -> None:
     fed = feeder(groups=[group("g", "Empty")], commits={"g": {("orders", 0): 101, ("orders", 1): 200}})
     (found,) = fed.run(describe_groups(cluster(), ["g"]))
     assert [row.lag for row in found.partitions] == [-1, 0]
+    assert found.total_lag == 0
 
 
 def test_two_groups_on_one_partition_keep_their_own_offsets_and_members() -> None:

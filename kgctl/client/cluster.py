@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import Message
-from kgctl.client.errors import BrokerError, KgctlError, Refused, TimedOut, Unreachable, Unsupported
+from kgctl.client.errors import BrokerError, KgctlError, LeftOut, Refused, TimedOut, Unreachable, Unsupported
 from kgctl.client.steps import Answer, Call, Endpoint, Pause, Steps
 
 GROUP = 0
@@ -22,6 +23,8 @@ K = TypeVar("K")
 R = TypeVar("R", bound=Message)
 Partition: TypeAlias = "tuple[str, int]"
 Found: TypeAlias = "dict[K, Any]"
+# What a result means if an earlier attempt, whose answer was lost, may have made the change already.
+Repeated: TypeAlias = "Callable[[K, Any], Any]"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -256,10 +259,13 @@ class Cluster:
     # --- rounds with retries ---
 
     def at_coordinators(
-        self, groups: Iterable[str], make: Callable[[Node, list[str]], list[Batch[str]]]
+        self,
+        groups: Iterable[str],
+        make: Callable[[Node, list[str]], list[Batch[str]]],
+        repeated: Repeated[str] | None = None,
     ) -> Steps[Found[str]]:
         """Ask each coordinator what `make` makes for its groups, with lookups and retries; a result or error per group."""
-        return (yield from self._retrying(groups, self.coordinators, self.forget_coordinator, make))
+        return (yield from self._retrying(groups, self.coordinators, self.forget_coordinator, make, repeated))
 
     def at_leaders(
         self, partitions: Iterable[Partition], make: Callable[[Node, list[Partition]], list[Batch[Partition]]]
@@ -268,7 +274,10 @@ class Cluster:
         return (yield from self._retrying(partitions, self.leaders, self.forget_leader, make))
 
     def at_controller(
-        self, names: Iterable[str], make: Callable[[Node, list[str]], list[Batch[str]]]
+        self,
+        names: Iterable[str],
+        make: Callable[[Node, list[str]], list[Batch[str]]],
+        repeated: Repeated[str] | None = None,
     ) -> Steps[Found[str]]:
         """Like at_coordinators, for topics that the controller makes or deletes."""
 
@@ -276,7 +285,7 @@ class Cluster:
             controller = yield from self.controller()
             return dict.fromkeys(pending, controller)
 
-        return (yield from self._retrying(names, find, lambda _: self.nodes.clear(), make))
+        return (yield from self._retrying(names, find, lambda _: self.nodes.clear(), make, repeated))
 
     def _retrying(
         self,
@@ -284,6 +293,7 @@ class Cluster:
         find: Callable[[Iterable[K]], Steps[dict[K, Node | KgctlError]]],
         forget: Callable[[K], None],
         make: Callable[[Node, list[K]], list[Batch[K]]],
+        repeated: Repeated[K] | None = None,
     ) -> Steps[Found[K]]:
         """Rounds over the keys that failed for a passing reason, with growing pauses between them.
 
@@ -291,10 +301,14 @@ class Cluster:
         """
         order = pending = list(dict.fromkeys(keys))
         results: Found[K] = {}
+        perhaps_done: set[K] = set()
         for wait in (*self.retry_waits, None):
             if not pending:
                 break
-            results |= yield from self._round((yield from find(pending)), make)
+            found, unsure = yield from self._round((yield from find(pending)), make)
+            for key in pending:
+                results[key] = repeated(key, found[key]) if repeated and key in perhaps_done else found[key]
+            perhaps_done |= unsure
             pending = [key for key in pending if isinstance(results[key], KgctlError) and results[key].retriable]
             for key in pending:
                 forget(key)
@@ -307,10 +321,12 @@ class Cluster:
 
     def _round(
         self, found: dict[K, Node | KgctlError], make: Callable[[Node, list[K]], list[Batch[K]]]
-    ) -> Steps[Found[K]]:
+    ) -> Steps[tuple[Found[K], set[K]]]:
+        """The results, and the keys whose request was sent without an answer that tells whether it was carried out."""
         # Before `make`, which may look at the versions that a node offers.
         failures = yield from self._learn_versions({node.endpoint for node in found.values() if isinstance(node, Node)})
         results: Found[K] = {}
+        unsure: set[K] = set()
         by_node: dict[Node, list[K]] = {}
         for key, node in found.items():
             if isinstance(node, KgctlError):
@@ -319,19 +335,26 @@ class Cluster:
                 results[key] = failures[node.endpoint]
             else:
                 by_node.setdefault(node, []).append(key)
+        missing = object()
         batches = [batch for node, keys in sorted(by_node.items()) for batch in make(node, keys)]
         answers = yield from self.ask_each([batch.ask for batch in batches])
         for batch, answer in zip(batches, answers, strict=True):
-            if isinstance(answer, KgctlError):
-                results |= dict.fromkeys(batch.keys, answer)
-                continue
-            read = batch.read(answer)
+            read = {} if isinstance(answer, KgctlError) else batch.read(answer)
             for key in batch.keys:
-                results[key] = read[key] if key in read else Unsupported(f"{key}: the broker left it out of its answer")
-        return results
+                result = answer if isinstance(answer, KgctlError) else read.get(key, missing)
+                results[key] = LeftOut(str(key)) if result is missing else result
+                if _may_be_done(result):
+                    unsure.add(key)
+        return results, unsure
 
     def _sorted_nodes(self) -> list[Node]:
         return sorted(self.nodes.values())
+
+
+def _may_be_done(result: object) -> bool:
+    if isinstance(result, BrokerError):
+        return result.code == ErrorCode.REQUEST_TIMED_OUT
+    return isinstance(result, Unreachable) and not isinstance(result, Refused)
 
 
 def _silent(endpoint: Endpoint) -> Unreachable:

@@ -71,6 +71,13 @@ class Unsupported(KgctlError):
     name = "UNSUPPORTED"
 
 
+class LeftOut(Unsupported):
+    """The broker answered, but not about this: what became of it is not known."""
+
+    def __init__(self, about: str) -> None:
+        super().__init__(f"{about}: the broker left it out of its answer")
+
+
 class BrokerError(KgctlError):
     """An error code that a broker answered, and what it was about."""
 

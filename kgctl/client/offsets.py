@@ -10,7 +10,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCo
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kgctl.client.cluster import Ask, Batch, Cluster, Node, chunks
-from kgctl.client.errors import BrokerError, KgctlError
+from kgctl.client.errors import BrokerError, KgctlError, LeftOut
 from kgctl.client.steps import Steps
 from kgctl.model.groups import Committed
 
@@ -185,7 +185,7 @@ def _at_coordinator(
     result = found[group]
     if isinstance(result, KgctlError):
         return dict.fromkeys(partitions, result)
-    return {key: result.get(key) for key in partitions}
+    return {key: result[key] if key in result else LeftOut(f"group {group!r}, {key[0]}-{key[1]}") for key in partitions}
 
 
 def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kgctl.client.cluster import Ask, Batch, Cluster, Node
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
+from kgctl.client.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
 from kgctl.client.groups import describe_groups
 from kgctl.client.offsets import committed
 from kgctl.client.offsets import delete_offsets as forget
@@ -19,7 +19,7 @@ from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription
 
-NON_EMPTY_GROUP, GROUP_SUBSCRIBED_TO_TOPIC = 68, 86
+UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC = 25, 68, 69, 86
 ADMIN_REASON = "member was removed by an admin"
 
 
@@ -50,7 +50,10 @@ def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[G
             for row in answer.results
         }
 
-    found = yield from cluster.at_coordinators([row.group for row in plan if not row.error], make)
+    def repeated(group: str, result: Any) -> Any:
+        return None if isinstance(result, BrokerError) and result.code == GROUP_ID_NOT_FOUND else result
+
+    found = yield from cluster.at_coordinators([row.group for row in plan if not row.error], make, repeated)
     return [row if row.error else _outcome(row, found[row.group]) for row in plan]
 
 
@@ -105,22 +108,36 @@ def remove_members(
     def read(answer: LeaveGroupResponse) -> dict[str, Any]:
         if answer.error_code:
             return {group: BrokerError(answer.error_code, f"group {group!r}")}
-        return {group: {(row.member_id, row.group_instance_id): row.error_code for row in answer.members}}
+        return {group: {_key(row.member_id, row.group_instance_id): row.error_code for row in answer.members}}
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
         return [Batch(Ask(node.endpoint, request, LeaveGroupResponse, 3), names, read)]
 
-    found = yield from cluster.at_coordinators([group], make)
+    def repeated(_: str, result: Any) -> Any:
+        if isinstance(result, BrokerError) and result.code in (UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND):
+            return {_key(row.member_id, row.group_instance_id): 0 for row in leaving}
+        if isinstance(result, KgctlError):
+            return result
+        return {key: 0 if code == UNKNOWN_MEMBER_ID else code for key, code in result.items()}
+
+    found = yield from cluster.at_coordinators([group], make, repeated)
     result = found[group]
     if isinstance(result, KgctlError):
         raise result
-    rows = []
-    for row in plan:
-        key = ("" if row.group_instance_id else row.consumer_id, row.group_instance_id)
-        code = 0 if row.error else result.get(key, 0)
-        about = f"group {group!r}, member {row.group_instance_id or row.consumer_id!r}"
-        rows.append(row if row.error else _outcome(row, BrokerError(code, about) if code else None))
-    return rows
+    return [row if row.error else _outcome(row, _member_error(row, result)) for row in plan]
+
+
+def _member_error(row: MemberChange, codes: dict[tuple[str, str | None], int]) -> KgctlError | None:
+    about = f"group {row.group!r}, member {row.group_instance_id or row.consumer_id!r}"
+    code = codes.get(_key(row.consumer_id, row.group_instance_id))
+    if code is None:
+        return LeftOut(about)
+    return BrokerError(code, about) if code else None
+
+
+def _key(member_id: str, instance: str | None) -> tuple[str, str | None]:
+    """A static member is known by its instance, whether the answer names its member id too or not."""
+    return ("" if instance else member_id), instance or None
 
 
 def _no_member(group: str, name: str) -> RowError:

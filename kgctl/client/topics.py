@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
@@ -130,7 +131,11 @@ def create_topics(
         request = CreateTopicsRequest(topics=rows, timeout_ms=SERVER_WAIT_MS)
         return [Batch(Ask(node.endpoint, request, CreateTopicsResponse, lowest), names, _read_created)]
 
-    found = yield from cluster.at_controller(topics, make)
+    def repeated(name: str, result: TopicChange | KgctlError) -> TopicChange | KgctlError:
+        already = isinstance(result, BrokerError) and result.code == ErrorCode.TOPIC_ALREADY_EXISTS
+        return TopicChange(name, partitions, replicas, DONE) if already else result
+
+    found = yield from cluster.at_controller(topics, make, repeated)
     yield from _wait_until_served(cluster, [name for name, result in found.items() if isinstance(result, TopicChange)])
     return [
         TopicChange(name, partitions, replicas, FAILED, result.as_row()) if isinstance(result, KgctlError) else result
@@ -204,7 +209,11 @@ def delete_topics(cluster: Cluster, plan: Sequence[TopicChange]) -> Steps[list[T
             for row in answer.responses
         }
 
-    found = yield from cluster.at_controller([row.topic for row in plan if not row.error], make)
+    def repeated(_: str, result: KgctlError | None) -> KgctlError | None:
+        already = isinstance(result, BrokerError) and result.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return None if already else result
+
+    found = yield from cluster.at_controller([row.topic for row in plan if not row.error], make, repeated)
     return [row if row.error else _outcome(row, found[row.topic]) for row in plan]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from broker.protocol.messages.delete_groups import DeleteGroupsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupResponse
 from broker.protocol.messages.offset_commit import OffsetCommitResponse
-from kgctl.client.errors import NotFound, Precondition, Unsupported
+from kgctl.client.errors import NotFound, Precondition, Refused, Unreachable, Unsupported
 from kgctl.client.removals import (
     delete_groups,
     plan_group_deletion,
@@ -21,6 +22,7 @@ from kgctl.client.removals import (
 )
 from kgctl.client.reset import Scope, Target, apply_reset, plan_reset
 from kgctl.client.steps import Call
+from kgctl.model.changes import GroupChange
 from tests.kgctl.feeding import FIND_COORDINATOR, METADATA, Feeder, cluster, coordinators, metadata
 from tests.kgctl.group_answers import Partition, by_timestamp, commits, describes, group, lists, member
 
@@ -365,6 +367,73 @@ def test_a_member_that_left_in_between_is_a_row_with_its_error() -> None:
     )
     rows = fed.run(remove_members(known, "g", fed.run(plan_member_removal(known, "g", everyone=True))))
     assert [str(row.error) for row in rows] == ["UNKNOWN_MEMBER_ID", "None"]
+
+
+def left(errors: dict[str, int]) -> LeaveGroupResponse:
+    """What became of each member, by member id or instance id."""
+    return LeaveGroupResponse(
+        members=[
+            LeaveGroupResponse.Member(
+                member_id=name if name.startswith("m") else "",
+                group_instance_id=name if name.startswith("i") else None,
+                error_code=code,
+            )
+            for name, code in errors.items()
+        ]
+    )
+
+
+def test_a_member_that_the_answer_leaves_out_is_a_row_with_an_error() -> None:
+    fed, known = removal_feeder(), cluster()
+    fed.answers[LEAVE_GROUP] = lambda call: left({"i-2": 0})
+    rows = fed.run(remove_members(known, "g", fed.run(plan_member_removal(known, "g", everyone=True))))
+    assert [(row.status, str(row.error)) for row in rows] == [("failed", "UNSUPPORTED"), ("done", "None")]
+
+
+def test_a_static_member_is_found_in_an_answer_that_names_its_member_id_too() -> None:
+    fed, known = removal_feeder(), cluster()
+    fed.answers[LEAVE_GROUP] = lambda call: LeaveGroupResponse(
+        members=[LeaveGroupResponse.Member(member_id="m-2", group_instance_id="i-2", error_code=82)]
+    )
+    (row,) = fed.run(remove_members(known, "g", fed.run(plan_member_removal(known, "g", instances=["i-2"]))))
+    assert str(row.error) == "FENCED_INSTANCE_ID"
+
+
+@pytest.mark.parametrize("second", [left({"m-1": 25, "i-2": 0}), LeaveGroupResponse(error_code=25, members=[])])
+def test_members_that_are_gone_after_a_lost_answer_were_removed_by_it(second: LeaveGroupResponse) -> None:
+    fed, known = removal_feeder(), cluster()
+    answers: Iterator[Any] = iter([Unreachable("the connection broke"), second])
+    fed.answers[LEAVE_GROUP] = lambda call: next(answers)
+    rows = fed.run(remove_members(known, "g", fed.run(plan_member_removal(known, "g", everyone=True))))
+    assert [(row.status, row.error) for row in rows] == [("done", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("first", "error"),
+    [
+        (Unreachable("the connection broke"), "None"),
+        (Refused("nobody listens"), "GROUP_ID_NOT_FOUND"),
+        (16, "GROUP_ID_NOT_FOUND"),
+    ],
+)
+def test_a_group_that_is_gone_after_a_lost_answer_was_deleted_by_it(first: Any, error: str) -> None:
+    def deleted(code: int) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(results=[DeleteGroupsResponse.Result(group_id="g", error_code=code)])
+
+    answers: Iterator[Any] = iter([deleted(first) if isinstance(first, int) else first, deleted(69)])
+    fed = Groups({}).feeder
+    fed.answers[DELETE_GROUPS] = lambda call: next(answers)
+    (row,) = fed.run(delete_groups(cluster(), [GroupChange("g", "Empty")]))
+    assert str(row.error) == error
+
+
+def test_a_partition_that_the_answer_to_a_commit_leaves_out_is_a_row_with_an_error() -> None:
+    groups = Groups({("orders", 0): 60, ("orders", 1): 0, ("views", 0): 5})
+    plan = groups.plan(EVERYTHING, Target("earliest"))
+    groups.feeder.answers[OFFSET_COMMIT] = lambda call: OffsetCommitResponse(topics=groups.commit(call).topics[:1])
+    found = {(row.topic, row.partition): (row.status, str(row.error)) for row in groups.apply(plan).rows}
+    assert found["orders", 0] == ("done", "None")
+    assert found["views", 0] == ("failed", "UNSUPPORTED")
 
 
 def test_a_broker_that_lets_members_only_leave_by_themselves_is_not_asked() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from broker.protocol.messages.create_topics import CreateTopicsResponse
 from broker.protocol.messages.delete_topics import DeleteTopicsResponse
+from kgctl.client.errors import Refused, Unreachable
 from kgctl.client.steps import Call
 from kgctl.client.topics import create_topics, delete_topics, describe_topics, plan_deletion
+from kgctl.model.changes import TopicChange
 from tests.kgctl.feeding import METADATA, Feeder, cluster, endpoint, metadata
 from tests.kgctl.group_answers import ends
 
@@ -53,6 +57,38 @@ def test_a_new_topic_is_reported_when_the_brokers_know_its_leaders() -> None:
     bad, made = fed.run(create_topics(cluster(), ["t", "bad"]))
     assert (str(bad.error), made.status) == ("INVALID_TOPIC_EXCEPTION", "done")
     assert len(fed.pauses) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "outcome"),
+    [
+        (Unreachable("the connection broke"), ("done", "None")),
+        (7, ("done", "None")),  # REQUEST_TIMED_OUT
+        (Refused("nobody listens"), ("failed", "TOPIC_ALREADY_EXISTS")),
+        (41, ("failed", "TOPIC_ALREADY_EXISTS")),  # NOT_CONTROLLER
+    ],
+)
+def test_a_topic_that_is_there_after_a_lost_answer_was_made_by_it(first: Any, outcome: tuple[str, str]) -> None:
+    firsts = iter([first])
+
+    def answer(call: Call) -> Any:
+        found = next(firsts, 36)
+        return created({"t": found})(call) if isinstance(found, int) else found
+
+    fed = Feeder({METADATA: metadata({"t": {0: 1}}), CREATE_TOPICS: answer})
+    (row,) = fed.run(create_topics(cluster(), ["t"], partitions=1))
+    assert (row.status, str(row.error)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("first", "error"), [(Unreachable("the connection broke"), "None"), (None, "UNKNOWN_TOPIC_OR_PARTITION")]
+)
+def test_a_topic_that_is_gone_after_a_lost_answer_was_deleted_by_it(first: Any, error: str) -> None:
+    gone = DeleteTopicsResponse(responses=[DeleteTopicsResponse.Response(name="t", error_code=3)])
+    firsts = iter([first] if first else [])
+    fed = Feeder({METADATA: metadata({"t": {0: 1}}), DELETE_TOPICS: lambda call: next(firsts, gone)})
+    (row,) = fed.run(delete_topics(cluster(), [TopicChange("t", 1, 1)]))
+    assert str(row.error) == error
 
 
 def test_only_planned_topics_are_deleted_and_each_has_its_own_outcome() -> None:

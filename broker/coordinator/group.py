@@ -13,6 +13,9 @@ from broker.coordinator.subscriptions import subscribed_topics
 from broker.protocol.errors import ErrorCode
 
 CONSUMER = "consumer"
+# How much a group's record may hold: the names and subscriptions of all members, and then their assignments as well. Kafka's
+# bound is the message.max.bytes of its offsets topic, a sixteenth of this; without any, a group could stop the store.
+RECORD_BYTES = 16 << 20
 
 Protocols: TypeAlias = "tuple[tuple[str, bytes], ...]"  # (name, metadata) in the member's order of preference
 
@@ -100,6 +103,7 @@ class Group:
     __slots__ = (
         "_subscriptions",
         "_supported",
+        "_weight",
         "awaiting_joins",
         "generation",
         "group_id",
@@ -144,6 +148,7 @@ class Group:
         self.initial_delay: InitialDelay | None = None
         self.tale: Tale | None = None  # what its next event has to tell
         self._supported: dict[str, int] = {}
+        self._weight = 0  # of all members
         self._subscriptions: tuple[bytes, ...] | frozenset[str] | None = None
 
     # ---- states --------------------------------------------------------------------------------------------------
@@ -187,6 +192,7 @@ class Group:
             self.leader = member.member_id
         self.members[member.member_id] = member
         self._count(member.protocols, 1)
+        self._weight += _weight(member)
         self.awaiting_joins += member.parked_join is not None
         self.pending_joins.pop(member.member_id, None)
 
@@ -199,6 +205,7 @@ class Group:
         if member is not None:
             assert member.parked_join is None
             self._count(member.protocols, -1)
+            self._weight -= _weight(member)
             if member.group_instance_id is not None:
                 del self.static_members[member.group_instance_id]
         if self.leader == member_id:
@@ -225,6 +232,7 @@ class Group:
             heard_ms=member.heard_ms,
         )
         self.members[member_id] = new
+        self._weight += _weight(new) - _weight(member)
         if member.member_id in self.pending_syncs:
             del self.pending_syncs[member.member_id]
             self.pending_syncs[member_id] = None
@@ -235,7 +243,9 @@ class Group:
 
     def update(self, member: Member, offer: Offer) -> None:
         self._count(member.protocols, -1)
+        self._weight -= _weight(member)
         member.protocols = offer.protocols
+        self._weight += _weight(member)
         self._count(offer.protocols, 1)
         member.rebalance_timeout_ms = offer.rebalance_timeout_ms
         member.session_timeout_ms = offer.session_timeout_ms
@@ -295,6 +305,17 @@ class Group:
                 supported[name] = count
             else:
                 supported.pop(name, None)
+
+    # ---- what its record can hold ----------------------------------------------------------------------------------
+
+    def has_room_for_names(self, offer: Offer, names: int, replaced: Member | None) -> bool:
+        """Whether the record can hold a member with this offer, and so many characters of names, in place of `replaced`."""
+        others = self._weight - (_weight(replaced) if replaced is not None else 0)
+        return others + names + _longest(offer.protocols) <= RECORD_BYTES
+
+    def has_room_for_assignments(self, assignments: dict[str, bytes]) -> bool:
+        given = sum(len(assignments.get(member_id, b"")) for member_id in self.members)
+        return self._weight + given <= RECORD_BYTES
 
     # ---- subscriptions -------------------------------------------------------------------------------------------
 
@@ -360,6 +381,17 @@ def _kept(member: Member, protocol: str | None) -> MemberMetadata:
         member.metadata(protocol),
         member.assignment,
     )
+
+
+def _weight(member: Member) -> int:
+    """What the member adds to the group's record, without its assignment: bytes, and of names characters."""
+    names = len(member.member_id) + len(member.group_instance_id or "") + len(member.client_id)
+    return names + _longest(member.protocols)
+
+
+def _longest(protocols: Protocols) -> int:
+    """Which protocol is chosen, and with it the metadata that is kept, shows only when all have joined."""
+    return max((len(metadata) for _, metadata in protocols), default=0)
 
 
 def _restored(kept: MemberMetadata, protocol: str | None) -> Member:

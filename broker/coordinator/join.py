@@ -37,6 +37,9 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
     offer = _offer_of(request, version)
     if not group.supports(offer):
         return step.reply(join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, version, member_id))
+    if not _fits_in_record(step, group, request, offer):
+        # What Kafka makes of a record that is too large.
+        return step.reply(join_refused(ErrorCode.UNKNOWN_SERVER_ERROR, version, member_id))
     if not member_id:
         return _join_without_id(step, group, request, offer)
     if member_id in group.pending_joins:
@@ -68,6 +71,14 @@ def _has_room_for(group: Group, member_id: str, max_size: int) -> bool:
         # Those who have joined count, so that the last to come back are turned away when the limit was lowered.
         return (member is not None and member.parked_join is not None) or group.awaiting_joins < max_size
     return member is not None or len(group.members) < max_size
+
+
+def _fits_in_record(step: Step, group: Group, request: JoinGroupRequest, offer: Offer) -> bool:
+    instance_id = request.group_instance_id or ""
+    replaced = group.members.get(request.member_id or group.static_members.get(instance_id, ""))
+    client_id = step.request.client_id
+    names = len(request.member_id or instance_id or client_id) + len(instance_id) + len(client_id)
+    return group.has_room_for_names(offer, names, replaced)
 
 
 def _turn_away(step: Step, group: Group, member_id: str) -> None:

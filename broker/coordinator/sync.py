@@ -66,13 +66,29 @@ def _differs(asked: str | None, has: str | None) -> bool:
 
 def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
     assignments = {given.member_id: given.assignment for given in request.assignments}
+    if not group.has_room_for_assignments(assignments):
+        _refuse_assignments(step, group)
+        return
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     group.transition(GroupState.STABLE, step.wall_ms)
     step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group))
     step.record(group.to_record(step.wall_ms))
+    _answer_parked(step, group)
+
+
+def _answer_parked(step: Step, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
     for member in group.members.values():
         if member.parked_sync is not None:
             parked, member.parked_sync = member.parked_sync, None
-            step.answer(parked, synced(group, member))
+            step.answer(parked, sync_refused(error) if error else synced(group, member))
             step.restart_session(group, member)
+
+
+def _refuse_assignments(step: Step, group: Group) -> None:
+    """As Kafka does when the offsets topic does not take the record: nobody gets anything, and all are to join again."""
+    for member in group.members.values():
+        member.assignment = b""
+    _answer_parked(step, group, ErrorCode.UNKNOWN_SERVER_ERROR)
+    step.tell(group, Cause.SUBSCRIPTION_CHANGED, detail="the assignments were too large to be stored")
+    rebalance.prepare(step, group)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from broker.coordinator.coordinator import EXPIRY_SLICE
-from broker.coordinator.group import GroupState
+from broker.coordinator.group import RECORD_BYTES, GroupState
 from broker.coordinator.records import OffsetCommitRecord
 from broker.coordinator.step import JOIN, SESSION
 from broker.coordinator.story import EVENTS_PER_GROUP, MEMBERS_PER_EVENT, Cause
@@ -372,7 +372,81 @@ def test_a_retention_without_end_is_kept_as_the_last_time_that_there_is(version:
     assert stored.expire_timestamp_ms == 2**63 - 1
 
 
+def stable_static(world: World, metadata: bytes) -> str:
+    """The id of the one member of a Stable group, which the record counts as 8 characters and its metadata."""
+    joined = world.answer(join(group_instance_id="i", protocols={"range": metadata}), 5)
+    assert joined.error_code == 0
+    assert world.answer(sync(joined.member_id, joined.generation_id), 3).error_code == 0
+    return str(joined.member_id)
+
+
+# The names of a member "i-1" of client "c1", and of one that is about to get its id.
+NAMES, NAMES_WITHOUT_ID = len("i-1" + "i" + "c1"), len("i" + "i" + "c1")
+
+
+@pytest.mark.parametrize(
+    ("size", "error"),
+    [(RECORD_BYTES - NAMES_WITHOUT_ID, ErrorCode.NONE), (RECORD_BYTES, ErrorCode.UNKNOWN_SERVER_ERROR)],
+)
+def test_metadata_that_the_record_cannot_hold_is_refused_at_the_join(size: int, error: ErrorCode) -> None:
+    world = World()
+    joining = join(group_instance_id="i", protocols={"range": b"", "roundrobin": bytes(size)})
+    assert world.answer(joining, 5).error_code == error
+    assert len(world.group().members) == (error == ErrorCode.NONE)
+
+
+def test_the_metadata_of_all_members_counts_and_that_which_is_replaced_or_left_does_not() -> None:
+    world = World()
+    half = bytes(RECORD_BYTES // 2)
+    member_id = stable_static(world, half)
+    second = join(group_instance_id="j", protocols={"range": half})
+    assert world.answer(second, 5).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    for _ in range(3):
+        member_id = world.answer(join(group_instance_id="i", protocols={"range": half}), 5).member_id
+    changed = join(member_id, group_instance_id="i", protocols={"range": half + b"more"})
+    assert world.answer(changed, 5).error_code == ErrorCode.NONE
+    world.answer(leave(member_id), 4)
+    assert world.answer(second, 5).error_code == ErrorCode.NONE
+
+
+def test_metadata_counts_after_a_restart_too() -> None:
+    world = World()
+    half = bytes(RECORD_BYTES // 2)
+    stable_static(world, half)
+    world.start()
+    second = join(group_instance_id="j", protocols={"range": half})
+    assert world.answer(second, 5).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("size", "error"),
+    [(RECORD_BYTES - NAMES, ErrorCode.NONE), (RECORD_BYTES - NAMES + 1, ErrorCode.UNKNOWN_SERVER_ERROR)],
+)
+def test_assignments_that_the_record_cannot_hold_are_refused_and_all_join_again(size: int, error: ErrorCode) -> None:
+    world = World()
+    joined = world.answer(join(group_instance_id="i", protocols={"range": b""}), 5)
+    share = {joined.member_id: "a" * size, "stranger": "a" * 100}
+    before = len(world.records)
+    assert world.answer(sync(joined.member_id, joined.generation_id, share), 3).error_code == error
+    if error:
+        assert world.group().state is GroupState.PREPARING_REBALANCE
+        assert len(world.records) == before
+        joined = world.answer(join(joined.member_id, group_instance_id="i"), 5)
+        assert world.answer(sync(joined.member_id, joined.generation_id, {joined.member_id: "a"}), 3).assignment == b"a"
+    assert world.group().state is GroupState.STABLE
+
+
 # ---- the story and the details -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [254, 255, 256, 10_000])
+def test_the_story_tells_as_much_of_a_reason_as_clients_of_kafka_send(length: int) -> None:
+    world = World()
+    joined = world.answer(join(group_instance_id="i", reason="é" * length), 9)
+    world.answer(leave(joined.member_id, reason="ü" * length), 5)
+    kept = min(length, 255)
+    assert [event.detail for event in world.core.story("g")] == ["é" * kept, "ü" * kept]
+    assert {event.reason for event in world.events} <= {"é" * kept, "ü" * kept}
 
 
 def test_the_story_is_bounded_and_tells_the_newest() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from broker.coordinator.group import RECORD_BYTES
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
@@ -127,4 +128,26 @@ def test_a_member_with_the_longest_names_takes_its_group_to_stable(
         )
         answer = client.ask(request, 5)
         assert (answer.error_code, answer.assignment) == (ErrorCode.NONE, b"all")
+    assert serves(running)
+
+
+def test_a_record_that_would_grow_too_large_is_refused_and_the_group_goes_on(running: RunningBroker) -> None:
+    too_much = bytes(RECORD_BYTES)
+    with running.client() as client:
+        protocols = [JoinGroupRequest.Protocol(name="range", metadata=too_much)]
+        refused = client.ask(joining(group_instance_id="i", protocols=protocols), 9)
+        assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        for assignment, error in ((too_much, ErrorCode.UNKNOWN_SERVER_ERROR), (b"all", ErrorCode.NONE)):
+            joined = client.ask(joining(group_instance_id="i"), 9)
+            assert joined.error_code == ErrorCode.NONE
+            request = SyncGroupRequest(
+                group_id="g",
+                generation_id=joined.generation_id,
+                member_id=joined.member_id,
+                group_instance_id="i",
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=[SyncGroupRequest.Assignment(member_id=joined.member_id, assignment=assignment)],
+            )
+            assert client.ask(request, 5).error_code == error
     assert serves(running)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
 
@@ -63,9 +63,12 @@ class Admin:
         partitions: int | None = None,
         replicas: int | None = None,
         configs: Mapping[str, str] | None = None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> list[TopicChange]:
         return self.run(
-            topics.create_topics(self.cluster, names, partitions=partitions, replicas=replicas, configs=configs)
+            topics.create_topics(
+                self.cluster, names, partitions=partitions, replicas=replicas, configs=configs, note=note
+            )
         )
 
     def plan_topic_deletion(self, names: Sequence[str]) -> list[TopicChange]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -114,8 +114,12 @@ def create_topics(
     partitions: int | None = None,
     replicas: int | None = None,
     configs: Mapping[str, str] | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Steps[list[TopicChange]]:
-    """Make topics; None leaves the number to the broker (Kafka 2.4 and newer). A row for each, with its error if refused."""
+    """Make topics; None leaves the number to the broker (Kafka 2.4 and newer). A row for each, with its error if refused.
+
+    `note` is told what does not make the rows wrong.
+    """
     settings = [CreateTopicsRequest.Config(name=name, value=value) for name, value in sorted((configs or {}).items())]
     count = BROKER_DEFAULT if partitions is None else partitions
     factor = BROKER_DEFAULT if replicas is None else replicas
@@ -136,7 +140,11 @@ def create_topics(
         return TopicChange(name, partitions, replicas, DONE) if already else result
 
     found = yield from cluster.at_controller(topics, make, repeated)
-    yield from _wait_until_served(cluster, [name for name, result in found.items() if isinstance(result, TopicChange)])
+    made = [name for name, result in found.items() if isinstance(result, TopicChange)]
+    try:
+        yield from _wait_until_served(cluster, made)
+    except KgctlError as error:
+        note(f"Warning: whether the new topics can be used yet is not known: {error}")
     return [
         TopicChange(name, partitions, replicas, FAILED, result.as_row()) if isinstance(result, KgctlError) else result
         for name, result in sorted(found.items())

@@ -77,7 +77,9 @@ def create(
 ) -> None:
     """Create topics."""
     with settings(ctx).admin() as admin:
-        rows = admin.create_topics(topics, partitions=partitions, replicas=replicas, configs=_pairs(config or []))
+        rows = admin.create_topics(
+            topics, partitions=partitions, replicas=replicas, configs=_pairs(config or []), note=note
+        )
         there = [row.topic for row in rows if if_not_exists and _exists(row)]
         found = {row.topic: row for row in admin.list_topics(there)} if there else {}
     rows = [_tolerated(row, found[row.topic], partitions) if row.topic in found else row for row in rows]

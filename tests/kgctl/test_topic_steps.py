@@ -12,7 +12,7 @@ from kgctl.client.errors import Refused, Unreachable
 from kgctl.client.steps import Call
 from kgctl.client.topics import create_topics, delete_topics, describe_topics, plan_deletion
 from kgctl.model.changes import TopicChange
-from tests.kgctl.feeding import METADATA, Feeder, cluster, endpoint, metadata
+from tests.kgctl.feeding import METADATA, SEED, Feeder, cluster, endpoint, metadata
 from tests.kgctl.group_answers import ends
 
 LIST_OFFSETS, CREATE_TOPICS, DELETE_TOPICS = 2, 19, 20
@@ -57,6 +57,21 @@ def test_a_new_topic_is_reported_when_the_brokers_know_its_leaders() -> None:
     bad, made = fed.run(create_topics(cluster(), ["t", "bad"]))
     assert (str(bad.error), made.status) == ("INVALID_TOPIC_EXCEPTION", "done")
     assert len(fed.pauses) == 2
+
+
+def test_topics_are_reported_as_made_with_a_note_if_the_cluster_is_gone_right_after() -> None:
+    fed, notes = Feeder({METADATA: metadata({})}), []
+
+    def last_answer(call: Call) -> CreateTopicsResponse:
+        fed.down |= {SEED, endpoint(1)}
+        answer: CreateTopicsResponse = created({"bad": 17})(call)
+        return answer
+
+    fed.answers[CREATE_TOPICS] = last_answer
+    bad, made = fed.run(create_topics(cluster(), ["t", "bad"], note=notes.append))
+    assert (str(bad.error), made.status) == ("INVALID_TOPIC_EXCEPTION", "done")
+    assert len(notes) == 1
+    assert "connection refused" in notes[0]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,8 @@ class Acceptor:
 
     async def _connect(self, client: socket.socket) -> None:
         try:
+            # A host that vanished says nothing; with a request that waits, its connection is not idle.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             await self._loop.connect_accepted_socket(self._make, client)
         except OSError:
             # Gone before it was greeted.

@@ -279,3 +279,12 @@ def test_one_client_with_expensive_requests_does_not_starve_the_others(
         assert running.run(lambda: [c for c in running.broker._connections._open if c._behind])
         for _ in range(150):
             greedy.receive_frame()
+
+
+def test_the_system_asks_whether_the_host_of_a_silent_connection_is_still_there(
+    running: RunningBroker, client: WireClient
+) -> None:
+    client.ask(ListGroupsRequest())
+    (connection,) = running.broker._connections._open
+    accepted = connection._transport.get_extra_info("socket")
+    assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0

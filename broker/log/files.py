@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from broker.log.errors import StorageError
@@ -231,13 +231,27 @@ class Files:
         except OSError as error:
             raise storage_error("remove", path, error) from error
 
-    def remove_tree(self, directory: str) -> None:
-        """Remove a directory and all below it; nothing happens if it is not there."""
+    def rename_directory(self, directory: str, new_path: str) -> bool:
+        """False if it is not there. Open files below it are let go."""
+        for path in [path for path in self._open if path.startswith(directory + os.sep)]:
+            del self._open[path]
+        try:
+            self.ops.rename(directory, new_path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise storage_error("rename", directory, error) from error
+        return True
+
+    def removing_tree(self, directory: str) -> Iterator[None]:
+        """Remove a directory and all below it, one entry at a time; nothing happens if it is not there."""
         for parent, directories, names in os.walk(directory, topdown=False):
             for name in names:
                 self.unlink(os.path.join(parent, name))
+                yield
             for name in directories:
                 guarded("remove", os.path.join(parent, name), self.ops.rmdir, os.path.join(parent, name))
+                yield
         if os.path.isdir(directory):
             guarded("remove", directory, self.ops.rmdir, directory)
 

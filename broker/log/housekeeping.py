@@ -1,4 +1,4 @@
-"""What can wait: retention, compaction, expiry of producers, recording of idle partitions, checkpoints.
+"""What can wait: retention, compaction, files of deleted topics, expiry of producers, idle partitions, checkpoints.
 
 Called about once a second while there is work; each call does a slice of some milliseconds.
 """
@@ -19,6 +19,7 @@ from broker.log.offsets_rows import OffsetsRows
 from broker.log.partition import SegmentPartition, Shared
 from broker.log.partition_log import PartitionLog
 from broker.log.repair import DAMAGED_SUFFIX
+from broker.log.syncing import DELETED_SUFFIX
 from broker.protocol.wire_types import DecodeError, EncodeError
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class Housekeeping:
         self._retention_at_ms: int | None = None
         self._compaction_at_ms: int | None = started_at_ms
         self._expiry_at_ms: int | None = None
-        self._orphans_removed = False
+        self._orphans_found = False
         self._work: list[Iterator[None]] = []
         self._damaged: set[SegmentPartition] = set()
 
@@ -66,9 +67,12 @@ class Housekeeping:
         if _is_due(self._expiry_at_ms, settings.producer_id_expiration_check_interval_ms, wall_ms):
             self._expiry_at_ms = wall_ms
             self._expire_producers(wall_ms - settings.producer_id_expiration_ms)
-        if not self._orphans_removed:
-            self._orphans_removed = True
-            self._remove_orphans()
+        if not self._orphans_found:
+            self._orphans_found = True
+            self._find_orphans()
+        while self._shared.round.deleted_trees:
+            # Before all else: a pass of compaction is long, and the space may be needed.
+            self._work.insert(0, self._shared.files.removing_tree(self._shared.round.deleted_trees.pop()))
         self._work_a_slice()
         return bool(self._work)
 
@@ -170,18 +174,18 @@ class Housekeeping:
         if store.query("SELECT 1 FROM producers WHERE last_timestamp <= ? LIMIT 1", (before_ms,)):
             store.execute("DELETE FROM producers WHERE last_timestamp <= ?", (before_ms,))
 
-    def _remove_orphans(self) -> None:
-        """Directories of topics whose deletion was cut short by a crash."""
+    def _find_orphans(self) -> None:
+        """Directories of topics whose deletion was cut short by the end of the last run."""
         known = {topic.topic_id.hex() for topic in self._topics.values()}
         for name in os.listdir(self._shared.root):
             path = os.path.join(self._shared.root, name)
             if name in known or name.endswith(DAMAGED_SUFFIX):
                 continue
-            if self._shared.accept_loss:
+            if self._shared.accept_loss and not name.endswith(DELETED_SUFFIX):
                 # The store may have lost a topic that has records.
                 guarded("rename", path, self._shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
             else:
-                self._shared.files.remove_tree(path)
+                self._shared.round.deleted_trees.append(path)
 
 
 def retain(partition: SegmentPartition, wall_ms: int) -> None:

@@ -13,6 +13,8 @@ from broker.log.files import Files, OpenFile
 from broker.log.store import WATERMARK_SYNC_SECONDS, Store
 from broker.log.watermark import SyncedEnd, SyncedEnds
 
+DELETED_SUFFIX = ".deleted"
+
 
 class Written(Protocol):
     """A partition with appended bytes that wait for a round."""
@@ -34,6 +36,7 @@ class Round:
         self._directories: dict[str, None] = {}
         self._doomed: list[str] = []
         self._doomed_trees: list[str] = []
+        self.deleted_trees: list[str] = []  # put aside, to be removed by housekeeping
         self._ends_synced_at = time.monotonic()
         self._ends_unsynced = False
         self.failure: StorageError | None = None
@@ -69,7 +72,7 @@ class Round:
         self._doomed.append(path)
 
     def unlink_tree_after(self, directory: str) -> None:
-        """Remove the directory of a topic once the store no longer names it."""
+        """Put the directory of a topic aside once the store no longer names it. What is in it can go later, bit by bit."""
         self._doomed_trees.append(directory)
 
     def forget(self, partition: Written) -> None:
@@ -112,7 +115,8 @@ class Round:
             self._files.unlink(path)
         trees, self._doomed_trees = self._doomed_trees, []
         for tree in trees:
-            self._files.remove_tree(tree)
+            if self._files.rename_directory(tree, tree + DELETED_SUFFIX):
+                self.deleted_trees.append(tree + DELETED_SUFFIX)
 
     def sync_ends(self) -> None:
         self._ends_synced_at = time.monotonic()

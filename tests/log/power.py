@@ -92,6 +92,10 @@ class RecordingOps(FileOps):
         super().rmdir(path)
         self.note("unlink", path)
 
+    def rename(self, path: str, new_path: str) -> None:
+        super().rename(path, new_path)
+        self.note("rename", path, content=new_path.encode())
+
     # -- power cuts
 
     def state_after(self, count: int) -> State:
@@ -104,6 +108,9 @@ class RecordingOps(FileOps):
                 state.cached[path] = None
             elif kind == "unlink":
                 state.cached.pop(path, None)
+            elif kind == "rename":
+                for name in [name for name in state.cached if name == path or name.startswith(path + os.sep)]:
+                    state.cached[content.decode() + name[len(path) :]] = state.cached.pop(name)
             elif kind in ("write", "truncate"):
                 stored = state.cached[path]
                 assert stored is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import google_crc32c
 import pytest
 
-from broker.log import DamageError, NewerFormatError, StorageError
+from broker.log import DamageError, FileOps, NewerFormatError, StorageError
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from tests.log.stores import (
@@ -260,10 +260,55 @@ def test_a_slice_outlives_the_deletion_of_its_topic(tmp_path: Path) -> None:
     found = partition.read(0, 1000, at_least_one=True)
     log.delete_topic("t")
     log.commit()
+    while log.sweep(NOW) == 20:
+        pass
     assert not segment_files(tmp_path)
     assert b"a" * 100 in raw(found)
     assert partition.append(batch(b"a"), wall_ms=NOW) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert partition.read(0, 1000, at_least_one=True) is None
+    log.close()
+
+
+class CountingOps(FileOps):
+    def __init__(self) -> None:
+        self.removed = 0
+
+    def unlink(self, path: str) -> None:
+        self.removed += 1
+        super().unlink(path)
+
+    def rmdir(self, path: str) -> None:
+        self.removed += 1
+        super().rmdir(path)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("accept_loss", [False, True])
+def test_the_files_of_a_deleted_topic_go_bit_by_bit_after_the_commit(
+    tmp_path: Path, restart: bool, accept_loss: bool
+) -> None:
+    log = open_log(tmp_path, file_ops=(ops := CountingOps()), durability="process")
+    for index in range(40):
+        append(topic_log(log, "wide", 39 if index == 0 else index), b"x")
+    append(topic_log(log, "other"), b"y")
+    log.commit()
+    while log.sweep(NOW) == 20:
+        pass
+    ops.removed = 0
+    log.delete_topic("wide")
+    log.commit()
+    assert ops.removed == 0
+    assert len(list((tmp_path / "segments").glob("*.deleted"))) == 1
+    if restart:
+        log.close(clean=False)
+        log = open_log(tmp_path, file_ops=(ops := CountingOps()), durability="process", accept_loss=accept_loss)
+        assert ops.removed == 0
+    while log.sweep(NOW) == 20:
+        pass
+    assert ops.removed > 40
+    assert [found.parent.parent.name for found in segment_files(tmp_path)] == [log.topics["other"].topic_id.hex()]
+    assert len(list((tmp_path / "segments").iterdir())) == 1
+    assert values(topic_log(log, "other")) == [(0, b"y")]
     log.close()
 
 

@@ -60,7 +60,8 @@ def test_a_new_topic_is_reported_when_the_brokers_know_its_leaders() -> None:
 
 
 def test_topics_are_reported_as_made_with_a_note_if_the_cluster_is_gone_right_after() -> None:
-    fed, notes = Feeder({METADATA: metadata({})}), []
+    fed = Feeder({METADATA: metadata({})})
+    notes: list[str] = []
 
     def last_answer(call: Call) -> CreateTopicsResponse:
         fed.down |= {SEED, endpoint(1)}

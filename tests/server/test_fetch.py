@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -170,6 +171,11 @@ def test_a_fetch_right_behind_a_produce_on_the_same_connection_does_not_wait(cli
         assert time.monotonic() - before < 4
 
 
+def hold(held: threading.Event, gone_on: threading.Event) -> None:
+    held.set()
+    gone_on.wait(DEADLINE_S)
+
+
 def test_a_fetch_that_is_read_in_the_same_turn_as_a_produce_of_another_does_not_wait(
     running: RunningBroker, client: WireClient
 ) -> None:
@@ -177,7 +183,7 @@ def test_a_fetch_that_is_read_in_the_same_turn_as_a_produce_of_another_does_not_
     with running.client() as reader:
         for offset in range(5):
             held, gone_on = threading.Event(), threading.Event()
-            running.call_soon(lambda held=held, gone_on=gone_on: held.set() or gone_on.wait(DEADLINE_S))
+            running.call_soon(partial(hold, held, gone_on))
             assert held.wait(DEADLINE_S)
             # What both send while the loop is held is there when its next turn begins.
             client.send(produce_request("t", batch(b"here")), 12)

@@ -296,8 +296,16 @@ def build_batch(
     if last_offset is None:
         last_offset = records[-1].offset
     base_timestamp = records[0].timestamp if records else -1
-    max_timestamp = max((record.timestamp for record in records), default=-1)
-    _check_deltas(records, base_offset, last_offset, base_timestamp)
+    timestamps = [record.timestamp for record in records] or [-1]
+    min_timestamp, max_timestamp = min(timestamps), max(timestamps)
+    if (
+        not _MIN_INT64 <= min_timestamp <= max_timestamp <= _MAX_INT64
+        or base_timestamp - min_timestamp > -_MIN_INT64
+        or max_timestamp - base_timestamp > _MAX_INT64
+        or not 0 <= last_offset - base_offset <= _MAX_INT32
+        or (records and records[-1].offset - base_offset > _MAX_INT32)
+    ):
+        raise EncodeError("records lie too far apart for one batch")
     attributes = int(codec) | _TRANSACTIONAL * is_transactional | _CONTROL * is_control
     if log_append_time_ms is not None:
         attributes |= _LOG_APPEND_TIME
@@ -308,19 +316,6 @@ def build_batch(
     crc = google_crc32c.value(checked)
     head = struct.pack(">qiibI", base_offset, _CHECKED_FROM - LOG_OVERHEAD_BYTES + len(checked), leader_epoch, 2, crc)
     return head + checked
-
-
-def _check_deltas(records: Sequence[Record], base_offset: int, last_offset: int, base_timestamp: int) -> None:
-    """What the format has no room for."""
-    if not 0 <= last_offset - base_offset <= _MAX_INT32:
-        raise EncodeError("the offsets of a record batch lie too far apart")
-    for record in records:
-        if not (
-            _MIN_INT64 <= record.timestamp <= _MAX_INT64
-            and _MIN_INT64 <= record.timestamp - base_timestamp <= _MAX_INT64
-            and _MIN_INT32 <= record.offset - base_offset <= _MAX_INT32
-        ):
-            raise EncodeError("a record lies too far from the first of its batch")
 
 
 def _encode(record: Record, base_offset: int, base_timestamp: int) -> bytes:

@@ -252,7 +252,7 @@ def test_a_topic_deleted_in_the_middle_of_a_pass_is_left_alone(tmp_path: Path) -
         log = open_log(tmp_path / str(steps), durability="process", segment_bytes=400)
         partition = topic_log(log, cleanup_policy="compact")
         assert isinstance(partition, SegmentPartition)
-        for number in [*range(6), 5, 5, 5, 5]:
+        for number in [0, 1, 2, 3, *[9] * 8]:
             append(partition, (b"k%d" % number, b"v"))
         log.commit()
         work = compaction.compact(partition, log._shared, NOW)

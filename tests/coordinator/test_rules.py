@@ -343,7 +343,7 @@ def test_offsets_that_lie_in_the_store_expire_without_staying_in_memory() -> Non
 # ---- what a record can hold ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["c" * 32767, "c" * 32765, "é" * 16383])
+@pytest.mark.parametrize("name", ["c" * 32767, "c" * 32765, "é" * 16383], ids=["longest", "two less", "two bytes each"])
 @pytest.mark.parametrize("is_static", [False, True])
 def test_a_member_id_that_is_made_up_fits_in_a_record_and_tells_members_apart(name: str, is_static: bool) -> None:
     world = World()

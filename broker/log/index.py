@@ -81,10 +81,6 @@ class Index:
         self._saved = len(self._entries)
         return _chunk(fresh)
 
-    def whole_file(self) -> bytes:
-        self._saved = len(self._entries)
-        return _chunk(self._entries)
-
     @classmethod
     def load(cls, content: bytes, interval_bytes: int, end_position: int, base_offset: int) -> tuple[Index, int]:
         """Read chunks up to the first damaged or senseless one. Returns also how many bytes of the file hold."""

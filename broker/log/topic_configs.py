@@ -68,10 +68,6 @@ def _list_of(*allowed: str) -> Callable[[str], str | None]:
     return problem
 
 
-def _anything(value: str) -> str | None:
-    return None
-
-
 def _replica_list(value: str) -> str | None:
     items = [item.strip() for item in value.split(",") if item.strip()]
     if items in ([], ["*"]):

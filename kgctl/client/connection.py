@@ -7,6 +7,7 @@ import socket
 import time
 from collections import deque
 
+from broker.protocol.frames import correlation_id_of
 from broker.protocol.wire_types import Message
 from kgctl.client import wire
 from kgctl.client.errors import NotKafka, Refused, TimedOut, Unreachable
@@ -63,7 +64,7 @@ class Connection:
             size = int.from_bytes(self._read(4, deadline), "big", signed=True)
             wire.check_size(size)
             frame = self._read(size, deadline)
-            if wire.correlation_id(frame) != expected:
+            if correlation_id_of(frame) != expected:
                 raise NotKafka("an answer to a question that was not asked")
             message = wire.read_response(response, version, frame)
         except (OSError, EOFError, TimedOut, NotKafka) as error:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TypeVar
 
-from broker.protocol import codec
-from broker.protocol.varints import read_uvarint, skip_tagged_fields
+from broker.protocol import codec, frames
 from broker.protocol.wire_types import Message
 from kgctl.client.errors import BadValue, NotKafka
 
@@ -45,21 +44,13 @@ def check_size(size: int) -> None:
     raise NotKafka("what answers there does not speak Kafka's protocol")
 
 
-def correlation_id(frame: bytes) -> int:
-    return int.from_bytes(frame[:4], "big", signed=True)
-
-
 def read_response(cls: type[M], version: int, frame: bytes) -> M:
     """Decode a response frame (header included). NotKafka if the bytes are not what the version says."""
     try:
         if cls.API_KEY == API_VERSIONS:
-            # KIP-511: a broker that does not know the version answers in version 0; the header is never flexible.
+            # KIP-511: a broker that does not know the version answers in version 0.
             refused = int.from_bytes(frame[4:6], "big", signed=True) == UNSUPPORTED_VERSION
-            return codec.decode(cls, frame, 0 if refused else version, 4)
-        position = 4
-        if version >= cls.FLEXIBLE_SINCE:
-            count, position = read_uvarint(frame, position)
-            position = skip_tagged_fields(frame, position, count)
-        return codec.decode(cls, frame, version, position)
-    except (codec.DecodeError, IndexError) as error:
+            version = 0 if refused else version
+        return frames.decode_response(cls, frame, version)[1]
+    except codec.DecodeError as error:
         raise NotKafka(f"an answer that makes no sense: {error}") from error

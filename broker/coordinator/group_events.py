@@ -42,6 +42,22 @@ class Names:
                 self.named.append(name)
 
 
+class Departures(Names):
+    """Members that have gone, each with why; the last of them may leave the group empty."""
+
+    __slots__ = ("causes", "last")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.causes: list[Cause] = []  # of those that are named
+        self.last: tuple[Cause, str] | None = None
+
+    def add_for(self, cause: Cause, detail: str, names: Iterable[str]) -> None:
+        self.add(names)
+        self.causes += [cause] * (len(self.named) - len(self.causes))
+        self.last = cause, detail
+
+
 @dataclass(slots=True)
 class Tale:
     """Soft state: what has happened to a group since its last event. Times are of the monotonic clock."""
@@ -49,7 +65,8 @@ class Tale:
     cause: Cause | None = None
     detail: str = ""
     joined: Names = field(default_factory=Names)
-    left: Names = field(default_factory=Names)
+    left: Departures = field(default_factory=Departures)
+    absent: dict[str, None] = field(default_factory=dict)  # who was awaited when the rebalance timeout had passed
     commits_rejected: int = 0
     prepared_from_ms: int | None = None
     completing_from_ms: int | None = None
@@ -74,6 +91,9 @@ class GroupEvent:
     complete_ms: int | None = None
     partitions_moved: int | None = None
     commits_rejected: int = 0
+    left_causes: tuple[Cause, ...] = ()
+    absent: tuple[str, ...] = ()
+    absent_count: int = 0
 
 
 def to_json(event: GroupEvent) -> bytes:
@@ -91,7 +111,10 @@ def to_json(event: GroupEvent) -> bytes:
             "joined": event.joined,
             "joined_count": event.joined_count,
             "left": event.left,
+            "left_causes": [cause.value for cause in event.left_causes],
             "left_count": event.left_count,
+            "absent": event.absent,
+            "absent_count": event.absent_count,
             "prepare_ms": event.prepare_ms,
             "complete_ms": event.complete_ms,
             "partitions_moved": event.partitions_moved,

@@ -12,6 +12,7 @@ from broker.protocol.errors import ErrorCode
 
 # How often the joins of absent static members are looked for at most, whatever rebalance timeout they asked for.
 SHORTEST_REPEATED_WAIT_MS = 100
+NAMED_IN_STORY = 5
 
 
 def prepare_or_go_on(step: Step, group: Group) -> None:
@@ -59,6 +60,8 @@ def on_join_timeout(step: Step, group: Group) -> None:
         group.initial_delay = InitialDelay(next_delay, max(delay.remaining_ms - delay.delay_ms, 0))
         step.timers.set((JOIN, group.group_id), step.now_ms + next_delay)
         return
+    if delay is None:
+        _note_absent(step, group)
     complete(step, group)
 
 
@@ -94,6 +97,18 @@ def _refuse_parked_syncs(step: Step, group: Group) -> None:
             parked, member.parked_sync = member.parked_sync, None
             step.answer(parked, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
             step.restart_session(group, member)
+
+
+def _note_absent(step: Step, group: Group) -> None:
+    """Who has kept the others waiting for all of the rebalance timeout: also who stays, and ids that nobody has used."""
+    tale = step.tale(group)
+    members = group.members.values()
+    absent = [*(member.member_id for member in members if member.parked_join is None), *group.pending_joins]
+    late = [member_id for member_id in absent if member_id not in tale.absent]
+    tale.absent.update(dict.fromkeys(late))
+    kept = [m for m in late if m not in group.members or group.members[m].group_instance_id is not None]
+    if kept:
+        step.tell(group, Cause.REBALANCE_TIMED_OUT, detail=f"not removed: {', '.join(kept[:NAMED_IN_STORY])}")
 
 
 def _drop_absent_dynamic_members(step: Step, group: Group) -> None:
@@ -136,4 +151,7 @@ def _become_empty(step: Step, group: Group) -> None:
     group.pending_syncs.clear()
     group.transition(GroupState.EMPTY, step.wall_ms)
     step.record(group.to_record(step.wall_ms))
+    tale = step.tale(group)
+    if tale.left.last is not None:
+        tale.cause, tale.detail = tale.left.last
     step.happened(group, Happening.EMPTY)

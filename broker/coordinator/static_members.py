@@ -57,7 +57,7 @@ def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Memb
     tale = step.tale(group)
     tale.cause, tale.detail = Cause.MEMBER_JOINED, _DETAIL
     tale.joined.add([member.member_id])
-    tale.left.add([old.member_id])
+    tale.left.add_for(Cause.MEMBER_JOINED, _DETAIL, [old.member_id])
     step.happened(group, Happening.MEMBER_REPLACED)
     is_leader = group.leader == member.member_id
     if step.request.api_version >= 9:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker.coordinator.group import Group, Member, Parked
-from broker.coordinator.group_events import GroupEvent, Happening, Tale
+from broker.coordinator.group_events import GroupEvent, Happening, Names, Tale
 from broker.coordinator.hard_state import HardState
 from broker.coordinator.records import HardRecord
 from broker.coordinator.settings import GroupSettings
@@ -116,7 +116,8 @@ class Step:
         generation = self.next_generation(group)
         tale = self.tale(group)
         tale.joined.add(joined or ())
-        tale.left.add(left or ())
+        if left:
+            tale.left.add_for(cause, detail[:DETAIL_CHARACTERS], left)
         if group.can_rebalance():
             # What comes while a rebalance is under way is not what began it.
             tale.cause, tale.detail = cause, detail[:DETAIL_CHARACTERS]
@@ -133,6 +134,8 @@ class Step:
         tale = self.tale(group)
         goes_on = happening is Happening.REBALANCE_STARTED
         prepared, completing = tale.prepared_from_ms, tale.completing_from_ms
+        absent = Names()
+        absent.add(tale.absent)
         self.events.append(
             GroupEvent(
                 group.group_id,
@@ -152,6 +155,9 @@ class Step:
                 complete_ms=None if goes_on or completing is None else self.now_ms - completing,
                 partitions_moved=partitions_moved,
                 commits_rejected=tale.commits_rejected,
+                left_causes=tuple(tale.left.causes),
+                absent=tuple(absent.named),
+                absent_count=absent.count,
             )
         )
         tale.commits_rejected = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,22 @@ def line_of(event: GroupEvent) -> str:
     if event.joined_count:
         parts.append(f"{event.joined_count} joined")
     if event.left_count:
-        parts.append(f"{event.left_count} left")
+        parts.append(f"{event.left_count} left{_why(event)}")
+    if event.absent_count:
+        parts.append(f"{event.absent_count} absent when the rebalance timeout had passed")
     if event.cause is not None:
         parts.append(f"cause: {event.cause.value}")
     if event.reason:
         parts.append(f"reason: {_quoted(event.reason)}")
     return ", ".join(parts)
+
+
+def _why(event: GroupEvent) -> str:
+    """What took the members, where it is not the event's own cause."""
+    causes = Counter(cause.value for cause in event.left_causes)
+    if not causes or (event.cause is not None and causes.keys() == {event.cause.value}):
+        return ""
+    return f" ({', '.join(f'{count} {cause}' for cause, count in causes.items())})"
 
 
 def _quoted(text: str) -> str:

@@ -113,6 +113,9 @@ def _row(offset: int, value: bytes | None) -> GroupEventRow:
             commits_rejected=told["commits_rejected"],
             joined=tuple(told["joined"]),
             left=tuple(told["left"]),
+            left_causes=tuple(told.get("left_causes", ())),
+            absent=tuple(told.get("absent", ())),
+            absent_count=told.get("absent_count", 0),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{EVENTS_TOPIC}, offset {offset}: not an event of a group ({error!r})") from error

@@ -9,7 +9,10 @@ STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
 
 @dataclass(frozen=True, slots=True)
 class GroupEventRow:
-    """One event of a group's history; `timestamp` in ms since 1970. `joined` and `left` may name fewer than there were."""
+    """One event of a group's history; `timestamp` in ms since 1970. `joined`, `left` and `absent` may name fewer than there were.
+
+    `left_causes` says of each in `left` why; `absent` are those who were awaited when the rebalance timeout had passed.
+    """
 
     group: str
     timestamp: int
@@ -26,3 +29,6 @@ class GroupEventRow:
     commits_rejected: int
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    left_causes: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    absent_count: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -62,6 +63,14 @@ def _time(row: Any) -> str:
 
 def _cause(row: Any) -> str | None:
     return f"{row.cause} ({row.reason})" if row.reason else row.cause
+
+
+def _why_left(row: Any) -> str | None:
+    """What took the members, where it is not what began the rebalance."""
+    causes = Counter(row.left_causes)
+    if not causes or causes.keys() == {row.cause}:
+        return None
+    return ", ".join(f"{count} {cause}" for cause, count in causes.items())
 
 
 def _numbers(field: str) -> Callable[[Any], str | None]:
@@ -174,10 +183,13 @@ LAYOUTS: dict[str, Layout] = {
             Column("MEMBERS", "members", 7),
             Column("JOINED", "joined_count", 6),
             Column("LEFT", "left_count", 4),
+            Column("LEFT-BECAUSE", _why_left, 12, Shown.IF_ANY),
+            Column("ABSENT", lambda row: row.absent_count or None, 6, Shown.IF_ANY),
             Column("MOVED", "partitions_moved", 5),
             Column("REJECTED", "commits_rejected", 8),
             Column("WHO-JOINED", "joined", 15, Shown.VERBOSE),
             Column("WHO-LEFT", "left", 15, Shown.VERBOSE),
+            Column("WHO-WAS-ABSENT", lambda row: row.absent or None, 15, Shown.VERBOSE_IF_ANY),
         )
     ),
     "group-rebalance": Layout(

@@ -12,7 +12,7 @@ from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
-from tests.coordinator.world import World, commit, join, leave
+from tests.coordinator.world import World, commit, join, leave, sync
 
 
 def share(*partitions: int, topic: str = "orders", padding: int = 0) -> bytes:
@@ -118,6 +118,36 @@ def test_an_event_names_as_many_members_as_it_has_room_for_and_counts_them_all()
     assert (event.happening, event.joined, event.joined_count) == (Happening.STABLE, tuple(ids[:4]), 5)
 
 
+def test_each_member_that_an_event_names_as_gone_has_its_cause_and_the_others_are_counted() -> None:
+    world = World()
+    name = "c" * (NAMED_CHARACTERS // 4 - 2)
+    for _ in range(6):
+        world.ask(join(rebalance_timeout_ms=5_000), 3, name)
+    ids = list(world.group().members)
+    for member_id in ids:
+        world.ask(join(member_id, rebalance_timeout_ms=5_000), 3)
+    world.answer(leave(ids[0]), 3)
+    world.ask(join(ids[1], rebalance_timeout_ms=5_000), 3)
+    world.let_pass(5_000)
+    world.ask(sync(ids[1], world.group().generation), 3)
+    event = world.events[-1]
+    assert (event.happening, event.left, event.left_count) == (Happening.STABLE, (ids[0], *ids[2:5]), 5)
+    assert event.left_causes == (Cause.MEMBER_LEFT, *[Cause.REBALANCE_TIMED_OUT] * 3)
+    assert (event.absent, event.absent_count) == (tuple(ids[2:6]), 4)
+    assert event.cause is Cause.MEMBER_LEFT
+
+
+def test_a_join_phase_that_ends_before_its_timeout_has_nobody_absent() -> None:
+    for last_waits_ms, absent in ((4_999, ()), (5_000, ("c2-2",))):
+        world = World()
+        ids = world.generation(2, rebalance_timeout_ms=5_000)
+        world.ask(join(ids[0], rebalance_timeout_ms=5_000), 3)
+        world.let_pass(last_waits_ms)
+        world.ask(join(ids[1], rebalance_timeout_ms=5_000), 3)
+        world.ask(sync(ids[0], world.group().generation), 3)
+        assert (world.events[-1].happening, world.events[-1].absent) == (Happening.STABLE, absent)
+
+
 def test_an_event_with_every_field_at_its_longest_is_small() -> None:
     member_ids = tuple("m" * 40 for _ in range(NAMED_CHARACTERS // 40))
     event = GroupEvent(
@@ -131,6 +161,9 @@ def test_an_event_with_every_field_at_its_longest_is_small() -> None:
         member_ids,
         10**6,
         member_ids,
+        left_causes=(Cause.REQUESTED_BY_ADMIN,) * len(member_ids),
+        absent=member_ids,
+        absent_count=10**6,
     )
-    assert len(to_json(event)) < 24_000
+    assert len(to_json(event)) < 40_000
     assert json.loads(to_json(event))["reason"] == "é" * 255

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -9,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from broker.coordinator.group import GroupState
+from broker.coordinator.story import Cause
 from tests.coordinator.traces import TRACES, perform
 
+# A line of a history, as opposed to one of a story.
+HISTORY_LINE = re.compile(r"    [0-9.]+ [a-z_]+, generation ")
 FILES = sorted(TRACES.glob("*.txt"))
 
 # With id: known is one that the broker has given out.
@@ -48,6 +52,13 @@ def test_every_request_meets_a_group_in_every_state() -> None:
     wanted = set(product((state.value for state in GroupState), REQUESTS))
     assert len(wanted) == 85
     assert not wanted - met
+
+
+@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+def test_every_cause_is_that_of_an_event_in_a_history(cause: Cause) -> None:
+    shown = f": {cause.value} "
+    kept = [line for path in FILES for line in path.read_text().splitlines() if HISTORY_LINE.match(line)]
+    assert any(shown in line for line in kept)
 
 
 def test_traces_are_there_and_each_says_what_it_shows() -> None:

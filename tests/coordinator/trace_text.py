@@ -97,6 +97,9 @@ def show_event(event: GroupEvent, wall_ms: int) -> str:
         "rejected": event.commits_rejected or None,
     }
     words = [f"{name}={number}" for name, number in numbers.items() if number is not None]
-    words += [*(f"+{name}" for name in event.joined), *(f"-{name}" for name in event.left)]
+    words += [f"+{name}" for name in event.joined]
+    for name, why in zip(event.left, event.left_causes, strict=True):
+        words.append(f"-{name}" if why is event.cause else f"-{name}({why.value})")
+    words += [f"absent={name}" for name in event.absent]
     at = show_seconds(event.wall_ms - wall_ms)
     return f"{at} {event.happening.value}, generation {event.generation}: {cause} {' '.join(words)}"

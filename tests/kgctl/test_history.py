@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.coordinator.story import Cause
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.consumer.fetched import Damaged
@@ -14,6 +15,8 @@ from kgctl.client.errors import KgctlError, NotFound, Precondition
 from kgctl.client.history import EVENTS_TOPIC, group_history
 from kgctl.client.steps import Call
 from kgctl.model.history import GroupEventRow
+from kgctl.render.layouts import LAYOUTS
+from kgctl.render.table import table
 from tests.kgctl.commandline import Kgctl, member_of
 from tests.kgctl.feeding import METADATA, Feeder, cluster, metadata
 from tests.kgctl.group_answers import by_timestamp
@@ -75,6 +78,30 @@ def test_the_beginning_of_a_rebalance_is_left_out_once_it_has_ended() -> None:
         ("rebalance_started", 4, 1),
     ]
     assert len(history(log, every_event=True)) == 6
+
+
+@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+def test_each_cause_is_shown_of_the_event_and_of_the_members_that_it_took(cause: Cause) -> None:
+    other = next(c for c in Cause if c is not cause)
+    for causes in ([cause.value], [other.value, other.value, cause.value]):
+        (row,) = history(fed([told(cause=cause.value, left=["m"] * len(causes), left_causes=causes)]))
+        header, shown = rendered(row)
+        assert cause.value in shown
+        assert ("LEFT-BECAUSE" in header) == (len(causes) > 1)
+        assert (f"2 {other.value}, 1 {cause.value}" in shown) == (len(causes) > 1)
+
+
+def test_a_rebalance_that_waited_for_all_of_its_timeout_counts_and_names_who_was_absent() -> None:
+    (row,) = history(fed([told(absent=["i1-A", "c2-B"], absent_count=2)]))
+    header, shown = rendered(row, verbose=True)
+    assert ("ABSENT" in header.split(), shown.endswith("i1-A;c2-B")) == (True, True)
+    (row,) = history(fed([told()]))
+    assert "ABSENT" not in rendered(row, verbose=True)[0]
+
+
+def rendered(row: GroupEventRow, *, verbose: bool = False) -> list[str]:
+    layout = LAYOUTS["group-history"]
+    return table([row], layout, verbose=verbose).splitlines()
 
 
 def test_a_cluster_without_the_topic_keeps_no_history_and_says_so() -> None:

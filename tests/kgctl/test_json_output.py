@@ -118,6 +118,9 @@ ROWS = {
         commits_rejected=NUMBER,
         joined=array(TEXT),
         left=array(TEXT),
+        left_causes=array(TEXT),
+        absent=array(TEXT),
+        absent_count=NUMBER,
     ),
     "group-rebalance": exactly(
         group=TEXT,

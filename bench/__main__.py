@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from bench.measures import MEASURES
+from bench.measures import MEASURES, Measure
 from bench.report import Report
 from bench.streams import StreamFailed
 from bench.targets import Running, Target, TargetFailed, ours, peer
@@ -68,19 +68,26 @@ def _parse() -> argparse.Namespace:
 
 def _measure(target: Target, only: list[str], report: Report) -> str:
     """One round of one target; a measure that fails costs its own figures alone."""
+    wanted = [measure for measure in MEASURES if measure.only in only]
     said = ""
-    try:
-        with Running(target) as running:
-            for measure in MEASURES:
-                if measure.only not in only:
-                    continue
-                try:
-                    for figure in measure.take(running):
-                        report.add(target, figure)
-                except (Refused, StreamFailed, OSError) as error:
-                    said += f"; {measure.only}: {type(error).__name__}: {error}"
-    except TargetFailed as error:
-        said += f"; {error}"
+    for measures in [[m for m in wanted if not m.alone], *([m] for m in wanted if m.alone)]:
+        if measures:
+            try:
+                with Running(target) as running:
+                    said += _take(running, measures, report)
+            except TargetFailed as error:
+                said += f"; {error}"
+    return said
+
+
+def _take(running: Running, measures: list[Measure], report: Report) -> str:
+    said = ""
+    for measure in measures:
+        try:
+            for figure in measure.take(running):
+                report.add(running.target, figure)
+        except (Refused, StreamFailed, OSError) as error:
+            said += f"; {measure.only}: {type(error).__name__}: {error}"
     return said
 
 

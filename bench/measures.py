@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from bench import connects, load, members, streams, wire
+from bench import connects, groups, load, members, streams, wire
 from bench.targets import Running
+from bench.wire import Refused
 
 IDLE_S = 1.0
 LOAD_S = 2.0
 WARM_UP_S = 0.3
 STREAM_RECORDS = 100_000
 LINES = 64
+GROUPS = 10_000
+ASKED_TIMES = 3
+COMMANDS = ("groups list", "groups describe --all", "groups describe --all --state")
 
 
 @dataclass(frozen=True)
@@ -25,25 +31,35 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """A figure that this broker cannot have, and why."""
+
+    measure: str
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Measure:
-    """`only` names it on the command line."""
+    """`only` names it on the command line. `alone`: on a broker of its own, whose groups are counted."""
 
     only: str
-    take: Callable[[Running], Iterator[Figure]]
+    take: Callable[[Running], Iterator[Figure | Absent]]
+    alone: bool = False
 
 
-def _start(running: Running) -> Iterator[Figure]:
+def _start(running: Running) -> Iterator[Figure | Absent]:
     wire.make_topic(running.address, "bench-first")
     wire.produce_one(running.address, "bench-first")
     yield Figure("spawn to first ack", "ms", (time.perf_counter() - running.began) * 1000)
 
 
-def _rss(running: Running) -> Iterator[Figure]:
+def _rss(running: Running) -> Iterator[Figure | Absent]:
     time.sleep(IDLE_S)
     yield Figure("RSS idle", "MB", running.rss_mb())
 
 
-def _streams(running: Running) -> Iterator[Figure]:
+def _streams(running: Running) -> Iterator[Figure | Absent]:
     topic = "bench-stream"
     wire.make_topic(running.address, topic)
     streams.produce_mb_s(running.bootstrap, topic, 1000)
@@ -54,18 +70,18 @@ def _streams(running: Running) -> Iterator[Figure]:
     yield Figure("RSS after 100 MB in and out", "MB", running.rss_mb())
 
 
-def _commits(running: Running) -> Iterator[Figure]:
+def _commits(running: Running) -> Iterator[Figure | Absent]:
     wire.make_topic(running.address, load.TOPIC)
     yield from _rates(running, "OffsetCommit", load.commit_lines)
 
 
-def _heartbeats(running: Running) -> Iterator[Figure]:
+def _heartbeats(running: Running) -> Iterator[Figure | Absent]:
     yield from _rates(running, "Heartbeat", load.heartbeat_lines)
 
 
 def _rates(
     running: Running, what: str, make: Callable[[tuple[str, int], int, str], list[load.Line]]
-) -> Iterator[Figure]:
+) -> Iterator[Figure | Absent]:
     for connections, in_flight, label in ((1, 1, "1 in flight"), (1, 64, "64 in flight"), (LINES, 1, "64 connections")):
         lines = make(running.address, connections, f"{what}-{connections}-{in_flight}")
         try:
@@ -79,14 +95,46 @@ def _rates(
         yield Figure(f"{what}, {label}: broker's cpu", "us each", used / rate.answers * 1e6)
 
 
-def _connects(running: Running) -> Iterator[Figure]:
+def _connects(running: Running) -> Iterator[Figure | Absent]:
     yield Figure("1,000 clients at once, first answers", "ms", connects.all_answered_s(running.address, 1000) * 1000)
 
 
-def _joins(running: Running) -> Iterator[Figure]:
+def _joins(running: Running) -> Iterator[Figure | Absent]:
     for count in (3, 64, 1000):
         took = members.join_time_s(running.address, count, f"join-{count}")
         yield Figure(f"join of {count:,} members", "ms", took * 1000)
+
+
+def _groups(running: Running) -> Iterator[Figure | Absent]:
+    many, address = f"{GROUPS:,} groups", running.address
+    before, began = running.rss_mb(), time.perf_counter()
+    census = groups.populate(address, GROUPS)
+    yield Figure(f"{many}, 1 in 10 with a member: made", "s", time.perf_counter() - began)
+    yield Figure("RSS per group", "KiB", (running.rss_mb() - before) * 1024 / GROUPS)
+    yield _or_why(f"ListGroups, {many}", lambda: groups.list_s(address, census))
+    for size in (100, 1000):
+        yield _or_why(
+            f"DescribeGroups, {many} by {size}", partial(lambda n: groups.describe_s(address, census, n), size)
+        )
+    for size in (100, 1000):
+        yield _or_why(f"OffsetFetch, {many} by {size}", partial(lambda n: groups.fetch_s(address, census, n), size))
+    yield Figure("RSS per group, asked", "KiB", (running.rss_mb() - before) * 1024 / GROUPS)
+    for words in COMMANDS:
+        name = f"kgctl {words}"
+        try:
+            ran = groups.kgctl(running.bootstrap, census, *words.split())
+        except Refused as error:
+            yield Absent(name, "s", str(error))
+        else:
+            yield Figure(name, "s", ran.seconds)
+            yield Figure(f"{name}: peak", "MB", ran.peak_mb)
+
+
+def _or_why(name: str, seconds: Callable[[], float]) -> Figure | Absent:
+    try:
+        return Figure(name, "ms", statistics.median(seconds() for _ in range(ASKED_TIMES)) * 1000)
+    except (Refused, OSError) as error:
+        return Absent(name, "ms", str(error))
 
 
 MEASURES = [
@@ -97,4 +145,5 @@ MEASURES = [
     Measure("heartbeats", _heartbeats),
     Measure("connects", _connects),
     Measure("joins", _joins),
+    Measure("groups", _groups, alone=True),
 ]

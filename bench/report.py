@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from bench.measures import Figure
+from bench.measures import Absent, Figure
 from bench.targets import Target
 
 
@@ -15,11 +15,18 @@ class Report:
     def __init__(self, targets: Sequence[Target]) -> None:
         self.targets = targets
         self._figures: dict[str, dict[str, list[float]]] = {}
-        self._kind: dict[str, Figure] = {}
+        self._kind: dict[str, Figure | Absent] = {}
+        self._reasons: dict[tuple[str, str], str] = {}
 
-    def add(self, target: Target, figure: Figure) -> None:
-        self._kind.setdefault(figure.measure, figure)
-        self._figures.setdefault(figure.measure, {}).setdefault(target.name, []).append(figure.value)
+    def add(self, target: Target, figure: Figure | Absent) -> None:
+        # A kind says which way is better: that of a figure, not of one that is missing.
+        if isinstance(figure, Figure) or figure.measure not in self._kind:
+            self._kind[figure.measure] = figure
+        values = self._figures.setdefault(figure.measure, {})
+        if isinstance(figure, Absent):
+            self._reasons[target.name, figure.measure] = figure.reason
+        else:
+            values.setdefault(target.name, []).append(figure.value)
 
     def rows(self) -> list[dict[str, object]]:
         """One for each measure and target, for machines."""
@@ -50,9 +57,11 @@ class Report:
             line = f"{measure + ' (' + kind.unit + ')':48}"
             line += "".join(f"{_number(medians.get(target.name)):>{width}}" for target in self.targets)
             for target in self.targets[1:]:
-                ratio = _times_better(medians.get(first.name), medians.get(target.name), kind.more_is_better)
+                more_is_better = isinstance(kind, Figure) and kind.more_is_better
+                ratio = _times_better(medians.get(first.name), medians.get(target.name), more_is_better)
                 line += f"{_number(ratio):>{width + 2}}"
             lines.append(line)
+        lines += [f"- {name}, {measure}: {reason}" for (name, measure), reason in self._reasons.items()]
         return "\n".join(lines)
 
 

@@ -11,10 +11,13 @@ from broker.protocol import frames
 from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_topics import CreateTopicsRequest
+from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.produce import ProduceRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.record_batch import Record, build_batch
@@ -23,10 +26,13 @@ from broker.protocol.wire_types import Message
 # Understood by every broker of Kafka 3 level.
 VERSIONS: dict[type[Message], int] = {
     CreateTopicsRequest: 5,
+    DescribeGroupsRequest: 5,
     HeartbeatRequest: 4,
     JoinGroupRequest: 7,
+    ListGroupsRequest: 4,
     MetadataRequest: 7,
     OffsetCommitRequest: 8,
+    OffsetFetchRequest: 8,
     ProduceRequest: 7,
     SyncGroupRequest: 5,
 }
@@ -116,11 +122,11 @@ def join_alone(sock: socket.socket, group: str) -> tuple[str, int]:
     return member_id, joined.generation_id
 
 
-def join_request(group: str, member_id: str) -> JoinGroupRequest:
+def join_request(group: str, member_id: str, timeout_ms: int = SESSION_TIMEOUT_MS) -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id=group,
-        session_timeout_ms=SESSION_TIMEOUT_MS,
-        rebalance_timeout_ms=SESSION_TIMEOUT_MS,
+        session_timeout_ms=timeout_ms,
+        rebalance_timeout_ms=timeout_ms,
         member_id=member_id,
         protocol_type="consumer",
         protocols=[JoinGroupRequest.Protocol(name="range", metadata=SUBSCRIPTION)],

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import load, wire
-from bench.measures import Figure
+from bench import groups, load, pipelines, wire
+from bench.measures import COMMANDS, Absent, Figure
 from bench.report import Report
 from bench.targets import Running, Target, TargetFailed, peer
 from broker.local import LocalBroker
+from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from tests.oracle.over_socket import address_of
 
@@ -62,6 +63,17 @@ def test_the_median_of_all_rounds_is_reported() -> None:
     assert (row["median"], row["rounds"]) == (3.0, [1.0, 100.0, 3.0])
 
 
+def test_a_figure_that_a_target_cannot_have_is_a_dash_and_a_reason() -> None:
+    ours, lacking = peer("ours=true"), peer("lacking=true")
+    report = Report([ours, lacking])
+    report.add(lacking, Absent("rate", "/s", "no such request"))
+    report.add(ours, Figure("rate", "/s", 300.0, more_is_better=True))
+    row, reason = report.text().splitlines()[-2:]
+    assert row.split() == ["rate", "(/s)", "300.0", "-", "-"]
+    assert reason == "- lacking, rate: no such request"
+    assert [found["target"] for found in report.rows()] == ["ours"]
+
+
 @pytest.mark.parametrize("option", ["name", "=command", "name=", "name= "])
 def test_a_peer_without_name_or_command_is_refused(option: str) -> None:
     with pytest.raises(ValueError, match="NAME=COMMAND"):
@@ -103,3 +115,43 @@ def test_an_answer_that_differs_from_the_first_ends_the_measurement() -> None:
         assert line.take(memoryview(b"\0\0\0\0\0\0\0\0")) == 1
         with pytest.raises(wire.Refused, match="differs"):
             line.take(memoryview(b"\0\0\0\x0c\0\0\0\x01\0\0\0\0\0\0\0\x1b"))
+
+
+def test_answers_of_a_pipeline_stand_where_their_requests_stood() -> None:
+    count = 2 * pipelines.CONNECTIONS * pipelines.IN_FLIGHT + 1
+    with LocalBroker() as kafka:
+        asked = [DescribeGroupsRequest(groups=[f"nobody-{number}"]) for number in range(count)]
+        answers = pipelines.ask_all(address_of(kafka.bootstrap_servers), asked)
+    assert [row.group_id for answer in answers for row in answer.groups] == [f"nobody-{n}" for n in range(count)]
+
+
+def test_many_groups_are_made_and_asked_about_and_none_is_left_out() -> None:
+    with LocalBroker() as kafka:
+        address = address_of(kafka.bootstrap_servers)
+        census = groups.populate(address, 30)
+        assert (len(census.names), len(census.living)) == (30, 3)
+        took = [
+            groups.list_s(address, census),
+            groups.describe_s(address, census, 7),
+            groups.fetch_s(address, census, 7),
+        ]
+        ran = [groups.kgctl(kafka.bootstrap_servers, census, *words.split()) for words in COMMANDS]
+        assert all(seconds > 0 for seconds in took + [one.seconds for one in ran])
+        assert all(one.peak_mb > 5 for one in ran)
+
+
+def test_an_answer_that_leaves_a_group_out_is_refused() -> None:
+    with LocalBroker() as kafka:
+        address = address_of(kafka.bootstrap_servers)
+        made = groups.populate(address, 20)
+        census = groups.Census([*made.names, "bench-group-99999"], made.living)
+        with pytest.raises(wire.Refused, match=r"'Empty': 18}, not .*'Empty': 19"):
+            groups.list_s(address, census)
+        with pytest.raises(wire.Refused, match="not"):
+            groups.describe_s(address, census, 100)
+        with pytest.raises(wire.Refused, match="commits"):
+            groups.fetch_s(address, census, 100)
+        with pytest.raises(wire.Refused, match="left 1 groups out"):
+            groups.kgctl(kafka.bootstrap_servers, census, "groups", "list")
+        with pytest.raises(wire.Refused, match=r"ended with 2: .*No such command"):
+            groups.kgctl(kafka.bootstrap_servers, census, "groups", "lists")

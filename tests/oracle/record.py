@@ -1,0 +1,170 @@
+"""Plays walks on a running broker while they are made, and writes down its answers in the form of the recordings.
+
+A step is sent when everything that the one before brought is there. What that is nobody says in advance: a request that is
+not answered may be parked or only slow, and a group is described a few milliseconds after it is made. So the state of the
+groups is looked at too: a JoinGroup is parked in PreparingRebalance alone, a SyncGroup in CompletingRebalance alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from broker.protocol.wire_types import Message
+from tests.oracle import over_socket, replay
+from tests.oracle.choices import Dropped, FreeChoices
+from tests.oracle.generate import Walk
+from tests.oracle.over_socket import UUID_FORM, Address, SocketPlayer
+from tests.oracle.people import Outcome, Step
+from tests.oracle.requests import TOPICS
+
+PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
+MAKES_GROUPS = {"JoinGroup", "OffsetCommit"}
+ATTEMPTS = 12
+AT_ONCE = 8
+FOREVER = -1  # the number of no step: to wait for it is to wait until the time is over
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long the recorder waits where it cannot know whether something is still to come."""
+
+    parked_s: float = 0.15  # for an answer that may not come
+    shown_s: float = 0.12  # for a group to be described after it was made
+    contradiction_s: float = 1.5  # while the groups' state and what is unanswered do not go together
+
+    def times(self, factor: float) -> Patience:
+        return Patience(self.parked_s * factor, self.shown_s * factor, self.contradiction_s * factor)
+
+
+@dataclass
+class Recording:
+    """Walks and what they were made with."""
+
+    walks: list[dict[str, Any]]
+    dropped: Counter[str] = field(default_factory=Counter)  # attempts, by reason
+    given_up: list[int] = field(default_factory=list)  # seeds none of whose attempts could be compared
+
+
+class Recorder(SocketPlayer):
+    """The clients of one walk, on a broker whose answers are not known in advance."""
+
+    def __init__(self, address: Address, groups: list[str], patience: Patience) -> None:
+        super().__init__(address, groups)
+        self.patience = patience
+        self.forms: dict[str, str] = {}
+        self.abandoned: set[int] = set()  # requests that will never be answered
+        self.states: dict[str, Any] = self._state(self.describe())
+
+    def record(self, step: Step) -> Outcome:
+        self.send(step)
+        parkable = step["api"] in PARKED_IN
+        came = self.answers({step["t"]}, self.patience.parked_s if parkable else over_socket.ANSWER_WITHIN_S)
+        known, before = set(self.names.live), self.states
+        deadline = time.monotonic() + self.patience.contradiction_s
+        shown_by = time.monotonic() + self.patience.shown_s
+        while True:
+            described = self.describe()
+            came += self.answers(set(), 0)
+            self._name_new([*(message for _, message in came), described])
+            self.states = self._state(described)
+            may_show = step["api"] in MAKES_GROUPS and self.states == before and self._is_dead(step)
+            late = self._contradicting(step, {to for to, _ in came}, new=bool(set(self.names.live) - known))
+            unsettled = bool(late) or any(map(_is_passing, self.states.values()))
+            if not (unsettled and time.monotonic() < deadline) and not (may_show and time.monotonic() < shown_by):
+                break
+            came += self.answers({FOREVER}, 0.02)
+        self.abandoned |= late
+        new = {symbol: self.forms[symbol] for symbol in self.names.live if symbol not in known}
+        if len(new) > 1:
+            raise Dropped("two member ids at once")
+        replies = [
+            {"to": to, "response": self._written(to, message)} for to, message in sorted(came, key=lambda one: one[0])
+        ]
+        return {"replies": replies, "new": new, "state": self.states}
+
+    def _is_dead(self, step: Step) -> bool:
+        return any(
+            self.states[group]["state"] == "Dead" for group in self.groups if group == step["request"]["group_id"]
+        )
+
+    def _contradicting(self, step: Step, answered: set[int], new: bool) -> set[int]:
+        """Unanswered requests that the state of their group does not explain, as it explains a parked one."""
+        waiting = [line.step for lines in self.lines.values() for line in lines if line.step is not None]
+        out = set()
+        for one in waiting:
+            state = self.states.get(one["request"].get("group_id", ""), {}).get("state")
+            parked = state == PARKED_IN.get(one["api"])
+            unseen = one is step and one["api"] == "JoinGroup" and not one["request"]["member_id"] and not new
+            if one["t"] not in self.abandoned | answered and (not parked or unseen):
+                out.add(one["t"])
+        return out
+
+    def _name_new(self, messages: Iterable[Message]) -> None:
+        found = [live for message in messages for live in over_socket._member_ids(message)]
+        for live in dict.fromkeys(found):
+            if live and live not in self.names.symbol and not live.startswith("ghost"):
+                symbol = f"$M{len(self.forms) + 1}"
+                self.names.bind(symbol, live)
+                self.forms[symbol] = UUID_FORM.sub("*", live)
+
+    def _written(self, to: int, message: Message) -> Any:
+        step = self.asked[to]
+        return replay._of_walk(self._form(message, step["version"]), step["api"], self.groups)
+
+
+def _is_passing(state: dict[str, Any]) -> bool:
+    """A rebalance of nobody is over at its timeout of 0."""
+    return bool(state["state"] == "PreparingRebalance" and not state["members"])
+
+
+def record_walk(address: Address, seed: int, attempt: int, patience: Patience) -> dict[str, Any]:
+    """One walk in the form of the recordings; raises Dropped where Kafka chose freely and otherwise than we do."""
+    walk = Walk(seed, attempt)
+    choices = FreeChoices(walk.groups)
+    steps: list[dict[str, Any]] = []
+    with contextlib.closing(Recorder(address, walk.groups, patience)) as recorder:
+        while (step := walk.next()) is not None:
+            outcome = recorder.record(step)
+            choices.judge(step, outcome, recorder.asked)
+            walk.learn(outcome)
+            steps.append(step | outcome)
+    answered = {reply["to"] for step in steps for reply in step["replies"]}
+    unanswered = [step["t"] for step in steps if step["t"] not in answered]
+    return {"seed": seed, "attempt": attempt, "groups": walk.groups, "steps": steps, "unanswered": unanswered}
+
+
+def record(
+    address: Address, seeds: Iterable[int], patience: Patience | None = None, at_once: int = AT_ONCE
+) -> Recording:
+    """A walk for each seed; where one has to be dropped, the seed's next attempt is taken."""
+    over_socket.make_topics(address, TOPICS)
+    out = Recording([])
+
+    def of_seed(seed: int) -> dict[str, Any] | None:
+        for attempt in range(ATTEMPTS):
+            try:
+                return record_walk(address, seed, attempt, patience or Patience())
+            except Dropped as reason:
+                out.dropped[str(reason)] += 1
+        out.given_up.append(seed)
+        return None
+
+    with ThreadPoolExecutor(at_once) as pool:
+        out.walks += [walk for walk in pool.map(of_seed, seeds) if walk is not None]
+    return out
+
+
+def write(path: Path, walks: list[dict[str, Any]], settings: dict[str, int], recorded_from: str) -> None:
+    header = {"format": "group-walks 1", "recorded_from": recorded_from, "topics": TOPICS, "settings": settings}
+    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (header, *walks)).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)

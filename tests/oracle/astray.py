@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.oracle.moves import ADMIN, Move, Moves
 from tests.oracle.people import Person, Step
-from tests.oracle.requests import NO_TOPIC, TOPICS
+from tests.oracle.requests import NO_TOPIC, TOPICS, metadata_of
 
 
 class Astray(Moves):
@@ -59,7 +59,7 @@ class Astray(Moves):
         instances = [one.instance for one in members if one.instance]
         ids = [one.member_id for one in members if one is not person]
         lie: dict[str, Any] = self.walk.weighed(
-            (50, {}),
+            (45, {}),
             (6, {"generation_id": max(0, person.generation - 1)}),
             (6, {"generation_id": person.generation + self.chance.choice((1, 5))}),
             (4, {"generation_id": -1}),
@@ -71,7 +71,7 @@ class Astray(Moves):
             (4, {"group_instance_id": "nobody"}),
             (1, {"group_instance_id": ""}),
             (12 if instances else 0, {"group_instance_id": self.chance.choice(instances or [None])}),
-            (3, {"group_id": ""}),
+            (5, {"group_id": ""}),
         )
         return lie
 
@@ -104,7 +104,10 @@ class Astray(Moves):
     def _odd_join(self, group: str) -> Step:
         members, chance = self.people.members(group), self.chance
         person = chance.choice(members) if members and chance.random() < 0.6 else self.people.newcomer(group)
-        foreign = [{"name": name, "metadata": name} for name in ("foreign", "stranger")[: chance.randint(1, 2)]]
+        foreign = [
+            {"name": name, "metadata": metadata_of(person.protocol_type, chance)}
+            for name in ("foreign", "stranger")[: chance.randint(1, 2)]
+        ]
         moves: list[tuple[float, Callable[[], Step]]] = [
             (2, lambda: self.join(person, member_id="ghost")),
             (2, lambda: self.join(person, protocol_type="other")),

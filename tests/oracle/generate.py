@@ -60,8 +60,8 @@ class Walk:
 
     def _share_of_onward(self, group: str) -> float:
         if self.starts_calmly:
-            return 0.9
-        return 0.25 if self.people.state(group) == self.lingers_in else 0.6
+            return 0.85
+        return 0.25 if self.people.state(group) == self.lingers_in else 0.54
 
     def step(self, sender: Person | str, api: str, version: int, **fields: Any) -> Step:
         person = None if isinstance(sender, str) else sender

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from broker.protocol.messages.join_group import JoinGroupResponse
+from broker.protocol.messages.offset_commit import OffsetCommitResponse
 from broker.protocol.wire_types import Message
 from tests.oracle import over_socket, replay
 from tests.oracle.choices import Dropped, FreeChoices
@@ -27,7 +29,7 @@ from tests.oracle.people import Outcome, Step
 from tests.oracle.requests import TOPICS
 
 PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
-MAKES_GROUPS = {"JoinGroup", "OffsetCommit"}
+GROUP_NOT_MADE = {24, 25, 26}  # the errors of JoinGroup that make no group where there is none
 ATTEMPTS = 12
 AT_ONCE = 8
 FOREVER = -1  # the number of no step: to wait for it is to wait until the time is over
@@ -38,11 +40,10 @@ class Patience:
     """How long the recorder waits where it cannot know whether something is still to come."""
 
     parked_s: float = 0.15  # for an answer that may not come
-    shown_s: float = 0.12  # for a group to be described after it was made
     contradiction_s: float = 1.5  # while the groups' state and what is unanswered do not go together
 
     def times(self, factor: float) -> Patience:
-        return Patience(self.parked_s * factor, self.shown_s * factor, self.contradiction_s * factor)
+        return Patience(self.parked_s * factor, self.contradiction_s * factor)
 
 
 @dataclass
@@ -68,18 +69,16 @@ class Recorder(SocketPlayer):
         self.send(step)
         parkable = step["api"] in PARKED_IN
         came = self.answers({step["t"]}, self.patience.parked_s if parkable else over_socket.ANSWER_WITHIN_S)
-        known, before = set(self.names.live), self.states
+        known = set(self.names.live)
         deadline = time.monotonic() + self.patience.contradiction_s
-        shown_by = time.monotonic() + self.patience.shown_s
         while True:
             described = self.describe()
             came += self.answers(set(), 0)
             self._name_new([*(message for _, message in came), described])
             self.states = self._state(described)
-            may_show = step["api"] in MAKES_GROUPS and self.states == before and self._is_dead(step)
             late = self._contradicting(step, {to for to, _ in came}, new=bool(set(self.names.live) - known))
-            unsettled = bool(late) or any(map(_is_passing, self.states.values()))
-            if not (unsettled and time.monotonic() < deadline) and not (may_show and time.monotonic() < shown_by):
+            unsettled = late or self._is_unseen(step, came) or any(map(_is_passing, self.states.values()))
+            if not unsettled or time.monotonic() > deadline:
                 break
             came += self.answers({FOREVER}, 0.02)
         self.abandoned |= late
@@ -91,10 +90,17 @@ class Recorder(SocketPlayer):
         ]
         return {"replies": replies, "new": new, "state": self.states}
 
-    def _is_dead(self, step: Step) -> bool:
-        return any(
-            self.states[group]["state"] == "Dead" for group in self.groups if group == step["request"]["group_id"]
-        )
+    def _is_unseen(self, step: Step, came: list[tuple[int, Message]]) -> bool:
+        """Whether the step made a group that is not described yet."""
+        group = step["request"].get("group_id")
+        if step["api"] not in ("JoinGroup", "OffsetCommit") or self.states.get(group, {}).get("state") != "Dead":
+            return False
+        answer: Any = next((message for to, message in came if to == step["t"]), None)
+        if isinstance(answer, JoinGroupResponse):
+            return answer.error_code not in GROUP_NOT_MADE
+        if isinstance(answer, OffsetCommitResponse):
+            return any(partition.error_code == 0 for topic in answer.topics for partition in topic.partitions)
+        return True
 
     def _contradicting(self, step: Step, answered: set[int], new: bool) -> set[int]:
         """Unanswered requests that the state of their group does not explain, as it explains a parked one."""

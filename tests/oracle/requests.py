@@ -43,6 +43,7 @@ def subscription(*topics: str, version: int = 0, user_data: bytes | None = None)
     return packed.decode("latin-1")
 
 
+# None claims more topics than it holds: with such a member a group of Kafka's never leaves PreparingRebalance.
 _METADATA = {
     "consumer": [
         *(subscription("walk-a", user_data=data) for data in (None, None, b"u")),

@@ -60,7 +60,7 @@ def on_join_timeout(step: Step, group: Group) -> None:
         group.initial_delay = InitialDelay(next_delay, max(delay.remaining_ms - delay.delay_ms, 0))
         step.timers.set((JOIN, group.group_id), step.now_ms + next_delay)
         return
-    if delay is None:
+    if delay is None and group.members:
         _note_absent(step, group)
     complete(step, group)
 

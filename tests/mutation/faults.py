@@ -17,6 +17,8 @@ CORE = (
 RUNNER = ("tests/simulation", "tests/server")
 LOG = ("tests/log",)
 STORE = LOG
+# The worlds alone: that traces differ says little of a story's truth.
+STORY = ("tests/simulation",)
 
 
 class Fault(NamedTuple):
@@ -302,6 +304,84 @@ FAULTS = (
         "now_ms - due_ms > LATE_MS and not was_postponed",
         "now_ms - due_ms > LATE_MS and self._wall_ms() < 0",
         RUNNER,
+    ),
+    # ---- the story
+    Fault(
+        "a generation's assignment is not told",
+        "coordinator/sync.py",
+        "    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group))\n",
+        "",
+        STORY,
+    ),
+    Fault(
+        "only the first event of a step is kept",
+        "server/coordinator_runner.py",
+        "            self._append_events(effects.events)\n",
+        "            self._append_events(effects.events[:1])\n",
+        STORY,
+    ),
+    Fault(
+        "events are written after their records are committed",
+        "server/coordinator_runner.py",
+        "            self._append_events(effects.events)\n",
+        "            self._loop.call_soon(self._append_events, effects.events)\n",
+        STORY,
+    ),
+    Fault(
+        "a group's end is told and not kept",
+        "coordinator/rebalance.py",
+        "    group.transition(GroupState.EMPTY, step.wall_ms)\n    step.record(group.to_record(step.wall_ms))\n",
+        "    group.transition(GroupState.EMPTY, step.wall_ms)\n",
+        STORY,
+    ),
+    Fault(
+        "a session that ran out is told as a leave",
+        "coordinator/sessions.py",
+        "Cause.SESSION_TIMED_OUT",
+        "Cause.MEMBER_LEFT",
+        STORY,
+    ),
+    Fault(
+        "who did not come back in time is told as having left",
+        "coordinator/rebalance.py",
+        "        step.tell(group, Cause.REBALANCE_TIMED_OUT, left=absent)\n",
+        "        step.tell(group, Cause.MEMBER_LEFT, left=absent)\n",
+        STORY,
+    ),
+    Fault(
+        "who let the others wait is not named",
+        "coordinator/rebalance.py",
+        "        _note_absent(step, group)\n",
+        "        pass\n",
+        STORY,
+    ),
+    Fault(
+        "what comes during a rebalance is told as its cause",
+        "coordinator/step.py",
+        "        if group.can_rebalance():\n",
+        "        if cause is not Cause.REBALANCE_TIMED_OUT:\n",
+        STORY,
+    ),
+    Fault(
+        "a group that empties is told with the cause of its last rebalance",
+        "coordinator/rebalance.py",
+        "    if tale.left.last is not None:\n",
+        "    if tale.cause is None and tale.left.last is not None:\n",
+        STORY,
+    ),
+    Fault(
+        "a member that is replaced is not told as gone",
+        "coordinator/static_members.py",
+        "    tale.left.add_for(Cause.MEMBER_JOINED, _DETAIL, [old.member_id])\n",
+        "",
+        STORY,
+    ),
+    Fault(
+        "a commit forgets the events of its round",
+        "log/event_rows.py",
+        "        if pending:\n",
+        "        if pending and self._next % 2:\n",
+        LOG,
     ),
     # ---- the log
     Fault(

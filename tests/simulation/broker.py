@@ -34,6 +34,7 @@ class Watched(Coordinator):
 
     def advance(self, now_ms: int, wall_ms: int) -> Effects:
         before = self._judge.seated()
+        self._judge.due()
         effects = self._judged(super().advance(now_ms, wall_ms))
         self._judge.evicted(before)
         return effects

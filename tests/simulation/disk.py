@@ -9,6 +9,7 @@ from broker.coordinator.hard_state import HardState
 from broker.coordinator.records import GenerationFloor, HardRecord, OffsetCommitRecord, OffsetsRow, from_row
 from broker.log import OFFSETS_TOPIC, EventRow, StorageError
 from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
+from tests.simulation.chronicle import Change
 
 
 @dataclass
@@ -18,9 +19,12 @@ class Content:
     rows: dict[bytes, OffsetsRow] = field(default_factory=dict)  # the newest of each key
     floors: dict[str, int] = field(default_factory=dict)
     deaths: dict[bytes, int] = field(default_factory=dict)  # how many tombstones each key has seen
+    events: list[EventRow] = field(default_factory=list)
 
-    def write(self, change: OffsetsRow | GenerationFloor) -> None:
-        if isinstance(change, GenerationFloor):
+    def write(self, change: Change) -> None:
+        if isinstance(change, EventRow):
+            self.events.append(change)
+        elif isinstance(change, GenerationFloor):
             self.floors.pop(change.group_id, None)
             if change.generation is not None:
                 self.floors[change.group_id] = change.generation
@@ -31,7 +35,7 @@ class Content:
             self.rows[change.key] = change
 
     def copy(self) -> Content:
-        return Content(dict(self.rows), dict(self.floors), dict(self.deaths))
+        return Content(dict(self.rows), dict(self.floors), dict(self.deaths), list(self.events))
 
     def records(self) -> Iterator[HardRecord]:
         yield from _records(self.rows.values())
@@ -55,13 +59,13 @@ class Disk:
     def __init__(self, failing: Callable[[], bool | None], committing: Callable[[], None]) -> None:
         self._failing = failing
         self._committing = committing
-        self._pending: list[OffsetsRow | GenerationFloor] = []
+        self._pending: list[Change] = []
         self.failed = False
         self.written = 0  # changes ever made, of which `synced` are durable
         self.synced = 0
         self.durable = Content()
         self.live = Content()
-        self.journal: list[OffsetsRow | GenerationFloor] = []  # every durable change, never compacted
+        self.journal: list[list[Change]] = []  # every durable transaction, never compacted
 
     # ---- what the runner and the rounds ask ------------------------------------------------------------------------
 
@@ -84,7 +88,8 @@ class Disk:
             self._write(OffsetsRow(*row))
 
     def append_group_events(self, rows: Sequence[EventRow]) -> None:
-        """Nothing follows from events: the world looks at what they are made from."""
+        for row in rows:
+            self._write(EventRow(*row))
 
     def set_generation_floor(self, group_id: str, generation: int | None) -> None:
         self._write(GenerationFloor(group_id, generation))
@@ -121,9 +126,12 @@ class Disk:
     def replayed(self) -> tuple[HardState, HardState]:
         """The hard state that the durable log stands for: from every change ever made, and from the newest of each key."""
         whole, compacted = HardState(), HardState()
-        for change in self.journal:
-            for record in [change] if isinstance(change, GenerationFloor) else _records([change]):
-                whole.apply(record)
+        for change in (change for transaction in self.journal for change in transaction):
+            if isinstance(change, GenerationFloor):
+                whole.apply(change)
+            elif isinstance(change, OffsetsRow):
+                for record in _records([change]):
+                    whole.apply(record)
         for record in self.durable.records():
             compacted.apply(record)
         return whole, compacted
@@ -133,7 +141,7 @@ class Disk:
         found = _records(row for row in self.durable.rows.values() if _is_offset(row))
         return {(r.group_id, r.topic, r.partition): r.offset for r in found if isinstance(r, OffsetCommitRecord)}
 
-    def _write(self, change: OffsetsRow | GenerationFloor) -> None:
+    def _write(self, change: Change) -> None:
         self._pending.append(change)
         self.live.write(change)
         self.written += 1
@@ -141,7 +149,7 @@ class Disk:
     def _keep(self) -> None:
         for change in self._pending:
             self.durable.write(change)
-        self.journal += self._pending
+        self.journal.append(self._pending)
         self._pending = []
         self.synced = self.written
 

@@ -17,6 +17,8 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from tests.simulation.causes import Causes
+from tests.simulation.chronicle import Chronicle
 from tests.simulation.terms import Life, Plan, ensure, parse_share, share
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ LATE_MS = 1_000
 class Asked:
     """A request at the broker, what was true when it ran, and what its answer rests on."""
 
-    __slots__ = ("indexes", "life", "may_commit", "overtaken_by", "request", "version", "written")
+    __slots__ = ("events", "indexes", "life", "may_commit", "overtaken_by", "request", "version", "written")
 
     def __init__(self, request: Any, version: int) -> None:
         self.request = request
@@ -40,7 +42,7 @@ class Asked:
         self.may_commit = False
         self.overtaken_by = 0
         self.life: Life | None = None
-        self.written = 0
+        self.written = self.events = 0
         self.indexes: dict[tuple[str, str, int], int] = {}
 
 
@@ -61,6 +63,8 @@ class Judge:
         self._offsets: dict[tuple[str, str, int], list[int | None]] = {}  # all that was ever committed or deleted
         self._acknowledged: dict[tuple[str, str, int], int] = {}  # up to which of these clients know
         self._restored: dict[str, int] = {}
+        self._chronicle, self._causes = Chronicle(), Causes()
+        self._acknowledged_events = 0
         self.generations = self.commits = self.acknowledged = 0
         self.restarted()
 
@@ -69,6 +73,8 @@ class Judge:
     def restarted(self) -> None:
         """A broker is about to start: what its predecessor had not answered is excused."""
         self._asked.clear()
+        self._chronicle.restarted(self._world.disk, self._acknowledged_events)
+        self._causes.restarted()
         self._open: dict[int, None] = {}
         self._may_be_lost: dict[int, None] = {}
         self._floors: dict[str, int] = {}
@@ -89,6 +95,7 @@ class Judge:
         for key in durable:
             ensure(key in self._offsets, f"nobody has committed the offset of {key}")
         self._restored = {group.group_id: group.generation for group in self._groups()}
+        self._causes.recovered(self._groups())
         if not disk.dirty:
             self.hard_state_is_the_logs()
 
@@ -106,7 +113,7 @@ class Judge:
         """The broker has made up its mind; the answer has not left yet."""
         asked = self._asked[exchange]
         request = asked.request
-        asked.written = self._world.disk.written
+        asked.written, asked.events = self._world.disk.written, len(self._chronicle.told)
         if isinstance(request, OffsetCommitRequest):
             self._judge_commit(asked, request, response)
         elif isinstance(request, JoinGroupRequest) and response.error_code == NONE:
@@ -125,6 +132,9 @@ class Judge:
         ensure(not disk.failed, "an answer leaves after the disk has failed")
         name = type(asked.request).__name__
         ensure(disk.synced >= asked.written, f"the answer to {name} leaves before what it tells is durable")
+        ensure(len(disk.durable.events) >= asked.events, f"the answer to {name} leaves before its events are durable")
+        self._acknowledged_events = max(self._acknowledged_events, asked.events)
+        self._chronicle.read(disk.journal)
         if isinstance(asked.request, JoinGroupRequest) and asked.life is not None:
             response, body = exchange.parts[0]  # type: ignore[misc]
             joined = decode(response, body, exchange.version)
@@ -221,6 +231,7 @@ class Judge:
         """The core is about to handle a request: whose parked request may lose its place to it?"""
         group = self._group(getattr(request, "group_id", ""))
         self._open[context.ticket] = None
+        self._causes.before([group] if group is not None else [])
         if group is None:
             return
         if isinstance(request, LeaveGroupRequest):
@@ -239,6 +250,8 @@ class Judge:
 
     def after(self, request: Any, effects: Effects) -> None:
         """A step is done; `request` is None for one that time has made."""
+        self._chronicle.step(effects.events)
+        self._causes.after(request, effects, self._world.broker.core.hard_state().groups)
         for reply in effects.replies:
             ensure(reply.ticket in self._open, f"ticket {reply.ticket} is answered twice, or was never given out")
             del self._open[reply.ticket]
@@ -274,6 +287,12 @@ class Judge:
             for group in self._groups()
             if group.state is GroupState.STABLE and not group.pending_syncs
         }
+
+    def due(self) -> None:
+        """Time is about to make a step."""
+        broker = self._world.broker
+        due = [key for key, deadline_ms in broker.core.deadlines().items() if deadline_ms <= broker.now_ms]
+        self._causes.before(self._groups() if due else [], due)
 
     def evicted(self, before: dict[str, dict[str, int]]) -> None:
         """Time has made a step: nobody whose session runs may be gone."""
@@ -336,6 +355,9 @@ class Judge:
                         group.offsets == (other.offsets if other is not None else {}),
                         f"the offsets of {group_id} are not the log's",
                     )
+        self._chronicle.read(self._world.disk.journal)
+        told = [row.value for row in self._world.disk.durable.events]
+        ensure(told == self._chronicle.told, "the events on disk are not those that were told")
         durable = self._world.disk.offsets()
         for key, history in self._offsets.items():
             ensure(durable.get(key) == history[-1], f"the log's offset of {key}: {durable.get(key)}, not {history[-1]}")

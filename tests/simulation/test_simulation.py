@@ -10,6 +10,7 @@ from random import SystemRandom
 
 import pytest
 
+from broker.log import EventRow
 from tests.simulation.__main__ import summary
 from tests.simulation.clock import SECOND
 from tests.simulation.consumer import Consumer, Phase, Profile
@@ -90,9 +91,39 @@ class ForgetfulDisk(Disk):
             self.durable.rows.clear()
 
 
+class EventlessDisk(Disk):
+    """Says that a commit is durable, and forgets the newest event of every tenth."""
+
+    def commit(self) -> None:
+        super().commit()
+        if len(self.journal) % 10 == 0:
+            del self.durable.events[-1:]
+
+
+class PartialDisk(Disk):
+    """Keeps the records of a commit that fails, and not its events."""
+
+    def _keep(self) -> None:
+        if self.failed:
+            self._pending = [change for change in self._pending if not isinstance(change, EventRow)]
+        super()._keep()
+
+
 def test_a_promise_that_is_broken_fails_the_seed() -> None:
     with pytest.raises(Violation, match=r"the log|after a crash"):
         World(1, EVENTS, disk_type=ForgetfulDisk).run()
+    with pytest.raises(Violation, match="events"):
+        World(1, EVENTS, disk_type=EventlessDisk).run()
+
+
+def test_a_commit_that_keeps_records_and_loses_their_events_fails_a_seed() -> None:
+    with pytest.raises(Violation, match="not told"):
+        _run_known_worlds(PartialDisk)
+
+
+def _run_known_worlds(disk_type: type[Disk]) -> None:
+    for seed in FIXED:
+        World(seed, EVENTS, disk_type=disk_type).run()
 
 
 def _run(seed: int) -> Outcome:

@@ -63,8 +63,8 @@ test-reference: compiled  ## Compare with a real Kafka (needs java and mvn; skip
 bench: compiled  ## Measure this broker, and peers given as PEERS="--peer name=command"
 	$(BIN)/python -m bench $(PEERS)
 
-oracle: compiled  ## Replay the recorded answers of a real Kafka on the coordinator
-	$(PYTEST) -q tests/oracle
+oracle: compiled  ## Compare with a real Kafka on fresh seeds, or on SEEDS=1-200 (needs java and mvn; skips without)
+	$(BIN)/python -m tests.oracle fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
 
 traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
 	$(BIN)/python -m tests.coordinator.traces --write

@@ -21,8 +21,8 @@ def table(walks: list[Walk]) -> Table:
         for step in walk["steps"]:
             for reply in step["replies"]:
                 api, state = asked[reply["to"]]
-                for code in sorted(_codes(reply["response"])) or ["none"]:
-                    out[api, str(code)][state] += 1
+                for code in {str(code) for code in _codes(reply["response"])} or {"none"}:
+                    out[api, code][state] += 1
             if all(reply["to"] != step["t"] for reply in step["replies"]):
                 api, state = asked[step["t"]]
                 out[api, NEVER if step["t"] in walk["unanswered"] else PARKED][state] += 1

@@ -63,8 +63,14 @@ class Moves:
         said = said or person.names_itself()
         least = self._least("SyncGroup", said)
         names: dict[str, Any] = {"protocol_type": person.protocol_type, "protocol_name": person.protocol}
-        bent = self.walk.weighed((10, {}), (1, dict.fromkeys(names)), (0.5, {"protocol_type": None}), (0.5, {"protocol_name": None}),
-                                 (0.7, {"protocol_type": "other"}), (0.7, {"protocol_name": "other"}))  # fmt: skip
+        bent: dict[str, Any] = self.walk.weighed(
+            (15, {}),
+            (1, dict.fromkeys(names)),
+            (0.5, {"protocol_type": None}),
+            (0.5, {"protocol_name": None}),
+            (0.7, {"protocol_type": "other"}),
+            (0.7, {"protocol_name": "other"}),
+        )
         version = self.walk.version("SyncGroup", 5 if bent and self.chance.random() < 0.8 else least)
         shares = self._shares(person)
         return self.walk.step(person, "SyncGroup", version, assignments=shares, **said | names | bent)

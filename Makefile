@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces sim mutate docs lock clean
+.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces sim mutate durability docs lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -77,6 +77,12 @@ sim: $(READY)  ## Run seeded worlds of the coordinator: SEEDS=1-300 EVENTS=3000
 
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutation
+
+CYCLES := 100
+SEED :=
+
+durability: compiled  ## Kill a broker under real clients: CYCLES=100 SEED=7; without SEED a fresh one
+	$(BIN)/python -m tests.durability --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
 
 docs: $(READY)  ## Regenerate the generated pages of docs/
 	$(BIN)/python -m tools.generate_docs

@@ -1,0 +1,1 @@
+"""A real broker, killed again and again under real clients, loses nothing that it acknowledged."""

@@ -1,0 +1,269 @@
+"""Cycles of kill and restart under load, the moment of each kill drawn from a seed; then everything is counted."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from broker.log import OFFSETS_TOPIC, Log, LogSettings
+from broker.protocol.record_batch import batches, check_crc, decode_records
+from tests.durability.account import Account, fetch_offsets
+from tests.durability.load import GROUP, PARTITIONS, SIMPLE_GROUP, TOPIC, Load
+from tests.durability.victim import Victim
+from tests.server.requests import create_topic
+from tests.server.wire_client import ConnectionClosed, WireClient
+
+LOAD, START_UP, REBALANCE = "under load", "at start-up", "after a rebalance"
+# Of ten cycles; a short run begins with one of each.
+DECK = (LOAD, REBALANCE, START_UP, LOAD, REBALANCE, LOAD, START_UP, LOAD, REBALANCE, LOAD)
+# What clients that come through are told.
+SIGNS = ("idempotent", "plain", "commits")
+REBALANCE_WITHIN_S = 15.0
+SETTLE_WITHIN_S = 60.0
+LOOK_EVERY_S = 0.004
+
+
+class Violation(Exception):
+    """What was acknowledged is not so, or something gave up; the cycle stands in front."""
+
+
+@dataclass
+class Summary:
+    seed: int
+    durability: str
+    cycles: int = 0
+    seconds: float = 0.0
+    kills: Counter[str] = field(default_factory=Counter)
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    plain_records_repeated: int = 0
+    generations: int = 0
+    generations_told: int = 0
+    restored_below_the_newest: int = 0
+    members: int = 0
+    restart_ms_median: float = 0.0
+    restart_ms_most: float = 0.0
+
+    def rows(self) -> dict[str, object]:
+        return {**vars(self), "kills": dict(self.kills), "acknowledged": dict(self.acknowledged)}
+
+
+class Run:
+    """One run in a directory of its own, which stays; whoever makes it removes it."""
+
+    def __init__(self, directory: Path, seed: int, victim: Victim, say: Callable[[str], None]) -> None:
+        self._directory, self._victim, self._say = directory, victim, say
+        self._chance = Random(seed)
+        self._restarts_s: list[float] = []
+        self._cycle = 0
+        self.summary = Summary(seed, victim.durability)
+
+    def run(self, cycles: int) -> Summary:
+        """Raises Violation; whatever happens, no process outlives the call."""
+        began, load = time.monotonic(), None
+        try:
+            self._start()
+            with self._victim.client() as client:
+                create_topic(client, TOPIC, PARTITIONS)
+            load = Load(self._directory, self._victim.bootstrap)
+            self._load, self._account = load, Account(load)
+            for _ in range(3):
+                load.join()
+            self._watch(self._settled, SETTLE_WITHIN_S)
+            for number, kind in zip(range(1, cycles + 1), self._kinds(), strict=False):
+                self._cycle = number
+                self._one_cycle(kind)
+            self._finish()
+        except (AssertionError, OSError, ConnectionClosed) as error:
+            raise Violation(f"cycle {self._cycle}: {type(error).__name__}: {error}") from error
+        finally:
+            if load is not None:
+                load.kill()
+            self._victim.kill()
+            self._sum_up(time.monotonic() - began)
+        return self.summary
+
+    def _kinds(self) -> Iterator[str]:
+        yield from DECK
+        while True:
+            yield from self._chance.sample(DECK, len(DECK))
+
+    def _one_cycle(self, kind: str) -> None:
+        self._wait_for_acknowledgements()
+        moment = {LOAD: self._under_load, START_UP: self._under_load, REBALANCE: self._in_a_rebalance}[kind]()
+        self._victim.kill()
+        self.summary.kills[kind if kind != START_UP else LOAD] += 1
+        self._account.read_journals()
+        self._account.generations.restarted()
+        if kind == START_UP:
+            moment = self._killed_at_start()
+        took = self._start()
+        with self._victim.client() as client:
+            self._account.describe(client)
+            self._account.check(client)
+        self._load.check()
+        counts = self._account.acknowledged
+        self._say(
+            f"cycle {self._cycle}: killed {kind} ({moment}), serving after {took * 1000:.0f} ms, generation"
+            f" {self._account.generations.newest}, acknowledged so far: {counts['idempotent'] + counts['plain']} records,"
+            f" {counts['commits'] + counts['group commits']} commits"
+        )
+        self.summary.cycles = self._cycle
+
+    def _start(self) -> float:
+        self._victim.spawn()
+        self._restarts_s.append(self._victim.wait_until_ready())
+        return self._restarts_s[-1]
+
+    # -- the moments
+
+    def _wait_for_acknowledgements(self) -> None:
+        """Until every client has got through to this run of the broker: a kill that meets nobody would prove nothing."""
+        self._account.read_journals()
+        before = self._account.acknowledged.copy()
+        # The group takes a second and more to go on: every other kill does not wait for it.
+        signs = (*SIGNS, "group commits") if self._chance.random() < 0.5 else SIGNS
+
+        def all_went_on(_: str) -> bool:
+            self._account.read_journals()
+            return all(self._account.acknowledged[what] > before[what] for what in signs)
+
+        assert self._watch(all_went_on, SETTLE_WITHIN_S), f"since the restart: {self._account.acknowledged - before}"
+
+    def _under_load(self) -> str:
+        seconds = self._chance.uniform(0, 0.8)
+        self._watch(lambda state: False, seconds)
+        return f"{seconds:.2f} s of it"
+
+    def _killed_at_start(self) -> str:
+        """Killed again one to three times, while it recovers or just when it serves."""
+        moments = [self._chance.uniform(0.03, 0.35) for _ in range(self._chance.randrange(1, 4))]
+        for moment in moments:
+            self._victim.spawn()
+            time.sleep(moment)
+            self._victim.kill()
+            self.summary.kills[START_UP] += 1
+        return "after " + ", ".join(f"{moment:.2f}" for moment in moments) + " s"
+
+    def _in_a_rebalance(self) -> str:
+        """A member comes or goes, and the kill meets one step of what follows."""
+        before = self._account.generations.newest
+        state = self._chance.choice(("PreparingRebalance", "CompletingRebalance", "Stable"))
+        present = len(self._load.present())
+        if present > 3 or (present == 3 and self._chance.random() < 0.6):
+            change = self._load.leave(self._chance)
+        else:
+            change = f"{self._load.join()} joins"
+
+        def come(found: str) -> bool:
+            has_moved = self._account.generations.newest > before
+            return found == state if state == "PreparingRebalance" else has_moved and found in (state, "Stable")
+
+        came = self._watch(come, REBALANCE_WITHIN_S)
+        time.sleep(self._chance.choice((0, 0, self._chance.uniform(0, 0.02))))
+        return f"{change}, {state}" if came else f"{change}, and {state} did not come"
+
+    def _watch(self, met: Callable[[str], bool], seconds: float) -> bool:
+        """Look at the group until `met` holds of its state, or the time is over."""
+        deadline = time.monotonic() + seconds
+        with self._victim.client() as client:
+            while not met(self._account.describe(client)):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    self._account.watch_ends(client)
+                    return False
+                time.sleep(min(left, LOOK_EVERY_S))
+        return True
+
+    def _settled(self, state: str) -> bool:
+        self._account.read_journals()
+        counts = self._account.acknowledged
+        return state == "Stable" and all(counts[what] for what in (*SIGNS, "group commits"))
+
+    # -- the end
+
+    def _finish(self) -> None:
+        """All that was sent is acknowledged, stored and consumed; then once more from the files, after a last kill."""
+        self._load.stop_producers()
+        account = self._account
+        with self._victim.client() as client:
+            account.check(client)
+            self._wait_until_consumed(client)
+        self._load.stop_members()
+        self._victim.kill()
+        account.read_journals()
+        account.generations.restarted()
+        self._start()
+        with self._victim.client() as client:
+            account.check(client)
+            for partition in range(PARTITIONS):
+                account.read_records(client, partition, 0)
+            commits = {group: fetch_offsets(client, group) for group in (GROUP, SIMPLE_GROUP)}
+        account.check_received()
+        self._victim.kill()
+        self._read_files(commits)
+
+    def _wait_until_consumed(self, client: WireClient) -> None:
+        deadline = time.monotonic() + SETTLE_WITHIN_S
+        while not self._account.is_consumed:
+            assert time.monotonic() < deadline, (
+                f"committed {self._account.group_commits}, the log ends at {self._account.high_watermarks}"
+            )
+            time.sleep(0.02)
+            self._account.read_journals()
+            self._account.watch_ends(client)
+
+    def _read_files(self, commits: dict[str, dict[int, tuple[int, str]]]) -> None:
+        """The directory alone, read as after damage: every segment's every batch is looked at."""
+        wall_ms = time.time_ns() // 1_000_000
+        log = Log.open(self._victim.data_dir, LogSettings(), wall_ms=wall_ms, accept_loss=True)
+        try:
+            assert log.losses == [], log.losses
+            for index, known in enumerate(self._account.records):
+                found = list(_values(log, TOPIC, index))
+                assert found == [f"{name} {number}" for name, number in known], f"{TOPIC}-{index} differs in its files"
+            for index in range(log.topics[OFFSETS_TOPIC].partition_count):
+                for _ in _values(log, OFFSETS_TOPIC, index):
+                    pass
+            for group, offsets in commits.items():
+                assert len(log.offset_rows(group)) == len(offsets), f"offsets of {group} differ in the files"
+        finally:
+            log.close()
+
+    def _sum_up(self, seconds: float) -> None:
+        summary = self.summary
+        summary.seconds = round(seconds, 1)
+        if self._restarts_s:
+            summary.restart_ms_median = round(statistics.median(self._restarts_s) * 1000, 1)
+            summary.restart_ms_most = round(max(self._restarts_s) * 1000, 1)
+        if hasattr(self, "_account"):
+            account = self._account
+            summary.acknowledged = account.acknowledged
+            summary.records = sum(map(len, account.records))
+            summary.plain_records_repeated = account.repeated
+            summary.generations = account.generations.newest
+            summary.generations_told = len(account.generations.told)
+            summary.restored_below_the_newest = account.generations.went_back
+            summary.members = len(self._load.members)
+
+
+def _values(log: Log, topic: str, index: int) -> Iterator[str]:
+    partition = log.partition(topic, index)
+    assert partition is not None
+    offset = partition.log_start_offset
+    while True:
+        found = partition.read(offset, 1 << 20, at_least_one=True)
+        content = found if isinstance(found, bytes) else found.tobytes() if found is not None else b""
+        if not content:
+            return
+        for position, header in batches(content):
+            assert check_crc(content, position, header), f"{topic}-{index}: a bad batch at {header.base_offset}"
+            for record in decode_records(content, position):
+                if record.offset >= offset:
+                    yield (record.value or b"").decode("utf-8", "replace")
+            offset = header.next_offset

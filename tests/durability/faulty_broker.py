@@ -1,0 +1,73 @@
+"""`python -m tests.durability.faulty_broker FAULT ...`: the broker with a planted fault, so that the cycles have something to catch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from broker import __main__ as program
+from broker.log.log import Log
+from broker.log.producers import Producers
+from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.server.commit_rounds import CommitRounds
+from broker.server.exchange import Exchange
+
+LATE_S = 0.05
+
+
+def answer_commits_early() -> None:
+    """OffsetCommit is answered at once, and kept a little later."""
+    settle = CommitRounds.settle
+
+    def settled(self: Any, exchange: Exchange) -> None:
+        if exchange.route.api.request is OffsetCommitRequest:
+            exchange.released = True
+            exchange.connection.released()
+            self.schedule()
+        else:
+            settle(self, exchange)
+
+    def schedule(self: Any) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_later(LATE_S, self.run)
+
+    CommitRounds.settle = settled  # type: ignore[method-assign]
+    CommitRounds.schedule = schedule  # type: ignore[method-assign]
+
+
+def forget_producers() -> None:
+    """What idempotent producers have sent is not known after a start."""
+
+    def load(store: object, partition_id: int) -> Producers:
+        return Producers()
+
+    def note_nothing(self: Producers, header: object) -> None:
+        pass
+
+    Producers.load = load  # type: ignore[method-assign, assignment]
+    Producers.note = note_nothing  # type: ignore[method-assign, assignment]
+
+
+def forget_generations() -> None:
+    """Neither generations nor their floors are kept."""
+    append = Log.append_offsets_rows
+    Log.set_generation_floor = lambda self, group_id, generation: None  # type: ignore[method-assign]
+    Log.append_offsets_rows = (
+        lambda self, rows: append(  # type: ignore[method-assign]
+            self, [row for row in rows if row.key[:2] != b"\0\2"]
+        )
+    )
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "commits are answered before they are kept": answer_commits_early,
+    "producers are forgotten": forget_producers,
+    "generations are forgotten": forget_generations,
+}
+
+
+if __name__ == "__main__":
+    FAULTS[sys.argv.pop(1)]()
+    sys.exit(program.main())

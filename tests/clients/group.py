@@ -75,6 +75,10 @@ class Group:
     def start(self, count: int) -> list[Member]:
         return [self._start_one(f"member-{len(self.members) + 1}") for _ in range(count)]
 
+    def start_static(self, *instances: str) -> list[Member]:
+        """A member for each group instance id."""
+        return [self._start_one(f"member-{len(self.members) + 1}", "--instance", name) for name in instances]
+
     def live(self) -> list[Member]:
         return [member for member in self.members if member.child.poll() is None]
 
@@ -114,10 +118,10 @@ class Group:
         times = collections.Counter((partition, offset) for partition, offset, _ in self.received)
         return [place for place, count in times.items() if count > 1]
 
-    def _start_one(self, name: str) -> Member:
+    def _start_one(self, name: str, *options: str) -> Member:
         errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the member
         child = subprocess.Popen(
-            [*self._command, "--client-id", name],
+            [*self._command, "--client-id", name, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

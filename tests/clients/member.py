@@ -53,6 +53,7 @@ def main() -> None:
     for name in ("bootstrap", "group", "topic", "client-id", "assignor"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--session-timeout-ms", required=True, type=int)
+    parser.add_argument("--instance")
     options = parser.parse_args()
 
     stopping = Stopping()
@@ -62,6 +63,7 @@ def main() -> None:
         client_id=options.client_id,
         assignor=options.assignor,
         session_timeout_ms=options.session_timeout_ms,
+        instance=options.instance,
         on_change=lambda kind, partitions: tell(kind, partitions=partitions),
     )
     consumer = client_named(options.client).member(options.bootstrap, membership)
@@ -71,6 +73,9 @@ def main() -> None:
             stopping.polling = True
             records = consumer.poll(POLL_S.get(options.client, 0.1))
         except Stop:
+            break
+        except Exception as error:  # noqa: BLE001 - the same: a client that gives up ends its process
+            tell("failed", error=repr(error))
             break
         finally:
             stopping.polling = False

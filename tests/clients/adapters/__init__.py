@@ -43,6 +43,7 @@ class Membership:
     client_id: str = "scenario"
     assignor: str = "range"
     session_timeout_ms: int = 6000
+    instance: str | None = None
     on_change: OwnershipChange = field(default=lambda kind, partitions: None)
 
 

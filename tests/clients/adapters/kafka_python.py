@@ -158,6 +158,7 @@ def member(bootstrap: str, membership: Membership) -> _Consumer:
         "partition_assignment_strategy": [_ASSIGNORS[membership.assignor]],
         "session_timeout_ms": membership.session_timeout_ms,
         "heartbeat_interval_ms": membership.session_timeout_ms // 10,
+        "group_instance_id": membership.instance,
     }
     made = _Consumer(bootstrap, settings)
     made.join(membership)

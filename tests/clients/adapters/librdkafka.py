@@ -86,7 +86,8 @@ class _Consumer:
     def poll(self, timeout_s: float) -> list[Record]:
         messages = self._consumer.consume(500, timeout_s)
         for message in messages:
-            if (error := message.error()) is not None and error.fatal():
+            # An error that ends the consumer for good, such as a fence, has this code, and `fatal` denies it.
+            if (error := message.error()) is not None and (error.fatal() or error.code() == ck.KafkaError._FATAL):
                 raise ck.KafkaException(error)
         return [_record(m) for m in messages if m.error() is None]
 
@@ -154,13 +155,15 @@ def producer(bootstrap: str, codec: str = "none") -> _Producer:
 
 
 def member(bootstrap: str, membership: Membership) -> _Consumer:
-    settings = {
+    settings: dict[str, Any] = {
         "group.id": membership.group,
         "client.id": membership.client_id,
         "partition.assignment.strategy": membership.assignor,
         "session.timeout.ms": membership.session_timeout_ms,
         "heartbeat.interval.ms": membership.session_timeout_ms // 10,
     }
+    if membership.instance is not None:
+        settings["group.instance.id"] = membership.instance
     made = _Consumer(bootstrap, settings)
     made.join(membership)
     return made

@@ -25,7 +25,7 @@ from tests.oracle import over_socket, replay
 from tests.oracle.choices import Dropped, FreeChoices
 from tests.oracle.generate import Walk
 from tests.oracle.over_socket import UUID_FORM, Address, SocketPlayer
-from tests.oracle.people import Outcome, Step
+from tests.oracle.people import DEAD, Outcome, Step
 from tests.oracle.requests import TOPICS
 
 PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
@@ -62,6 +62,7 @@ class Recorder(SocketPlayer):
         super().__init__(address, groups)
         self.patience = patience
         self.forms: dict[str, str] = {}
+        self.owner: dict[int, str] = {}  # step number -> id of the member that sent it
         self.abandoned: set[int] = set()  # requests that will never be answered
         self.states: dict[str, Any] = self._state(self.describe())
 
@@ -73,10 +74,13 @@ class Recorder(SocketPlayer):
         deadline = time.monotonic() + self.patience.contradiction_s
         while True:
             described = self.describe()
-            came += self.answers(set(), 0)
+            if more := self.answers(set(), 0):
+                came += more  # and what was described may be older than these answers
+                continue
             self._name_new([*(message for _, message in came), described])
             self.states = self._state(described)
-            late = self._contradicting(step, {to for to, _ in came}, new=bool(set(self.names.live) - known))
+            self.owner[step["t"]] = step["request"].get("member_id") or next(iter(self.names.live.keys() - known), "")
+            late = self._contradicting({to for to, _ in came})
             unsettled = late or self._is_unseen(step, came) or any(map(_is_passing, self.states.values()))
             if not unsettled or time.monotonic() > deadline:
                 break
@@ -102,16 +106,15 @@ class Recorder(SocketPlayer):
             return any(partition.error_code == 0 for topic in answer.topics for partition in topic.partitions)
         return True
 
-    def _contradicting(self, step: Step, answered: set[int], new: bool) -> set[int]:
-        """Unanswered requests that the state of their group does not explain, as it explains a parked one."""
-        waiting = [line.step for lines in self.lines.values() for line in lines if line.step is not None]
+    def _contradicting(self, answered: set[int]) -> set[int]:
+        """Unanswered requests that are not as parked ones are: by a member of their group, in the state for it."""
         out = set()
-        for one in waiting:
-            state = self.states.get(one["request"].get("group_id", ""), {}).get("state")
-            parked = state == PARKED_IN.get(one["api"])
-            unseen = one is step and one["api"] == "JoinGroup" and not one["request"]["member_id"] and not new
-            if one["t"] not in self.abandoned | answered and (not parked or unseen):
-                out.add(one["t"])
+        for step in (line.step for lines in self.lines.values() for line in lines if line.step is not None):
+            group = self.states.get(step["request"].get("group_id", ""), DEAD)
+            members = {member["member"] for member in group["members"]}
+            parked = group["state"] == PARKED_IN.get(step["api"]) and self.owner[step["t"]] in members
+            if not parked and step["t"] not in self.abandoned | answered:
+                out.add(step["t"])
         return out
 
     def _name_new(self, messages: Iterable[Message]) -> None:

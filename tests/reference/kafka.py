@@ -235,7 +235,7 @@ def _one_group_per_offsets_partition() -> Iterator[str]:
         group, code = f"warm-{number}", 0
         for letter in group:
             code = (code * 31 + ord(letter)) & 0xFFFFFFFF
-        if (partition := (code & 0x7FFFFFFF) % OFFSETS_PARTITIONS) not in seen:
+        if (partition := min(code, 2**32 - code) % OFFSETS_PARTITIONS) not in seen:
             seen.add(partition)
             yield group
             if len(seen) == OFFSETS_PARTITIONS:

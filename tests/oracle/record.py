@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.messages.offset_commit import OffsetCommitResponse
 from broker.protocol.wire_types import Message
@@ -73,6 +74,7 @@ class Recorder(SocketPlayer):
         known = set(self.names.live)
         deadline = time.monotonic() + self.patience.contradiction_s
         while True:
+            self._pass_after_the_unanswered()
             described = self.describe()
             if more := self.answers(set(), 0):
                 came += more  # and what was described may be older than these answers
@@ -93,6 +95,13 @@ class Recorder(SocketPlayer):
             {"to": to, "response": self._written(to, message)} for to, message in sorted(came, key=lambda one: one[0])
         ]
         return {"replies": replies, "new": new, "state": self.states}
+
+    def _pass_after_the_unanswered(self) -> None:
+        """A Heartbeat of nobody stands in line behind them, and behind the records that their answers may wait for."""
+        waiting = [line.step for lines in self.lines.values() for line in lines if line.step is not None]
+        for group in {step["request"]["group_id"] for step in waiting if step["api"] in PARKED_IN}:
+            nobody = HeartbeatRequest(group_id=self.names.living(group), generation_id=-1, member_id="ghost")
+            self.control.ask(nobody, 0)
 
     def _is_unseen(self, step: Step, came: list[tuple[int, Message]]) -> bool:
         """Whether the step made a group that is not described yet."""

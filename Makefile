@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces sim mutate durability docs lock clean
+.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces traces-on-kafka sim mutate durability docs lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,11 @@ oracle: compiled  ## Compare with a real Kafka on fresh seeds, or on SEEDS=1-200
 
 traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
 	$(BIN)/python -m tests.coordinator.traces --write
+
+LONGEST := 30
+
+traces-on-kafka: $(READY)  ## Play the golden scenarios beside a real Kafka: LONGEST=30 s (needs java and mvn; skips without)
+	$(BIN)/python -m tests.coordinator.traces_on_kafka --longest $(LONGEST)
 
 SEEDS := 1-300
 EVENTS := 3000

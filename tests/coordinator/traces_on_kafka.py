@@ -1,13 +1,15 @@
 """Plays golden scenarios on a running Kafka, in real time and side by side, and names what it answers otherwise than ours.
 
-    python -m tests.coordinator.traces_on_kafka HOST:PORT [NAME ...]
+    python -m tests.coordinator.traces_on_kafka [--longest SECONDS] [NAME ...]
 
-The broker must have the settings of the scenarios, but for an initial delay of half a second where they have none. What has no
-counterpart there (restarts, our own requests) is left out, and so are times: an answer belongs to the step after which it comes.
+A Kafka is started for each set of settings that the scenarios have, with an initial delay of half a second where they have none;
+needs java and mvn. What has no counterpart there (restarts, our own requests) is left out, and so are times: an answer belongs
+to the step after which it comes. Exits 1 if a scenario differs that is not known to.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import select
 import sys
@@ -25,11 +27,12 @@ from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.wire_types import Message, Struct
 from tests.coordinator.trace_requests import REQUESTS, Values, millis
 from tests.coordinator.traces import TRACES, Run, act, read, settings_of
+from tests.reference.kafka import ReferenceKafka, Unavailable
 from tests.server.wire_client import WireClient
 
 MEMBER_ID = re.compile(r"\b\w+-[A-Z]\b")
 ANSWER_S, SURPLUS_S, LATE_S, EARLY_S = 1.3, 0.04, 0.6, 0.4
-AT_ONCE = 30
+AT_ONCE, TRIES = 30, 3
 # Requests on two connections may overtake each other.
 ONE_AFTER_ANOTHER_S = 0.03
 # Scenarios in which we answer otherwise, by choice or because Kafka leaves the choice open.
@@ -42,6 +45,8 @@ KNOWN = {
     "protocol_tie": "which protocol wins a tie is open",
     "static_restart_in_session": "its two sides are closer than this clock",
 }
+INITIAL_DELAY = "group.initial.rebalance.delay.ms"
+WITHOUT_TIME = ("settings", "topics", "story", "history")
 NOT_COMPARED = {"throttle_time_ms", "host", "port", "node_id", "error_message"}
 
 
@@ -126,7 +131,7 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
     start, started = time.monotonic(), False
     for line in (TRACES / f"{name}.txt").read_text().splitlines():
         words, values = ([], {}) if line.startswith("  ") else read(line)
-        if not words or words[0] == "story" or "DescribeGroupDetails" in words:
+        if not words or words[0] in ("story", "history") or "DescribeGroupDetails" in words:
             continue
         if words[0] in ("settings", "topics"):
             ours.settings = settings_of(values) if words[0] == "settings" else ours.settings
@@ -161,7 +166,8 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
                 theirs.learn(mine, other)
             if _plain(mine, theirs) != _plain(other, theirs):
                 yield f"{line}\n    #{ticket} ours   {_plain(mine, theirs)}\n    #{ticket} theirs {_plain(other, theirs)}"
-        asked = sorted(groups)
+        # A group without a name is that of all scenarios.
+        asked = sorted(groups - {""})
         described = _describe(ours, asked)
         # A new group is seen a moment after it has answered.
         for wait_s in (0, 0.05, 0.2):
@@ -242,17 +248,80 @@ def _make_topics(address: tuple[str, int]) -> None:
         client.ask(CreateTopicsRequest(topics=topics, timeout_ms=5_000), 5)
 
 
-def main() -> None:
-    """Play the scenarios at once, and print each with its differences."""
-    host, _, port = sys.argv[1].rpartition(":")
-    address = (host, int(port))
+@dataclass(frozen=True)
+class Shape:
+    """What a scenario asks of a broker: settings under Kafka's names, and seconds until its last step there."""
+
+    settings: tuple[tuple[str, str], ...]
+    seconds: float
+
+
+def shape_of(name: str) -> Shape:
+    settings: dict[str, str] = {}
+    last_ms = 0
+    for line in (TRACES / f"{name}.txt").read_text().splitlines():
+        words, values = ([], {}) if line.startswith("  ") else read(line)
+        if not words or words[0] in WITHOUT_TIME:
+            settings |= values if words and words[0] == "settings" else {}
+        elif words[0] == "restart" or words[1] == "topic_deleted":
+            break
+        else:
+            last_ms = max(last_ms, millis(words[1] if words[0] == "wait" else words[0]))
+    # Without a delay, the first member would not wait for those that the scenario sends with it.
+    if settings.get(INITIAL_DELAY, "0") == "0":
+        settings[INITIAL_DELAY] = "500"
+    return Shape(tuple(sorted(settings.items())), last_ms / 1000)
+
+
+def play_all(address: tuple[str, int], names: list[str]) -> int:
+    """Play the scenarios at once, and print each with its differences. How many differ that are not known to.
+
+    Who differs plays again among fewer: on a busy machine, requests that a scenario sends in turn may overtake each other.
+    """
     _make_topics(address)
-    names = sys.argv[2:] or sorted(path.stem for path in TRACES.glob("*.txt"))
+    surprises, left = names, TRIES
+    while surprises and left:
+        found, left = _at_once(address, surprises), left - 1
+        surprises = [name for name in surprises if found[name] and name not in KNOWN]
+        for name, differences in found.items():
+            if name not in surprises or not left:
+                known = f" ({KNOWN[name]})" if differences and name in KNOWN else ""
+                print(f"{name}: {len(differences)} differences{known}", *differences, sep="\n", flush=True)
+    return len(surprises)
+
+
+def _at_once(address: tuple[str, int], names: list[str]) -> dict[str, list[str]]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for name, found in zip(names, pool.map(lambda name: list(play(address, name)), names), strict=True):
-            known = f" ({KNOWN[name]})" if found and name in KNOWN else ""
-            print(f"{name}: {len(found)} differences{known}", *found, sep="\n", flush=True)
+        return dict(zip(names, pool.map(lambda name: list(play(address, name)), names), strict=True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="traces_on_kafka", description="Play golden scenarios beside a real Kafka.")
+    parser.add_argument(
+        "--longest", type=float, default=30, metavar="SECONDS", help="leave out longer ones (default: 30)"
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of scenarios (default: all)")
+    options = parser.parse_args()
+    shapes = {name: shape_of(name) for name in options.names or sorted(path.stem for path in TRACES.glob("*.txt"))}
+    of_settings: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name, shape in shapes.items():
+        if shape.seconds <= options.longest:
+            of_settings.setdefault(shape.settings, []).append(name)
+    surprises = 0
+    try:
+        for settings, names in of_settings.items():
+            print(f"# {' '.join('='.join(pair) for pair in settings)}", flush=True)
+            with ReferenceKafka(dict(settings)) as kafka:
+                host, _, port = kafka.bootstrap_servers.rpartition(":")
+                surprises += play_all((host, int(port)), names)
+    except Unavailable as reason:
+        print(f"skipped: no real Kafka here: {reason}")
+        return 0
+    played = sum(map(len, of_settings.values()))
+    print(f"{played} of {len(shapes)} scenarios played, {len(shapes) - played} are longer than {options.longest:g} s")
+    print(f"{surprises} differ that are not known to")
+    return 1 if surprises else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -57,7 +57,9 @@ def _offer_of(request: JoinGroupRequest, version: int) -> Offer:
 
 
 def _create(step: Step, group_id: str) -> Group:
-    step.record(Group(group_id, offsets_loaded=True).to_record(step.wall_ms))
+    fresh = Group(group_id, offsets_loaded=True)
+    fresh.state_timestamp_ms = step.wall_ms
+    step.record(fresh.to_record(step.wall_ms))
     group = step.groups[group_id]
     group.state_timestamp_ms = step.wall_ms
     return group

@@ -213,6 +213,9 @@ def test_a_consumer_of_the_topic_reads_what_is_committed_meanwhile(
         assert (empty["protocol_type"], empty["protocol"], empty["leader"]) == ("consumer", None, None)
         assert empty["generation"] == last["generation"] + 1
 
+        since = [kept["since_ms"] for kept in reading.groups() if kept]
+        assert since == sorted(since)
+        assert began_ms - 1 <= since[0] <= last["since_ms"] <= ended_ms + 1
         deleted = Kgctl(bootstrap)("groups", "delete", name, "--execute")
         assert deleted.exit_code == 0, deleted.output
         reading.until(lambda: reading.groups()[-1] is None, "the group's tombstone")

@@ -81,6 +81,20 @@ class JavaMember:
             if pipe is not None:
                 pipe.close()
 
+    def kill(self) -> None:
+        """End it as a crash would: SIGKILL, no LeaveGroup."""
+        self._child.kill()
+        self._child.wait()
+
+    def owned(self, topic: str) -> set[int]:
+        """The partitions that it says it has."""
+        found = set[int]()
+        for event in list(self.events):
+            if event["name"] in {"partitions_assigned", "partitions_revoked"}:
+                named = {place["partition"] for place in event["partitions"] if place["topic"] == topic}
+                found = found | named if event["name"] == "partitions_assigned" else found - named
+        return found
+
     def wait_for(self, name: str, within_s: float = 30, **wanted: object) -> dict[str, Any]:
         """The first event of this name with these fields."""
         deadline = time.monotonic() + within_s

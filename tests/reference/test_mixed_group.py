@@ -1,0 +1,100 @@
+"""A group whose members are Kafka's own consumer, librdkafka and kafka-python: each partition has one owner, no record is missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.programs import eventually
+from tests.clients.adapters import client_named
+from tests.clients.group import Group
+from tests.clients.test_groups import produce, values
+from tests.kgctl.commandline import Kgctl
+from tests.reference.clusters import Cluster, fresh
+from tests.reference.java import Java, JavaMember
+from tests.reference.kafka import KafkaTools
+
+PARTITIONS = 6
+SESSION_TIMEOUT_MS = 4000
+
+
+@pytest.mark.flaky(reruns=2)  # kafka-python 3.0.12 sometimes never takes up the partitions that it was given.
+def test_three_clients_share_a_group_and_two_go_on_when_the_java_one_is_killed(
+    tools: KafkaTools, our_cluster: Cluster, tmp_path: Path
+) -> None:
+    java, kgctl = Java(tools, our_cluster), Kgctl(our_cluster.bootstrap_servers)
+    librdkafka, name, topic = client_named("confluent-kafka"), fresh("mixed"), fresh("mixed")
+    assert kgctl("topics", "create", topic, "--partitions", PARTITIONS).exit_code == 0
+    sent = values("before", 60)
+    produce(librdkafka, our_cluster, topic, sent)
+    config = tmp_path / "consumer.properties"
+    config.write_text("heartbeat.interval.ms=300\n")
+    options = ("--session-timeout", SESSION_TIMEOUT_MS, "--verbose", "--consumer.config", config)
+
+    def group_of(client: str) -> Group:
+        return Group(client, java.bootstrap, name, topic, session_timeout_ms=SESSION_TIMEOUT_MS)
+
+    with (
+        JavaMember(java, name, topic, *options) as member,
+        group_of("confluent-kafka") as left,
+        group_of("kafka-python") as right,
+    ):
+        groups = (left, right)
+
+        def read_by_python() -> set[str]:
+            return {value for group in groups for _, _, value in group.received}
+
+        def committed() -> dict[int, int]:
+            rows = kgctl.rows("groups", "describe", name, "--offsets")
+            return {row["partition"]: row["current_offset"] for row in rows}
+
+        def shared(*sizes: int) -> bool:
+            parts = [member.owned(topic), *(one.owned for group in groups for one in group.live())]
+            whole = sorted(partition for part in parts[-len(sizes) :] for partition in part)
+            return whole == list(range(PARTITIONS)) and tuple(map(len, parts[-len(sizes) :])) == sizes
+
+        member.wait_for("partitions_assigned")
+        for group in groups:
+            group.start(1)
+        eventually(lambda: shared(2, 2, 2), "two partitions for each of the three")
+        rows = kgctl.rows("groups", "describe", name, "--members", "--verbose")
+        assert sorted(row["partitions"] for row in rows) == [2, 2, 2]
+        sent += (second := values("shared", 60))
+        produce(librdkafka, our_cluster, topic, second)
+        eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 20), "all commits")
+        by_java = {event["value"] for event in member.events if event["name"] == "record_data"}
+        assert by_java | read_by_python() == set(sent)
+        # What came once all had their partitions came to one of them.
+        assert not by_java & read_by_python() & set(second)
+        assert {value for value in second if value in by_java} == {
+            value for n, value in enumerate(second) if n % PARTITIONS in member.owned(topic)
+        }
+        moved = member.owned(topic)
+
+        member.kill()
+        eventually(lambda: shared(3, 3), "the partitions of the killed member with the two others")
+        (event,) = kgctl.rows("groups", "history", name)[-1:]
+        assert (event["event"], event["cause"], event["members"]) == ("stable", "session timed out", 2)
+        assert len(event["left"]) == 1
+        assert event["partitions_moved"] >= len(moved)
+        third = values("after", 60)
+        produce(librdkafka, our_cluster, topic, third)
+        eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 30), "all commits of the two")
+        assert set(third) <= read_by_python()
+
+
+def test_what_the_verifiable_producer_counts_is_what_a_verifiable_consumer_reads(
+    tools: KafkaTools, our_cluster: Cluster
+) -> None:
+    java, topic = Java(tools, our_cluster), fresh("counted")
+    assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", topic, "--partitions", 3).exit_code == 0
+    java.run("verifiable-producer", "--topic", topic, "--max-messages", 3000, "--acks", -1)
+    with JavaMember(java, fresh("counted"), topic, "--max-messages", 3000, "--verbose") as member:
+        member.wait_for("shutdown_complete")
+        read = [int(event["value"]) for event in member.events if event["name"] == "record_data"]
+        assert sorted(read) == list(range(3000))
+        commits = [event for event in member.events if event["name"] == "offsets_committed"]
+        assert all(event["success"] for event in commits)
+        reached = {place["partition"]: place["offset"] for event in commits for place in event["offsets"]}
+        assert sum(reached.values()) == 3000

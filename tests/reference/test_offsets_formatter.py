@@ -1,0 +1,142 @@
+"""Kafka's own formatters print `__consumer_offsets` of our broker as they print that of a Kafka which got the same commits."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import confluent_kafka as ck
+import pytest
+
+from broker.protocol.offsets_topic import partition_for
+from tests.kgctl.commandline import Kgctl
+from tests.reference.clusters import Cluster, fresh
+from tests.reference.java import Java
+from tests.reference.kafka import KafkaTools
+
+TOPIC = "__consumer_offsets"
+INSTANCE = "an-instance"
+TIMES = {"commitTimestamp", "currentStateTimestamp"}
+# Kafka 4.1 writes offsets in version 4, which has the same fields, and the version before it reads.
+OFFSET_VERSIONS = {3, 4}
+
+
+@pytest.fixture
+def java(tools: KafkaTools, cluster: Cluster) -> Java:
+    return Java(tools, cluster)
+
+
+def test_the_formatters_print_what_was_committed_and_who_was_there(cluster: Cluster, java: Java) -> None:
+    group, topic, began_ms = fresh("formatted"), fresh("formatted"), time.time_ns() // 1_000_000
+    kgctl = Kgctl(cluster.bootstrap_servers)
+    assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
+    member_id = commit_as_a_member(cluster, kgctl, group, topic)
+    remove_everything(kgctl, group, topic)
+
+    offsets = [line for line in formatted(java, group, "Offsets") if line["key"]["data"]["group"] == group]
+    groups = [line for line in formatted(java, group, "GroupMetadata") if line["key"]["data"]["group"] == group]
+    versions = {line["value"].pop("version") for line in offsets if line["value"]}
+    assert versions <= OFFSET_VERSIONS
+    moments = [moment for line in (*offsets, *groups) for moment in take_times(line)]
+    assert all(began_ms - 1 <= moment <= time.time_ns() // 1_000_000 + 1 for moment in moments)
+
+    def of(partition: int, value: dict[str, Any] | None) -> dict[str, Any]:
+        key = {"type": 1, "data": {"group": group, "topic": topic, "partition": partition}}
+        return {"key": key, "value": value and {"data": value}}
+
+    assert offsets == [
+        of(0, {"offset": 7, "leaderEpoch": -1, "metadata": "first"}),
+        of(1, {"offset": 2**40, "leaderEpoch": -1, "metadata": "mëta"}),
+        of(0, {"offset": 5, "leaderEpoch": 0, "metadata": "back"}),
+        of(1, None),
+        of(0, None),
+    ]
+
+    def whole(generation: int, members: list[dict[str, Any]]) -> dict[str, Any]:
+        value = {"protocolType": "consumer", "generation": generation, "members": members}
+        chosen = {"protocol": "range", "leader": member_id} if members else {"protocol": None, "leader": None}
+        return {"key": {"type": 2, "data": {"group": group}}, "value": {"version": 3, "data": value | chosen}}
+
+    unborn = whole(0, [])
+    unborn["value"]["data"]["protocolType"] = ""
+    gone = {"key": {"type": 2, "data": {"group": group}}, "value": None}
+    (member,) = groups[1]["value"]["data"]["members"]
+    blobs = {name: member.pop(name) for name in ("subscription", "assignment")}
+    assert all(blobs.values())
+    written = {
+        "memberId": member_id,
+        "groupInstanceId": INSTANCE,
+        "clientId": "formatted",
+        "clientHost": "/127.0.0.1",
+        "rebalanceTimeout": 300_000,
+        "sessionTimeout": 45_000,
+    }
+    assert groups == [unborn, whole(1, [written]), whole(2, []), gone]
+
+
+def commit_as_a_member(cluster: Cluster, kgctl: Kgctl, group: str, topic: str) -> str:
+    """Join as a static member of librdkafka's, commit three times, and end without leaving; its member id."""
+    assigned: list[ck.TopicPartition] = []
+    consumer = ck.Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "group.instance.id": INSTANCE,
+            "client.id": "formatted",
+            "partition.assignment.strategy": "range",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic], on_assign=lambda _, given: assigned.extend(given))
+        deadline = time.monotonic() + 30
+        while not assigned:
+            assert time.monotonic() < deadline
+            consumer.poll(0.1)
+        for partition, offset, metadata, epoch in ((0, 7, "first", -1), (1, 2**40, "mëta", -1), (0, 5, "back", 0)):
+            place = ck.TopicPartition(topic, partition, offset, metadata, epoch)
+            (done,) = consumer.commit(offsets=[place], asynchronous=False)
+            assert done.error is None
+        (row,) = kgctl.rows("groups", "describe", group, "--members")
+    finally:
+        consumer.close()
+    return str(row["consumer_id"])
+
+
+def remove_everything(kgctl: Kgctl, group: str, topic: str) -> None:
+    for words in (
+        ("remove-members", group, "--instance", INSTANCE),
+        ("delete-offsets", group, "--topic", f"{topic}:1"),
+        ("delete", group),
+    ):
+        done = kgctl("groups", *words, "--execute")
+        assert done.exit_code == 0, done.output
+
+
+def formatted(java: Java, group: str, name: str) -> list[dict[str, Any]]:
+    """What one of Kafka's formatters prints of the partition that holds the group."""
+    consumer = ck.Consumer({"bootstrap.servers": java.bootstrap, "group.id": "unused"})
+    try:
+        partition = ck.TopicPartition(TOPIC, partition_for(group))
+        _, end = consumer.get_watermark_offsets(partition, timeout=10)
+    finally:
+        consumer.close()
+    printed = java.run(
+        "console-consumer",
+        *("--topic", TOPIC, "--partition", partition.partition, "--from-beginning", "--max-messages", end),
+        *("--formatter", f"org.apache.kafka.tools.consumer.{name}MessageFormatter"),
+    )
+    # One object after the other, without a line between them.
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while printed[at:].strip():
+        line, at = decoder.raw_decode(printed, at)
+        found.append(line)
+        at += len(printed[at:]) - len(printed[at:].lstrip())
+    return found
+
+
+def take_times(line: dict[str, Any]) -> list[int]:
+    """Remove what differs from run to run."""
+    fields = line["value"]["data"] if line["value"] else {}
+    return [fields.pop(name) for name in sorted(TIMES & fields.keys())]

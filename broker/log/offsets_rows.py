@@ -1,8 +1,8 @@
 """The rows of __consumer_offsets: appended in commit order, indexed later in bulk, read as a topic and by group.
 
 Index entries of many partitions and keys lie on many pages, so writing them with each commit would multiply what
-a round syncs. Rows therefore go to one table in the order of their commits; its two indexes (position of an
-offset, newest row of a key) are brought up to date when somebody asks, or every SETTLE_ROWS rows.
+a round syncs. Rows therefore go to one table in the order of their commits; its indexes (position of an offset,
+newest row of a key, groups with a live offset) are brought up to date when somebody asks, or every SETTLE_ROWS rows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ SETTLE_ROWS = 2048
 _OFFSET_KEYS = b"\x00\x01"
 _GROUP_KEYS = b"\x00\x02"
 _AFTER_GROUP_KEYS = b"\x00\x03"
+_ADD_GROUP = "INSERT INTO offsets_groups VALUES (?) ON CONFLICT DO NOTHING"
 
 
 class OffsetsRowLike(Protocol):
@@ -58,6 +59,10 @@ class OffsetsRows:
             newest = max(newest, _int(seq))
         self.last_seq = max(self.settled_seq, newest)
         self.high_watermarks = list(self.next_offsets)
+        if store.meta("groups_indexed") is None:
+            # New, or of a format that had no such index.
+            store.derive_many(_ADD_GROUP, [(prefix,) for prefix in self._scan_groups()])
+            store.set_meta("groups_indexed", "1")
 
     # -- writing
 
@@ -97,7 +102,7 @@ class OffsetsRows:
         self.high_watermarks = list(self.next_offsets)
 
     def settle(self) -> None:
-        """Bring both indexes up to date."""
+        """Bring the indexes up to date."""
         self.flush()
         after, last = self.settled_seq, self.last_seq
         if after == last:
@@ -112,10 +117,23 @@ class OffsetsRows:
             " ON CONFLICT DO UPDATE SET seq = excluded.seq",
             (after,),
         )
+        self._settle_groups(after)
         self._store.derive(
             "INSERT INTO meta VALUES ('settled_seq', ?) ON CONFLICT DO UPDATE SET value = excluded.value", (str(last),)
         )
         self.settled_seq = last
+
+    def _settle_groups(self, after: int) -> None:
+        rows = self._store.query(
+            "SELECT key, value IS NULL, max(seq) FROM offsets_log WHERE seq > ? AND key >= ? AND key < ? GROUP BY key",
+            (after, _OFFSET_KEYS, _GROUP_KEYS),
+        )
+        live, doubtful = dict[bytes, None](), dict[bytes, None]()
+        for key, is_tombstone, _ in rows:
+            (doubtful if is_tombstone else live)[_group_of(_bytes(key))[0]] = None
+        self._store.derive_many(_ADD_GROUP, [(prefix,) for prefix in live])
+        gone = [(p,) for p in doubtful if p not in live and self._first_live(p, _after(p)) is None]
+        self._store.derive_many("DELETE FROM offsets_groups WHERE prefix = ?", gone)
 
     # -- reading by group
 
@@ -138,20 +156,26 @@ class OffsetsRows:
         return list(self._newest(prefix, _after(prefix)))
 
     def groups_with_offsets(self) -> Iterator[str]:
-        """Group ids that have a live offset, in the order of their keys: one seek per group."""
+        """Group ids that have a live offset."""
         self.settle()
-        low = _OFFSET_KEYS
-        while True:
-            found = self._store.query(
-                "SELECT l.key FROM offsets_latest AS l CROSS JOIN offsets_log AS o ON o.seq = l.seq"
-                " WHERE l.key >= ? AND l.key < ? AND o.value IS NOT NULL ORDER BY l.key LIMIT 1",
-                (low, _GROUP_KEYS),
-            )
-            if not found:
-                return
-            prefix, group_id = _group_of(_bytes(found[0][0]))
-            yield group_id
-            low = _after(prefix)
+        for (prefix,) in self._store.query("SELECT prefix FROM offsets_groups"):
+            yield _group_of(_bytes(prefix))[1]
+
+    def _scan_groups(self) -> list[bytes]:
+        """The same from the rows themselves, as far as they are settled: one seek per group, but all over the store."""
+        found, low = list[bytes](), _OFFSET_KEYS
+        while (key := self._first_live(low, _GROUP_KEYS)) is not None:
+            found.append(_group_of(key)[0])
+            low = _after(found[-1])
+        return found
+
+    def _first_live(self, low: bytes, high: bytes) -> bytes | None:
+        found = self._store.query(
+            "SELECT l.key FROM offsets_latest AS l CROSS JOIN offsets_log AS o ON o.seq = l.seq"
+            " WHERE l.key >= ? AND l.key < ? AND o.value IS NOT NULL ORDER BY l.key LIMIT 1",
+            (low, high),
+        )
+        return _bytes(found[0][0]) if found else None
 
     def groups_with_offsets_of(self, topic: str) -> list[str]:
         """Group ids that have a live offset of this topic. Reads the keys of all offsets."""

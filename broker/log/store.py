@@ -23,9 +23,9 @@ from broker.log.files import Files
 from broker.log.watermark import Watermark, WatermarkFile, boot_id
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 # By format: what turns the one before into it.
-_ADDED = {2: "schema_2.sql"}
+_ADDED = {2: "schema_2.sql", 3: "schema_3.sql"}
 WATERMARK_SYNC_SECONDS = 1.0
 WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_KEPT_BYTES = 64 << 20
@@ -227,6 +227,14 @@ class Store:
         self._begin()
         try:
             self._db.execute(sql, values)
+        except apsw.Error as error:
+            raise self._fail(error) from error
+
+    def derive_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """The same for each row."""
+        self._begin()
+        try:
+            self._db.executemany(sql, rows)
         except apsw.Error as error:
             raise self._fail(error) from error
 

@@ -355,9 +355,9 @@ def test_another_process_format_or_program_is_refused(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     with pytest.raises(StorageError, match="in use"):
         open_log(tmp_path)
-    log._store.execute("PRAGMA user_version=3")
+    log._store.execute("PRAGMA user_version=4")
     log.close()
-    with pytest.raises(NewerFormatError, match="format 3"):
+    with pytest.raises(NewerFormatError, match="format 4"):
         open_log(tmp_path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "store.db").write_bytes(b"not a database at all" * 100)

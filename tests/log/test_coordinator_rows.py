@@ -144,6 +144,26 @@ def test_offsets_and_floors_of_one_round_are_all_there_or_none(tmp_path: Path) -
     log.close()
 
 
+def test_groups_are_found_as_long_as_they_have_a_live_offset(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+
+    def write(*rows: tuple[bytes, bytes | None]) -> list[str]:
+        log.append_offsets_rows([OffsetsRow(1, key, value, NOW) for key, value in rows])
+        log.commit()
+        return sorted(log.groups_with_offsets())
+
+    first, second = offset_key("g", "t", 0), offset_key("g", "t", 1)
+    assert write((first, b"1"), (second, b"1"), (offset_key("gg", "t", 0), b"1"), (group_key("h"), b"1")) == ["g", "gg"]
+    assert write((first, None)) == ["g", "gg"]
+    assert write((second, None)) == ["gg"]
+    assert write((offset_key("never", "t", 0), None), (offset_key("gg", "t", 0), None)) == []
+    assert write((second, b"2"), (first, b"2"), (first, None)) == ["g"]
+    log.close(clean=False)
+    log = open_log(tmp_path)
+    assert list(log.groups_with_offsets()) == ["g"]
+    log.close()
+
+
 def test_a_store_larger_than_one_settling_is_whole(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process")
     for start in range(0, 7000, 100):

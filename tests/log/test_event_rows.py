@@ -125,6 +125,7 @@ def test_a_store_of_format_1_gets_the_topic_and_keeps_what_it_has(tmp_path: Path
         assert partition is not None
         assert [record.value for record in stored(partition)] == [b"one", b"two"]
         assert [kept.key for kept in log.offset_rows("g")] == [offset_key("g", "t", 0)]
+        assert list(log.groups_with_offsets()) == ["g"]
         assert log.generation_floors() == {"g": 7}
         log.append_group_events([row(0)])
         log.commit()

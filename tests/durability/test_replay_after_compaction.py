@@ -1,0 +1,156 @@
+"""What a start loads of `__consumer_offsets` is the same before compaction and after it, tombstones and kills included."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.coordinator.hard_state import HardState
+from broker.coordinator.records import (
+    GroupMetadataRecord,
+    GroupMetadataTombstone,
+    OffsetCommitRecord,
+    OffsetsRecord,
+    OffsetTombstone,
+    from_row,
+    to_row,
+)
+from broker.log import OFFSETS_TOPIC, Log, OffsetsRow, offsets_compaction
+from tests.log.stores import NOW, open_log, stored
+
+# "a" and "f" share a partition of three; the name of one group begins with that of another.
+GROUPS = ("a", "aa", "f", "é")
+PARTITIONS = 3
+groups, topics, indexes = st.sampled_from(GROUPS), st.sampled_from(["t", "tt"]), st.integers(0, 1)
+numbers = st.integers(0, 99)
+records: st.SearchStrategy[OffsetsRecord] = st.one_of(
+    st.builds(OffsetCommitRecord, groups, topics, indexes, numbers, st.just(-1), st.just("m"), st.just(NOW)),
+    st.builds(OffsetTombstone, groups, topics, indexes, st.just(NOW)),
+    st.builds(
+        GroupMetadataRecord,
+        groups,
+        st.just("consumer"),
+        numbers,
+        st.just("range"),
+        st.none(),
+        st.just(NOW),
+        st.just(()),
+        st.just(NOW),
+    ),
+    st.builds(GroupMetadataTombstone, groups, st.just(NOW)),
+)
+rounds = st.lists(st.lists(records, min_size=1, max_size=8), max_size=12)
+
+
+def loaded(log: Log) -> dict[str, Any]:
+    """The hard state as a start makes it."""
+    state = HardState()
+    rows: list[OffsetsRow] = list(log.group_metadata_rows())
+    for group_id in list(log.groups_with_offsets()):
+        found = log.offset_rows(group_id)
+        assert found, f"{group_id} has no live offset"
+        rows += found
+    for row in rows:
+        record = from_row(row.key, row.value, row.timestamp_ms)
+        assert record is not None
+        state.apply(record)
+    return {group_id: (group.metadata, group.offsets) for group_id, group in state.groups.items()}
+
+
+def expected(written: list[OffsetsRow]) -> dict[str, Any]:
+    """The same from all that was ever written: the last record of each key."""
+    state = HardState()
+    for key, value in {row.key: row.value for row in written}.items():
+        record = from_row(key, value, NOW) if value is not None else None
+        if record is not None:
+            state.apply(record)
+    return {group_id: (group.metadata, group.offsets) for group_id, group in state.groups.items()}
+
+
+def rows_left(log: Log) -> list[list[tuple[int, bytes | None, bytes | None]]]:
+    """Of each partition, as any reader sees them."""
+    return [
+        [(row.offset, row.key, row.value) for row in stored(partition)]
+        for index in range(PARTITIONS)
+        if (partition := log.partition(OFFSETS_TOPIC, index)) is not None
+    ]
+
+
+def what_should_be_left(written: list[OffsetsRow]) -> list[list[tuple[int, bytes | None, bytes | None]]]:
+    """The last record of each key; no tombstone, but for the one that a partition ends with."""
+    left: list[list[tuple[int, bytes | None, bytes | None]]] = []
+    for index in range(PARTITIONS):
+        rows = [row for row in written if row.partition == index]
+        last = {row.key: offset for offset, row in enumerate(rows)}
+        kept = [(o, row) for o, row in enumerate(rows) if last[row.key] == o and row.value is not None]
+        if rows and (not kept or kept[-1][0] != len(rows) - 1):
+            kept.append((len(rows) - 1, rows[-1]))
+        left.append([(offset, row.key, row.value) for offset, row in kept])
+    return left
+
+
+class Walk:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written: list[OffsetsRow] = []
+        self.open()
+
+    def open(self) -> None:
+        self.log = open_log(self.path, durability="process", offsets_topic_partitions=PARTITIONS)
+
+    def write(self, round_: list[OffsetsRecord]) -> None:
+        rows = [OffsetsRow(*to_row(record, PARTITIONS)) for record in round_]
+        self.log.append_offsets_rows(rows)
+        self.log.commit()
+        self.written += rows
+
+    def compact(self, between: list[list[OffsetsRecord]], oldest_tombstone_ms: int) -> None:
+        """One pass; of `between`, a round is written after each slice as long as there are any."""
+        waiting = iter(between)
+        for _ in offsets_compaction.compact(self.log._offsets, self.log._store, oldest_tombstone_ms):
+            self.log.commit()
+            self.write(next(waiting, []))
+        self.log.commit()
+
+    def kill(self) -> None:
+        self.log.close(clean=False)
+        self.open()
+
+
+@settings(max_examples=150, deadline=None)
+@given(before=rounds, between=rounds, after=rounds, kept=st.integers(0, 5), kills=st.booleans())
+def test_a_start_loads_the_same_before_and_after_compaction(
+    before: list[list[OffsetsRecord]],
+    between: list[list[OffsetsRecord]],
+    after: list[list[OffsetsRecord]],
+    kept: int,
+    kills: bool,
+) -> None:
+    with tempfile.TemporaryDirectory() as path, mock.patch.object(offsets_compaction, "SLICE_ROWS", 3):
+        walk = Walk(Path(path))
+        for round_ in before:
+            walk.write(round_)
+        state = loaded(walk.log)
+        assert state == expected(walk.written)
+        with mock.patch.object(offsets_compaction, "KEPT_ROWS", kept):
+            # Tombstones are not old enough, and rows come while the pass goes on.
+            walk.compact(between, NOW)
+        for round_ in after:
+            walk.write(round_)
+        if kills:
+            walk.kill()
+        state = loaded(walk.log)
+        assert state == expected(walk.written)
+        with mock.patch.object(offsets_compaction, "KEPT_ROWS", 0):
+            walk.compact([], NOW + 1)
+        assert loaded(walk.log) == state
+        assert rows_left(walk.log) == what_should_be_left(walk.written)
+        walk.kill()
+        assert loaded(walk.log) == state
+        assert rows_left(walk.log) == what_should_be_left(walk.written)
+        walk.log.close()

@@ -10,7 +10,7 @@ def main() -> None:
         from kgctl.app import app
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    from kgctl.output import CannotWrite, forget_output, guard_streams
+    from kgctl.output import NOBODY_READS, CannotWrite, forget_output, guard_streams
 
     guard_streams()
     try:
@@ -21,7 +21,7 @@ def main() -> None:
             sys.stdout.flush()
     except BrokenPipeError:
         forget_output()
-        sys.exit(1)
+        sys.exit(NOBODY_READS)
     except CannotWrite as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kgctl.commands.settings import Settings, add_options
-from kgctl.output import CannotWrite
+from kgctl.output import NOBODY_READS, CannotWrite, forget_output
 
 
 class Entry(NamedTuple):
@@ -43,7 +43,10 @@ class Root(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.ensure_object(Settings)
-        rest: list[str] = super().parse_args(ctx, args)
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except BrokenPipeError as error:
+            raise _nobody_reads() from error
         return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -55,9 +58,17 @@ class Root(TyperGroup):
             result = super().invoke(ctx)
             # Here, not at exit: a reader that has gone is noticed while someone can still handle it.
             sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise _nobody_reads() from error
         except Exception as error:
             raise typer.Exit(report(error)) from error
         return result
+
+
+def _nobody_reads() -> typer.Exit:
+    """Typer itself would say 1, which is a failure."""
+    forget_output()
+    return typer.Exit(NOBODY_READS)
 
 
 def load(name: str) -> Any:
@@ -105,7 +116,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Operate consumer groups and topics on any Kafka cluster, or on a local broker that starts in an instant.",
     epilog="Exit codes: 0 ok, 1 error, 2 usage, 3 timeout or condition not met, 4 partly failed, 5 not found, "
-    "6 wrong state (a group that is not empty), 7 unreachable or not permitted, 130 interrupted.",
+    "6 wrong state (a group that is not empty), 7 unreachable or not permitted, 130 interrupted, 141 nobody reads the output.",
 )
 
 

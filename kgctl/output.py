@@ -9,6 +9,8 @@ import sys
 from typing import Any
 
 STDIN, STDOUT, STDERR = range(3)
+# What a shell sees of a program that SIGPIPE ended; scripts with `set -o pipefail` look for it.
+NOBODY_READS = 141
 
 
 class CannotWrite(OSError):
@@ -27,18 +29,20 @@ def guard_streams() -> None:
         if stream is None:
             # Only for reading: what is written to a closed stdout fails, as it does in other programs.
             _fill(number, os.O_WRONLY if number == STDERR else os.O_RDONLY)
-    if sys.stderr is None:
-        sys.stderr = open(STDERR, "w", closefd=False)  # noqa: SIM115  for as long as the program runs
-    reconfigure = getattr(sys.stderr, "reconfigure", None)
-    if reconfigure:
-        reconfigure(errors="backslashreplace")
+    errors = sys.stderr
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Stderr(STDERR, "w", closefd=False)),
+        encoding=errors.encoding if errors else None,
+        errors="backslashreplace",
+        line_buffering=True,
+    )
     old = sys.stdout
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(_Stdout(STDOUT, "w", closefd=False)),
         encoding=old.encoding if old else None,
         errors="backslashreplace",
-        line_buffering=bool(old and old.line_buffering),
-        write_through=bool(getattr(old, "write_through", False)),
+        # Who wants nothing held back gets lines: there is a buffer below this one.
+        line_buffering=bool(old and (old.line_buffering or getattr(old, "write_through", False))),
     )
 
 
@@ -48,6 +52,16 @@ class _Stdout(io.FileIO):
             return super().write(data)
         except OSError as error:
             raise explained(error) from error
+
+
+class _Stderr(io.FileIO):
+    """What nobody can be told is dropped: the exit code still tells how it went."""
+
+    def write(self, data: Any) -> Any:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
 
 
 def explained(error: OSError) -> OSError:

@@ -17,7 +17,7 @@ import typer
 from kgctl.client.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
-from kgctl.render import note, show
+from kgctl.render import TABLES, note, show
 from kgctl.render.sheet import show_sheet
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _iso(ms: int) -> str:
 
 def _show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
     output = settings(ctx).output
-    if output == "table":
+    if output in TABLES:
         show_sheet(row, "local-broker")
     else:
         show([row], output, kind="local-broker", row_type=LocalBrokerRow)

@@ -25,7 +25,7 @@ from kgctl.model.groups import (
     PartitionLag,
     StateRow,
 )
-from kgctl.render import note, show
+from kgctl.render import TABLES, note, show
 
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
 
@@ -154,7 +154,9 @@ def _rows(
     """The rows of all groups. One that is not there has no members and offsets to fill a table; programs want its error."""
     if view is StateRow:
         return [group.state_row() for group in found]
-    there = [group for group in found if output != "table" or group.error is None or group.error.name != NotFound.name]
+    there = [
+        group for group in found if output not in TABLES or group.error is None or group.error.name != NotFound.name
+    ]
     if view is MemberRow:
         return [row for group in there for row in group.member_rows()]
     return [row for group in there for row in group.partition_rows()]

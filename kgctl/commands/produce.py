@@ -202,10 +202,10 @@ class _Stdin:
 
 
 def _tell(produced: Produced, output: str) -> None:
-    from kgctl.render import note, show
+    from kgctl.render import TABLES, note, show
 
     note(produced.sentence())
-    if output != "table":
+    if output not in TABLES:
         show([produced], output, kind="produced")
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kgctl.client.admin import Admin
     from kgctl.client.steps import Endpoint
 
-OUTPUTS = ("table", "json", "yaml", "csv")
+OUTPUTS = ("table", "wide", "json", "yaml", "csv")
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ def _options() -> list[TyperOption]:
             callback=_remember,
             expose_value=False,
             metavar="|".join(OUTPUTS),
-            help="How to print the answer. [default: table]",
+            help="How to print the answer; wide: a table that is not made to fit the terminal. [default: table]",
         ),
         TyperOption(
             param_decls=["timeout", "--timeout"],

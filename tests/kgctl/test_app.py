@@ -166,7 +166,7 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
         (["groops"], "No such command 'groops'. Did you mean 'groups'?"),
         (["groups", "lst"], "Did you mean 'list'?"),
         (["groups", "list", "--state", "Stabel"], "'Stabel' is not one of PreparingRebalance"),
-        (["groups", "list", "-o", "xml"], "'xml' is not one of table, json, yaml, csv"),
+        (["groups", "list", "-o", "xml"], "'xml' is not one of table, wide, json, yaml, csv"),
         (["groups", "list", "--timeout", "0"], "'0' is not a number of seconds above 0"),
         (["groups", "list", "--timeout", "nan"], "'nan' is not a number of seconds above 0"),
         (["groups", "describe"], "Name groups, or give --all"),

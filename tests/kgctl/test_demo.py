@@ -127,7 +127,7 @@ def test_a_demo_that_nobody_reads_any_more_ends_quietly(tmp_path: Path, moment: 
     program.stdout.close()
     with program.stderr:
         assert program.stderr.read() == ""
-    assert program.wait(60) == 1
+    assert program.wait(60) == 141
     assert not any(map(is_alive, pids_in(told)))
     eventually(lambda: not list(tmp_path.iterdir()), "the temporary directory to be removed")
 

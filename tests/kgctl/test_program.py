@@ -31,17 +31,18 @@ def test_a_reader_that_goes_away_leaves_no_traceback(our_cluster: Cluster) -> No
         child.stdout.readline()
         child.stdout.close()
         assert child.stderr.read() == b""
-        assert child.wait(20) == 1
+        assert child.wait(20) == 141
 
 
-def test_a_reader_that_was_never_there_leaves_no_traceback_either(our_cluster: Cluster) -> None:
+@pytest.mark.parametrize("words", ["topics list", "topics --help", "--help"])
+def test_a_reader_that_was_never_there_leaves_no_traceback_either(our_cluster: Cluster, words: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = [*KGCTL, "topics", "list", "--bootstrap", our_cluster.bootstrap_servers]
+    command = [*KGCTL, *words.split(), "--bootstrap", our_cluster.bootstrap_servers]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that is always full is there on Linux only")
@@ -74,6 +75,30 @@ def test_a_closed_stream_is_told_where_it_is_needed(
     assert "AttributeError" not in done.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that is always full is there on Linux only")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("topics list", 0),
+        ("produce @ --acks 1 </dev/null", 0),
+        ("groups describe no-such-group", 5),
+        ("groups describe", 2),
+        ("topics list --bootstrap 127.0.0.1:1", 7),
+    ],
+)
+def test_the_exit_code_tells_the_truth_when_nothing_can_be_said(
+    our_cluster: Cluster, words: str, code: int, unbuffered: str
+) -> None:
+    done = redirected(our_cluster, words, "2>/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that is always full is there on Linux only")
+def test_two_full_disks_are_an_error_too(our_cluster: Cluster) -> None:
+    assert redirected(our_cluster, "topics list", ">/dev/full 2>/dev/full").returncode == 1
+
+
 def redirected(cluster: Cluster, words: str, redirection: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """kgctl in a shell; @ is a topic with a record."""
     topic = fresh("t")
@@ -95,7 +120,7 @@ def test_a_failure_whose_table_nobody_reads_leaves_no_traceback(our_cluster: Clu
     command = [*KGCTL, "groups", "describe", "no-such-group", "--bootstrap", our_cluster.bootstrap_servers]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
-    assert done.returncode == 1
+    assert done.returncode == 141
     assert done.stderr in (b"", b"Error: Consumer group 'no-such-group' does not exist.\n")
 
 

@@ -10,6 +10,7 @@ to the step after which it comes. Exits 1 if a scenario differs that is not know
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import select
 import sys
@@ -28,7 +29,7 @@ from broker.protocol.wire_types import Message, Struct
 from tests.coordinator.trace_requests import REQUESTS, Values, millis
 from tests.coordinator.traces import TRACES, Run, act, read, settings_of
 from tests.reference.kafka import ReferenceKafka, Unavailable
-from tests.server.wire_client import WireClient
+from tests.server.wire_client import ConnectionClosed, WireClient
 
 MEMBER_ID = re.compile(r"\b\w+-[A-Z]\b")
 ANSWER_S, SURPLUS_S, LATE_S, EARLY_S = 1.3, 0.04, 0.6, 0.4
@@ -102,7 +103,8 @@ class Theirs:
                 return
             for ready in select.select(list(sockets), [], [], left_s)[0]:
                 ticket = sockets[ready]
-                with self.waiting.pop(ticket) as client:
+                # No answer is a difference like any other.
+                with self.waiting.pop(ticket) as client, contextlib.suppress(ConnectionClosed):
                     self.answers[ticket] = client.receive()
 
     def describe(self, group_ids: list[str]) -> Any:
@@ -139,7 +141,7 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
                 {topic: int(count) for topic, count in values.items()} if words[0] == "topics" else ours.topics
             )
             continue
-        if words[0] == "restart" or words[1] == "topic_deleted":
+        if _has_no_counterpart(words):
             return
         if not started:
             ours.start()
@@ -178,6 +180,11 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
                 break
         if mine != other:
             yield f"{line}\n    groups ours   {mine}\n    groups theirs {other}"
+
+
+def _has_no_counterpart(words: list[str]) -> bool:
+    """Steps that change our coordinator and that a Kafka cannot take: the scenario ends there."""
+    return words[0] == "restart" or words[1] == "topic_deleted" or "TriggerRebalance" in words
 
 
 def _give(ours: Ours, theirs: Theirs, words: list[str], values: Values, first: int) -> None:
@@ -263,7 +270,7 @@ def shape_of(name: str) -> Shape:
         words, values = ([], {}) if line.startswith("  ") else read(line)
         if not words or words[0] in WITHOUT_TIME:
             settings |= values if words and words[0] == "settings" else {}
-        elif words[0] == "restart" or words[1] == "topic_deleted":
+        elif _has_no_counterpart(words):
             break
         else:
             last_ms = max(last_ms, millis(words[1] if words[0] == "wait" else words[0]))

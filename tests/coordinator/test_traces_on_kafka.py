@@ -33,7 +33,8 @@ def test_a_scenario_lasts_until_the_last_step_that_a_kafka_can_take() -> None:
     assert limits.settings == (("group.initial.rebalance.delay.ms", "500"), ("group.max.size", "1"))
     assert limits.seconds == 2.0
     assert shape_of("generations").settings == (("group.initial.rebalance.delay.ms", "500"),)
-    # What follows a restart of our own coordinator is left out.
+    # What follows a restart of our own coordinator is left out, with the settings that it starts with.
+    assert shape_of("group_max_size_lowered").settings == shape_of("generations").settings
     assert shape_of("recovery_of_retention").seconds == 0
 
 

@@ -265,11 +265,12 @@ class Shape:
 
 def shape_of(name: str) -> Shape:
     settings: dict[str, str] = {}
-    last_ms = 0
+    last_ms = -1
     for line in (TRACES / f"{name}.txt").read_text().splitlines():
         words, values = ([], {}) if line.startswith("  ") else read(line)
         if not words or words[0] in WITHOUT_TIME:
-            settings |= values if words and words[0] == "settings" else {}
+            # Later ones are those of a restart.
+            settings |= values if words and words[0] == "settings" and last_ms < 0 else {}
         elif _has_no_counterpart(words):
             break
         else:
@@ -277,7 +278,7 @@ def shape_of(name: str) -> Shape:
     # Without a delay, the first member would not wait for those that the scenario sends with it.
     if settings.get(INITIAL_DELAY, "0") == "0":
         settings[INITIAL_DELAY] = "500"
-    return Shape(tuple(sorted(settings.items())), last_ms / 1000)
+    return Shape(tuple(sorted(settings.items())), max(last_ms, 0) / 1000)
 
 
 def play_all(address: tuple[str, int], names: list[str]) -> int:

@@ -36,7 +36,7 @@ class Astray(Moves):
     # ---- who it is that asks
 
     def _somebody(self, group: str) -> tuple[Person, dict[str, Any]]:
-        """A person, and how it names itself: rightly in most cases, else wrongly in one respect."""
+        """A person, and how it names itself: rightly in most cases, else wrongly in one respect or two."""
         members = self.people.members(group)
         others = self.people.with_id_only(group) + self.people.former(group)
         if others and self.chance.random() < 0.15:
@@ -53,7 +53,8 @@ class Astray(Moves):
                 "group_instance_id": self.chance.choice((None, None, "i1")),
             }
         person = self.chance.choice(members)
-        return person, person.names_itself() | self._lie(person, members)
+        second = self._lie(person, members) if self.chance.random() < 0.2 else {}
+        return person, person.names_itself() | self._lie(person, members) | second
 
     def _lie(self, person: Person, members: list[Person]) -> dict[str, Any]:
         instances = [one.instance for one in members if one.instance]
@@ -82,7 +83,7 @@ class Astray(Moves):
             return None
         person = self.chance.choice(statics)
         ids = [one.member_id for one in self.people.members(group) if one is not person]
-        ids += [old for one in self.people.former(group) for old in one.former_ids] + ["ghost"]
+        ids += [old for one in self.people.former(group) for old in one.former_ids] + ["ghost", ""]
         generation = self.chance.choice((person.generation, person.generation, -1))
         said = person.names_itself() | {"member_id": self.chance.choice(ids), "generation_id": generation}
         move = self.chance.choice((self.heartbeat, self.sync, self.leave, self.commit))

@@ -85,14 +85,14 @@ def record_fresh(seeds: Iterable[int], variant: str, path: Path) -> Verdict:
     verdict = check(path)
     verdict.remarks += [f"{count} attempts dropped: {why}" for why, count in sorted(made.dropped.items())]
     verdict.remarks += [f"seeds given up: {made.given_up}"] if made.given_up else []
-    verdict.remarks += [f"{again} recorded again, with more patience"] if again else []
+    verdict.remarks += [f"recorded again, with more patience, for {where}" for where in again]
     return verdict
 
 
-def _record_again(address: Address, made: Recording, settings: dict[str, int]) -> int:
+def _record_again(address: Address, made: Recording, settings: dict[str, int]) -> list[str]:
     """A walk that differs is recorded once more, slowly: an answer that came late must not pass for another answer."""
     header = {"settings": settings, "topics": TOPICS}
-    count = 0
+    out = []
     for place, walk in enumerate(made.walks):
         found = on_core(header, [walk])
         if not found:
@@ -105,8 +105,8 @@ def _record_again(address: Address, made: Recording, settings: dict[str, int]) -
         assert differing is not None, found[0].where
         if _requests(walk, int(differing[1])) == _requests(slow, int(differing[1])):
             made.walks[place] = slow
-            count += 1
-    return count
+            out.append(found[0].where)
+    return out
 
 
 def _requests(walk: Walk, up_to: int) -> list[Any]:

@@ -154,8 +154,11 @@ def _add_missing(
     topics: list[Any], missing: Missing, response: type[OffsetCommitResponse | OffsetDeleteResponse]
 ) -> None:
     """Answer for the partitions that do not exist, beside those that the coordinator has answered for."""
+    by_name: dict[str, Any] = {}
+    for answered in topics:
+        by_name.setdefault(answered.name, answered)
     for name, indexes in missing.items():
-        topic: Any = next((topic for topic in topics if topic.name == name), None)
+        topic: Any = by_name.get(name)
         if topic is None:
             topic = response.Topic(name=name, partitions=[])
             topics.append(topic)

@@ -16,12 +16,16 @@ from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetc
 
 # The last time that a record can name.
 LATEST_MS = 2**63 - 1
+# What one request may commit. Kafka's bound is a batch of 1 MiB, into which about as many fit.
+COMMITTED_AT_ONCE = 10_000
 _KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
 
 
 def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
     group = step.groups.get(request.group_id)
     refused = _commit_refusal(step, group, request)
+    if not refused and sum(len(topic.partitions) for topic in request.topics) > COMMITTED_AT_ONCE:
+        refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     if refused and group is not None:
         step.tale(group).commits_rejected += 1
     if not refused and group is not None and group.state in _KEEPS_SESSION:

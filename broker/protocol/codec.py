@@ -11,15 +11,20 @@ from broker.protocol.wire_types import DecodeError, EncodeError, Message
 
 __all__ = ["DecodeError", "EncodeError", "Part", "decode", "encode", "encode_parts"]
 
+UNLIMITED = 2**63
+
 M = TypeVar("M", bound=Message)
 Part: TypeAlias = "bytes | memoryview | Sized"
 
 
-def decode(cls: type[M], data: bytes, version: int, offset: int = 0) -> M:
-    """Read one message at `offset`; bytes after it are ignored. Records stay views on `data`. DecodeError if malformed."""
+def decode(cls: type[M], data: bytes, version: int, offset: int = 0, *, entries: int = UNLIMITED) -> M:
+    """Read one message at `offset`; bytes after it are ignored. Records stay views on `data`.
+
+    DecodeError if it is malformed, or if its arrays have more than so many entries together.
+    """
     reader = cls.readers.get(version) or specialise_reader(cls, version)
     try:
-        message: M = reader(data, offset)
+        message: M = reader(data, offset, entries)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise DecodeError(f"{cls.__name__} v{version}: {error}") from error
     return message

@@ -27,8 +27,8 @@ from broker.protocol.wire_types import (
 )
 
 
-def specialise_reader(cls: type[Message], version: int) -> Callable[[bytes, int], Any]:
-    """A function of (data, position) that returns the message; kept in `cls.readers`."""
+def specialise_reader(cls: type[Message], version: int) -> Callable[[bytes, int, int], Any]:
+    """A function of (data, position, most entries) that returns the message; kept in `cls.readers`."""
     reader = cls.readers[version] = _compile(_Reader, cls, version)
     return reader
 
@@ -115,14 +115,15 @@ class _Generator:
 
 
 class _Reader(_Generator):
-    """Makes `function(data, p)`, which returns the message at position p."""
+    """Makes `function(data, p, entries)`, which returns the message at position p; its arrays may have so many entries together."""
 
     def source(self, cls: StructMeta) -> str:
+        self.message = cls.__name__
         self.line("size = len(data)")
         self.struct(cls, "m")
         self.flush()
         self.line("return m")
-        return "def function(data, p):\n" + "\n".join(self.lines)
+        return "def function(data, p, entries):\n left = entries\n" + "\n".join(self.lines)
 
     def struct(self, cls: StructMeta, target: str) -> None:
         self.line(f"{target} = new({self.constant('C', cls)})")
@@ -232,6 +233,8 @@ class _Reader(_Generator):
         minimum = self.minimum(element)
         needed = count if minimum == 1 else f"{count} * {minimum}"
         self.line(f"if {needed} > size - p: fail('{target} announces more elements than there are bytes')")
+        self.line(f"left -= {count}")
+        self.line(f"if left < 0: fail(f'{self.message} has more than {{entries}} entries')")
         if isinstance(element, Scalar):
             self.scalars(element, target, count)
         else:

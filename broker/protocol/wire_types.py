@@ -156,7 +156,7 @@ class StructMeta(type):
         cls.readers, cls.writers = {}, {}
         return cls
 
-    readers: dict[int, Callable[[bytes, int], Any]]
+    readers: dict[int, Callable[[bytes, int, int], Any]]
     writers: dict[int, Callable[[Any], Any]]
 
 

@@ -154,6 +154,10 @@ class Connection(asyncio.Protocol):
         self._refuse("")
         self.released()
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._shared.loop
+
     def abort(self) -> None:
         """Close now."""
         self._transport.abort()

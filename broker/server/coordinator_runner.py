@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker.log import Log, OffsetsRow
     from broker.protocol.wire_types import Message
     from broker.server.commit_rounds import CommitRounds
-    from broker.server.exchange import Exchange
+    from broker.server.exchange import Waiting
     from broker.server.fetch_waiters import FetchWaiters
 
 # Nobody is authenticated.
@@ -61,7 +61,7 @@ class CoordinatorRunner:
         self._partitions = log.topics[OFFSETS_TOPIC].partition_count
         self._expiry_interval_s = expiry_interval_ms / 1000
         self._expiry_timer: asyncio.TimerHandle | None = None
-        self._tickets: dict[int, Exchange] = {}
+        self._tickets: dict[int, Waiting] = {}
         self._next_ticket = count(1)
         self._timer: asyncio.TimerHandle | None = None
         self._wake_at_ms: int | None = None
@@ -78,7 +78,7 @@ class CoordinatorRunner:
         self._perform(self._coordinator.resume(self._now_ms(), self._wall_ms()))
         self._expiry_timer = self._loop.call_later(self._expiry_interval_s, self._start_expiry)
 
-    def submit(self, request: Message, exchange: Exchange) -> None:
+    def submit(self, request: Message, exchange: Waiting) -> None:
         """Run one step. Its answer, if it comes later, finds the exchange by its ticket."""
         ticket = next(self._next_ticket)
         context = RequestContext(

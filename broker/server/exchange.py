@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from broker.protocol.codec import Part
     from broker.protocol.wire_types import Message
     from broker.server.connection import Connection
     from broker.server.router import Route
+
+
+class Waiting(Protocol):
+    """Who gets an answer: an exchange, or what stands for one."""
+
+    version: int
+    client_id: str | None
+    connection: Connection
+    answered: bool
+    abandon: Callable[[], None] | None
+
+    def answer(self, response: Message) -> None: ...
 
 
 class Exchange:

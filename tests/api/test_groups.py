@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from broker.api.groups import GroupApi
+from broker.coordinator.step import RequestContext
 from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -234,3 +235,26 @@ def test_leaving_has_one_error_up_to_v2_and_one_for_each_member_from_v3() -> Non
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_MEMBER_ID,
     ]
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("count", [100, 2_000])
+def test_unknown_topics_beside_a_known_one_are_not_compared_with_each_other(count: int) -> None:
+    world = World()
+    Counted.compared = 0
+    request = commit({("orders", 0): 1, **{(Counted(f"t{number}"), 0): 1 for number in range(count)}})
+    context = RequestContext(1, 8, "c", "/127.0.0.1", "User:ANONYMOUS", world.wall_ms)
+    Counted.compared = 0
+    effects = world.api.handle(request, context, world.now_ms)
+    assert len(codes(effects.replies[0].response)) == count + 1
+    assert Counted.compared <= 10 * count

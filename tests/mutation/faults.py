@@ -17,6 +17,7 @@ CORE = (
 RUNNER = ("tests/simulation", "tests/server")
 LOG = ("tests/log",)
 STORE = LOG
+LONG = ("tests/server/test_long_requests.py", "tests/api")
 # The worlds alone: that traces differ says little of a story's truth.
 STORY = ("tests/simulation",)
 
@@ -382,6 +383,49 @@ FAULTS = (
         "        if pending:\n",
         "        if pending and self._next % 2:\n",
         LOG,
+    ),
+    # ---- long requests
+    Fault(
+        "the entries of a request are not counted",
+        "protocol/specialise.py",
+        '        self.line(f"left -= {count}")\n',
+        "",
+        LONG,
+    ),
+    Fault(
+        "a long request is taken at once",
+        "server/slices.py",
+        "self._next + self._sliced.size\n",
+        "self._next + self._sliced.size * 1_000\n",
+        LONG,
+    ),
+    Fault(
+        "what is asked again is answered again",
+        "server/slices.py",
+        "            once.setdefault(sliced.key(asked), asked)\n",
+        "            once[len(once)] = asked\n",
+        LONG,
+    ),
+    Fault(
+        "a long request outlives its client",
+        "server/slices.py",
+        "        self._given_up = True\n",
+        "        pass\n",
+        LONG,
+    ),
+    Fault(
+        "unknown topics are compared with each other",
+        "api/groups.py",
+        "        topic: Any = by_name.get(name)\n",
+        "        topic: Any = next((each for each in topics if each.name == name), None)\n",
+        LONG,
+    ),
+    Fault(
+        "a commit has no largest size",
+        "coordinator/offsets.py",
+        "        refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE\n",
+        "        pass\n",
+        LONG,
     ),
     # ---- the log
     Fault(

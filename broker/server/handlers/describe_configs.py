@@ -8,19 +8,33 @@ from typing import TYPE_CHECKING
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, topic_rows
+from broker.server.slices import Sliced, Slices
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange
+    from broker.server.exchange import Exchange, Waiting
     from broker.server.resources import Resources
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 Refusal = tuple[ErrorCode, str]
 
 
-def describe_configs(
-    request: DescribeConfigsRequest, exchange: Exchange, resources: Resources
-) -> DescribeConfigsResponse:
+def describe_configs(request: DescribeConfigsRequest, exchange: Exchange, resources: Resources) -> None:
+    def run(part: DescribeConfigsRequest, waiting: Waiting) -> None:
+        waiting.answer(_describe(part, resources))
+
+    Slices(request, SLICED, exchange, run, exchange.connection.loop).go_on()
+
+
+def _key(asked: DescribeConfigsRequest.Resource) -> tuple[int, str]:
+    return asked.resource_type, asked.resource_name
+
+
+# A resource has some forty configs, each with its synonyms.
+SLICED = Sliced("resources", "results", _key, 20)
+
+
+def _describe(request: DescribeConfigsRequest, resources: Resources) -> DescribeConfigsResponse:
     results = []
     for asked in request.resources:
         rows, (code, message) = _rows(asked.resource_type, asked.resource_name, resources)
@@ -47,7 +61,8 @@ def broker_name_error(name: str, resources: Resources) -> str | None:
     except ValueError:
         return f"A broker is named by its number, not by '{name}'."
     node_id = resources.node.node_id
-    return None if number == node_id else f"Unexpected broker id {number}: this is broker {node_id}."
+    # A number has many spellings, each of which would be another resource with an answer as long.
+    return None if name == str(node_id) else f"Unexpected broker id {number}: this is broker {node_id}."
 
 
 def _rows(kind: int, name: str, resources: Resources) -> tuple[Iterable[ConfigRow], Refusal]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from bench import connects, groups, load, members, streams, wire
+from bench import connects, groups, load, members, recovery, streams, wire
 from bench.targets import Running
 from bench.wire import Refused
 
@@ -130,6 +130,18 @@ def _groups(running: Running) -> Iterator[Figure | Absent]:
             yield Figure(f"{name}: peak", "MB", ran.peak_mb)
 
 
+def _recovery(running: Running) -> Iterator[Figure | Absent]:
+    name = f"killed with {recovery.COMMITS:,} offsets, to first"
+    if not running.target.writes_ready_file:
+        yield Absent(name, "ms", "what a peer's command leaves after a kill is not known")
+        return
+    running.kill_and_start(recovery.fill)
+    recovery.fetch_one(running.address)
+    yield Figure(name, "ms", (time.perf_counter() - running.began) * 1000)
+    yield Figure(f"{name}: cpu", "ms", running.cpu_s() * 1000)
+    yield Figure(f"{name}: RSS", "MB", running.rss_mb())
+
+
 def _or_why(name: str, seconds: Callable[[], float]) -> Figure | Absent:
     try:
         return Figure(name, "ms", statistics.median(seconds() for _ in range(ASKED_TIMES)) * 1000)
@@ -146,4 +158,5 @@ MEASURES = [
     Measure("connects", _connects),
     Measure("joins", _joins),
     Measure("groups", _groups, alone=True),
+    Measure("recovery", _recovery, alone=True),
 ]

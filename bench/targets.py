@@ -82,10 +82,23 @@ class Running:
         return f"{self.host}:{self.port}"
 
     def __enter__(self) -> Running:
+        self._spawn()
+        return self
+
+    def kill_and_start(self, between: Callable[[Path], None]) -> None:
+        """End it as a crash would, and run the same command on what it left and `between` has made of it. Ours alone."""
+        assert self._child is not None
+        self._child.kill()
+        self._child.wait()
+        (self.home / "ready.json").unlink(missing_ok=True)
+        between(self.home / "broker")
+        self._spawn()
+
+    def _spawn(self) -> None:
         # Compiled modules are what an installed broker has.
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
-        log = (self.home / "output.log").open("w")
+        log = (self.home / "output.log").open("a")
         self.began = time.perf_counter()
         with log:
             self._child = subprocess.Popen(
@@ -104,7 +117,6 @@ class Running:
             raise
         self.host, _, port = address.rpartition(":")
         self.port = int(port)
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._end()

@@ -1,0 +1,49 @@
+"""A start after a kill, on a store with a million committed offsets."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from bench import wire
+from bench.wire import Refused
+from broker.coordinator.records import OffsetCommitRecord, to_row
+from broker.log import Log, LogSettings
+from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+
+TOPIC = "bench-recovery"
+GROUPS, PARTITIONS = 10_000, 100
+COMMITS = GROUPS * PARTITIONS
+AT_ONCE = 50
+
+
+def fill(data_dir: Path, groups: int = GROUPS) -> None:
+    """Write a commit of each group for each partition, as the broker does, and leave the store as a kill would."""
+    now_ms = time.time_ns() // 1_000_000
+    log = Log.open(data_dir, LogSettings(), wall_ms=now_ms)
+    log.create_topic(TOPIC, PARTITIONS, {})
+    for first in range(0, groups, AT_ONCE):
+        log.append_offsets_rows(
+            [
+                to_row(OffsetCommitRecord(_name(number), TOPIC, partition, number, -1, "", now_ms))
+                for number in range(first, first + AT_ONCE)
+                for partition in range(PARTITIONS)
+            ]
+        )
+        log.commit()
+        log.sweep(now_ms)
+    log.close(clean=False)
+
+
+def fetch_one(address: tuple[str, int], number: int = GROUPS // 2) -> None:
+    """Return once the broker has told all offsets of one group."""
+    group = OffsetFetchRequest.Group(group_id=_name(number), topics=None)
+    with wire.connect(address) as sock:
+        (found,) = wire.ask(sock, OffsetFetchRequest(groups=[group])).groups
+    offsets = {p.partition_index: p.committed_offset for topic in found.topics for p in topic.partitions}
+    if offsets != dict.fromkeys(range(PARTITIONS), number):
+        raise Refused(f"{len(offsets)} of {PARTITIONS} offsets came back as they were committed")
+
+
+def _name(number: int) -> str:
+    return f"bench-group-{number:05}"

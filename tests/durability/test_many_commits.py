@@ -1,0 +1,46 @@
+"""A start does not read what nobody has asked for: offsets are loaded group by group, at first need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import recovery
+from broker.protocol.messages.list_groups import ListGroupsRequest
+from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from tests.server.running import RunningBroker
+
+GROUPS = 150
+
+
+def unloaded(running: RunningBroker) -> int:
+    """How many groups have their offsets in the store alone."""
+
+    def count() -> int:
+        runner = running.broker._runner
+        assert runner is not None
+        return len(runner._coordinator.unloaded_groups())
+
+    return running.run(count)
+
+
+def test_a_group_that_is_asked_for_is_loaded_and_no_other(tmp_path: Path) -> None:
+    recovery.fill(tmp_path, GROUPS)
+    with RunningBroker(tmp_path) as running:
+        assert unloaded(running) == GROUPS
+        with running.client() as client:
+            assert len(client.ask(ListGroupsRequest()).groups) == GROUPS
+            assert unloaded(running) == GROUPS
+            recovery.fetch_one(running.address, 7)
+            assert unloaded(running) == GROUPS - 1
+            recovery.fetch_one(running.address, 7)
+            assert unloaded(running) == GROUPS - 1
+            at = OffsetCommitRequest.Partition(partition_index=3, committed_offset=8, committed_metadata="")
+            topic = OffsetCommitRequest.Topic(name=recovery.TOPIC, partitions=[at])
+            commit = OffsetCommitRequest(
+                group_id="bench-group-00008", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+            )
+            (answer,) = client.ask(commit, 8).topics
+            assert answer.partitions[0].error_code == 0
+            # What the commit did not name is there as well.
+            recovery.fetch_one(running.address, 8)
+            assert unloaded(running) == GROUPS - 2

@@ -276,7 +276,8 @@ def _serve(options: argparse.Namespace) -> int:
         def stop(*_: object) -> None:
             nonlocal stopping
             stopping = True
-            kafka.kill()
+            # Not by Popen, which the wait below holds locked.
+            os.kill(kafka.pid, signal.SIGKILL)
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)

@@ -97,8 +97,10 @@ class Account:
     def check(self, client: WireClient) -> None:
         """All that was acknowledged up to this moment is there, as it was told."""
         self.read_journals()
+        # First of all the commits: the next one of the same committer would hide that one is lost.
+        self._check_commits(client, self._committed)
+        self._check_group_commits(client, list(self.group_commits))
         acks, self._acks = self._acks, []
-        committed, group_commits = self._committed, list(self.group_commits)
         self.watch_ends(client)
         for partition in range(PARTITIONS):
             self.read_records(client, partition, max(0, len(self.records[partition]) - OVERLAP))
@@ -108,8 +110,6 @@ class Account:
             assert found == (name, number), (
                 f"acknowledged record {number} of the {name} producer is not at {TOPIC}-{partition} offset {offset}: {found}"
             )
-        self._check_commits(client, committed)
-        self._check_group_commits(client, group_commits)
 
     def read_records(self, client: WireClient, partition: int, start: int) -> None:
         """Read from `start` to the high watermark; what is known must be the same, what is new must come next."""

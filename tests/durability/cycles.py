@@ -104,8 +104,8 @@ class Run:
             moment = self._killed_at_start()
         took = self._start()
         with self._victim.client() as client:
-            self._account.describe(client)
             self._account.check(client)
+            self._account.describe(client)
         self._load.check()
         counts = self._account.acknowledged
         self._say(

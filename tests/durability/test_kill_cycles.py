@@ -30,6 +30,6 @@ def test_nothing_acknowledged_is_lost_in_cycles_of_kills(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_broker_that_breaks_its_word_is_caught(tmp_path: Path, fault: str) -> None:
-    victim = Victim(tmp_path, durability="process", module="tests.durability.faulty_broker", arguments=(fault,))
+    victim = Victim(tmp_path, durability="power", module="tests.durability.faulty_broker", arguments=(fault,))
     with pytest.raises(Violation, match=CAUGHT_BY[fault]):
-        Run(tmp_path, 1, victim, print).run(12)
+        Run(tmp_path, 1, victim, print).run(40)

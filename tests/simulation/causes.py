@@ -74,6 +74,8 @@ class Causes:
                 self._began[event.group_id] = event.cause
             else:
                 self._judge_end(event, records.get(event.group_id))
+        # Steps that touch no members have nothing looked at before.
+        self._before, self._due = {}, {}
 
     def _why_gone(self, request: Any, group_id: str, member_id: str) -> set[Cause]:
         before = self._before[group_id]

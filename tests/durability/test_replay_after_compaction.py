@@ -122,7 +122,7 @@ class Walk:
         self.open()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(before=rounds, between=rounds, after=rounds, kept=st.integers(0, 5), kills=st.booleans())
 def test_a_start_loads_the_same_before_and_after_compaction(
     before: list[list[OffsetsRecord]],

@@ -4,9 +4,10 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIPELINES := $(VENV)/.pipelines
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo check format lint types contracts fast test test-reference bench oracle traces traces-on-kafka sim mutate durability docs lock clean
+.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-cluster test-reference bench oracle traces traces-on-kafka sim mutate durability docs lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -21,6 +22,11 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(PIPELINES): $(READY) requirements-pipelines.lock
+	@echo "Adding Spark and what the pipelines need (about 750 MB to fetch, once)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements-pipelines.lock
+	@touch $@
+
 compiled: $(READY)
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q broker kgctl
 
@@ -28,6 +34,9 @@ compiled: $(READY)
 
 demo: compiled  ## Run the main job: a broker, a consumer group, a rebalance, moved offsets
 	@$(BIN)/kgctl demo
+
+demo-pipelines: compiled $(PIPELINES)  ## The demo, then Spark's report about what it did (sets up Spark first)
+	@$(BIN)/kgctl demo --pipelines
 
 check: static fast  ## Format, lint, types, import contracts, fast tests
 
@@ -52,12 +61,15 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 fast: compiled
-	$(PYTEST) -q -m "not reference and not slow" -x --ignore=tests/clients
+	$(PYTEST) -q -m "not reference and not slow and not spark and not cluster" -x --ignore=tests/clients
 
-test: compiled  ## Run every test that needs nothing but Python
-	$(PYTEST) -q -m "not reference"
+test: compiled $(PIPELINES)  ## Run every test that needs nothing but Python
+	$(PYTEST) -q -m "not reference and not cluster"
 
-test-reference: compiled  ## Compare with a real Kafka (needs java and mvn; skips without)
+test-cluster: compiled $(PIPELINES)  ## The pipelines on a Spark cluster, killed at bad moments; the report in a browser
+	$(PYTEST) -q -m cluster -rs --timeout 900
+
+test-reference: compiled $(PIPELINES)  ## Compare with a real Kafka (needs java and mvn; skips without)
 	$(PYTEST) -q -m reference -rs
 
 bench: compiled  ## Measure this broker, and peers given as PEERS="--peer name=command"
@@ -95,6 +107,8 @@ docs: $(READY)  ## Regenerate the generated pages of docs/
 lock:  ## Choose versions anew (needs uv)
 	uv pip compile -q pyproject.toml --extra demo --group dev --universal --python-version 3.11 \
 	    --generate-hashes --custom-compile-command "make lock" -o requirements.lock
+	uv pip compile -q pyproject.toml --extra pipelines --group pipelines-test --universal --python-version 3.11 \
+	    --constraint requirements.lock --generate-hashes --custom-compile-command "make lock" -o requirements-pipelines.lock
 
 clean:  ## Remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

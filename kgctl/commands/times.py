@@ -27,13 +27,13 @@ def parse_duration(text: str) -> int:
     return -total if found["sign"] else total
 
 
-def parse_datetime(text: str) -> int:
+def parse_datetime(text: str, option: str = "--to-datetime") -> int:
     """An ISO 8601 time in milliseconds since 1970; without a zone it is UTC, as Kafka's tools have it."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is not a time; write it as 2026-01-31T12:00:00.000+01:00.", param_hint="'--to-datetime'"
+            f"{text!r} is not a time; write it as 2026-01-31T12:00:00.000+01:00.", param_hint=f"'{option}'"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

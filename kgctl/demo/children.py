@@ -8,13 +8,15 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from broker.local import broker_environment
 from kgctl.client.errors import KgctlError
 
 GOODBYE_S = 8.0
+LINES_OF_A_FAILURE = 20
 PYTHON = [sys.executable, "-P", "-m"]
 
 
@@ -92,18 +94,25 @@ class Children:
             process.stdin.close()
 
 
-def run_kgctl(words: Sequence[str], bootstrap: str) -> str:
-    """What `kgctl WORDS` prints, run as a user would run it. Raises DemoFailed if it fails."""
+def run_kgctl(words: Sequence[str], bootstrap: str, tell: Callable[[str], None]) -> None:
+    """Run `kgctl WORDS` as a user would, and tell each line when it is printed. Raises DemoFailed if it fails."""
     environment = broker_environment() | {"KGCTL_BOOTSTRAP": bootstrap, "COLUMNS": os.environ.get("COLUMNS", "160")}
-    ended = subprocess.run(
+    lines: deque[str] = deque(maxlen=LINES_OF_A_FAILURE)
+    with subprocess.Popen(
         [*PYTHON, "kgctl", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=environment,
-        check=False,
-    )
-    printed = ended.stdout.decode("utf-8", "replace").rstrip("\n")
-    if ended.returncode:
-        raise DemoFailed(f"`kgctl {shlex.join(words)}` ended with code {ended.returncode}: {printed}")
-    return printed
+    ) as child:
+        assert child.stdout is not None
+        try:
+            for line in child.stdout:
+                lines.append(line.decode("utf-8", "replace").rstrip("\n"))
+                tell(lines[-1])
+        except BaseException:
+            child.terminate()
+            raise
+    if child.returncode:
+        said = "\n".join(lines)
+        raise DemoFailed(f"`kgctl {shlex.join(words)}` ended with code {child.returncode}: {said}")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 from broker.local import LocalBroker
 from kgctl.client.admin import Admin
@@ -38,11 +39,14 @@ What to try next:
 """
 
 
-def run() -> int:
-    """Tell the story; the exit code. Nothing that it started is left, however it ends."""
+def run(report_dir: Path | None = None) -> int:
+    """Tell the story; the exit code. Nothing that it started is left, however it ends.
+
+    With a folder for a report, Spark's view of what happened is the last chapter.
+    """
     before = {number: signal.signal(number, _interrupt) for number in STOP_SIGNALS}
     try:
-        _tell_story()
+        _tell_story(report_dir)
     except KeyboardInterrupt:
         say("\nInterrupted; everything is stopped.")
         return INTERRUPTED
@@ -51,6 +55,10 @@ def run() -> int:
             signal.signal(number, handler)
     say(NEXT.rstrip())
     return 0
+
+
+def chapters(report_dir: Path | None) -> int:
+    return CHAPTERS + (report_dir is not None)
 
 
 def say(text: str = "") -> None:
@@ -64,9 +72,9 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _tell_story() -> None:
+def _tell_story(report_dir: Path | None) -> None:
     started = time.monotonic()
-    say("[1/9] Starting a broker in a temporary data directory")
+    say(f"[1/{chapters(report_dir)}] Starting a broker in a temporary data directory")
     broker = LocalBroker({"group.min.session.timeout.ms": 1000})
     try:
         broker.start()
@@ -78,7 +86,7 @@ def _tell_story() -> None:
             Children(broker.bootstrap_servers, SESSION_TIMEOUT_MS) as children,
         ):
             try:
-                _Story(broker.bootstrap_servers, admin, children, started).tell()
+                _Story(broker.bootstrap_servers, admin, children, started, report_dir).tell()
             finally:
                 _hold_off_signals()
     finally:
@@ -94,8 +102,11 @@ def _hold_off_signals() -> None:
 
 
 class _Story:
-    def __init__(self, bootstrap: str, admin: Admin, children: Children, started: float) -> None:
+    def __init__(
+        self, bootstrap: str, admin: Admin, children: Children, started: float, report_dir: Path | None
+    ) -> None:
         self._bootstrap, self._admin, self._children, self._started = bootstrap, admin, children, started
+        self._report_dir = report_dir
         self._chapter = 1
 
     def tell(self) -> None:
@@ -106,6 +117,8 @@ class _Story:
         self._add_one()
         self._leave_a_second_group()
         self._move_its_offsets()
+        if self._report_dir is not None:
+            self._report(self._report_dir)
         self._open("Stopping everything")
 
     def _make_topics(self) -> None:
@@ -185,14 +198,24 @@ class _Story:
         say(f"  what changed: the lag of {SECOND_GROUP} was {before.total_lag} and is {after.total_lag}")
         self._kgctl("groups", "describe", SECOND_GROUP)
 
+    def _report(self, folder: Path) -> None:
+        self._open(
+            "What all this looked like, worked out by Spark: takes about half a minute, most of it Spark's start"
+        )
+        jobs = ("decode", "lag", "evaluate", "rebalances")
+        self._kgctl(
+            "pipeline", "run", *jobs, "--once", "--quick", "--step", "0.5", "--report", "--out", str(folder)
+        )  # fmt: skip
+        self._kgctl("pipeline", "status", "--out", str(folder))
+        say(f"  the report: {folder / 'report.html'}")
+
     def _open(self, title: str) -> None:
         self._chapter += 1
-        say(f"\n[{self._chapter}/{CHAPTERS}] {title}   ({time.monotonic() - self._started:.0f} s)")
+        say(f"\n[{self._chapter}/{chapters(self._report_dir)}] {title}   ({time.monotonic() - self._started:.0f} s)")
 
     def _kgctl(self, *words: str) -> None:
         say(f"  $ kgctl {shlex.join(words)}")
-        for line in run_kgctl(words, self._bootstrap).splitlines():
-            say(f"  {line}")
+        run_kgctl(words, self._bootstrap, lambda line: say(f"  {line}"))
 
     def _look(self, group: str, *, offsets: bool = False) -> GroupDescription:
         found = self._admin.describe_groups([group], offsets=offsets)[0]

@@ -42,7 +42,7 @@ JOBS = {
         Job(
             "evaluate",
             "OK, WARN, STALL, STOP or REWIND for each partition of a group",
-            ("commits", "f_lag"),
+            ("commits", "log ends of the cluster"),
             ("health",),
             "Burrow's five rules over the last ten commits: no lag at any commit is OK; an offset that went back is REWIND; "
             "no commit for longer than the window covers is STOP; commits that do not move while there is lag are STALL; "

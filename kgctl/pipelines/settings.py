@@ -58,7 +58,7 @@ def from_json(text: str) -> RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One line of what a run tells: `kind` is starting, job, progress, done, failed or note; counts in rows, times in s."""
+    """One line of what a run tells: `kind` is starting, started, job, progress, done, failed or note; counts in rows, times in s."""
 
     kind: str
     text: str = ""

@@ -238,6 +238,41 @@ LAYOUTS: dict[str, Layout] = {
             ERROR,
         )
     ),
+    "pipeline-jobs": Layout(
+        (
+            Column("JOB", "job", 10),
+            Column("READS", lambda row: ", ".join(row.reads), 20),
+            Column("WRITES", lambda row: ", ".join(row.writes), 20),
+            Column("SUMMARY", "summary"),
+        )
+    ),
+    "pipeline-columns": Layout(
+        (
+            Column("TABLE", "table", 12),
+            Column("COLUMN", "column", 14),
+            Column("TYPE", lambda row: row.type.partition("<")[0], 9),
+            Column("MEANING", "meaning"),
+        )
+    ),
+    "pipeline-doctor": Layout(
+        (
+            Column("WHAT", "what", 12),
+            Column("OK", lambda row: {True: "yes", False: "no", None: None}[row.ok], 3),
+            Column("FOUND", "found", 20),
+            Column("ADVICE", "advice", shown=Shown.IF_ANY),
+        )
+    ),
+    "pipeline-status": Layout(
+        (
+            Column("TABLE", "table", 12),
+            Column("JOB", "job", 10),
+            Column("ROWS", "rows", 10),
+            Column("FILES", "files", 6),
+            Column("BYTES", "size_bytes", 10),
+            Column("BATCHES", "batches", 7),
+            Column("WRITTEN", "written"),
+        )
+    ),
     "topic-changes": Layout(
         (
             Column("TOPIC", "topic", 30),

@@ -1,0 +1,97 @@
+"""`kgctl pipeline`: what consumer groups do, as tables and pictures, on Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kgctl.client.errors import NotFound
+from kgctl.commands import pipeline_run
+from kgctl.commands.settings import settings
+from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.pipelines.catalog import JOBS, Job
+from kgctl.pipelines.schemas import TABLES, Table
+from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.render import TABLES as TABLE_OUTPUTS
+from kgctl.render import show
+from kgctl.render.prose import show_paragraphs
+
+pipeline_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Turn what consumer groups do into tables and a report, on Spark. Needs the extra kgctl[pipelines].",
+)
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder that a run wrote its tables to.")]
+
+
+@pipeline_app.command("list")
+def list_jobs(ctx: typer.Context) -> None:
+    """List the jobs with what they read and write."""
+    rows = [JobRow(job.name, job.reads, job.writes, job.summary) for job in JOBS.values()]
+    show(rows, settings(ctx).output, kind="pipeline-jobs", row_type=JobRow)
+
+
+@pipeline_app.command()
+def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", show_default=False)]) -> None:
+    """Tell how a job works and what each column of its tables means."""
+    found = pipeline_run.known_job(job)
+    rows = [
+        ColumnRow(table.name, column.name, column.type, column.meaning)
+        for table in map(TABLES.__getitem__, found.writes)
+        for column in table.columns
+    ]
+    if settings(ctx).output in TABLE_OUTPUTS:
+        show_paragraphs([f"{found.name}: {found.summary}.", found.how, f"Reads {', '.join(found.reads)}."])
+    show(rows, settings(ctx).output, kind="pipeline-columns", row_type=ColumnRow)
+
+
+@pipeline_app.command()
+def doctor(ctx: typer.Context) -> None:
+    """Show what is here of what the pipelines need, and what to do. Exit code 1 if a run would fail."""
+    from kgctl.pipelines.doctor import examine
+
+    rows = [FindingRow(one.what, one.found, one.ok, one.advice or None) for one in examine()]
+    show(rows, settings(ctx).output, kind="pipeline-doctor", row_type=FindingRow)
+    if any(row.ok is False for row in rows):
+        raise typer.Exit(1)
+
+
+pipeline_app.command("run", epilog=pipeline_run.EXIT_CODES)(pipeline_run.run)
+
+
+@pipeline_app.command()
+def status(ctx: typer.Context, out: Out) -> None:
+    """Show how much is in the tables of a folder and when it was written. Exit code 5 if there is none."""
+    rows = [_table_row(out, job, TABLES[name]) for job in JOBS.values() for name in job.writes]
+    found = [row for row in rows if row.batches]
+    if not found:
+        raise NotFound(f"{out}: no table was written there")
+    show(found, settings(ctx).output, kind="pipeline-status", row_type=TableRow)
+
+
+@pipeline_app.command()
+def report(ctx: typer.Context, out: Out) -> None:
+    """Write report.html and its pictures into the folder, from the tables there. Prints where it is."""
+    if not any(TableFolder(out / name).batches() for name in TABLES):
+        raise NotFound(f"{out}: no table was written there; `kgctl pipeline run --out {out}` does")
+    pipeline_run.report_only(out)
+
+
+def _table_row(out: Path, job: Job, table: Table) -> TableRow:
+    folder = TableFolder(out / table.name)
+    batches = folder.batches()
+    files = [file for batch in batches for file in batch.files]
+    written = max((batch.committed_ms for batch in batches), default=None)
+    return TableRow(
+        table=table.name,
+        job=job.name,
+        rows=sum(batch.rows for batch in batches),
+        files=len(files),
+        size_bytes=sum(file.size for file in files),
+        batches=len(batches),
+        written=None if written is None else datetime.fromtimestamp(written / 1000, UTC).isoformat(timespec="seconds"),
+    )

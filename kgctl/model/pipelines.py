@@ -1,0 +1,44 @@
+"""Rows about pipelines: jobs, columns of tables, findings, what is in a folder of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    job: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRow:
+    table: str
+    column: str
+    type: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """`ok` is None where it is neither good nor bad; `advice` says what to do."""
+
+    what: str
+    found: str
+    ok: bool | None
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """`written` is the time of the last commit, UTC in ISO 8601; `job` wrote it."""
+
+    table: str
+    job: str
+    rows: int
+    files: int
+    size_bytes: int
+    batches: int
+    written: str | None

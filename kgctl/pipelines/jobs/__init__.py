@@ -1,0 +1,1 @@
+"""The jobs: each joins the source, transforms and tables; what runs when is in `run`."""

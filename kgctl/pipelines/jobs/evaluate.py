@@ -1,0 +1,42 @@
+"""evaluate: a verdict per partition of each group, over its last commits and the lag that it had at each of them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as f
+
+from kgctl.pipelines import schemas
+from kgctl.pipelines.jobs.lookups import BEHIND_DDL, Ends, ends_at
+from kgctl.pipelines.tables.spark import read_table, write_batch
+from kgctl.pipelines.transforms import evaluate, lag
+
+if TYPE_CHECKING:
+    from kgctl.pipelines.jobs.run import Run
+
+TASKS = 8
+
+
+def run(run: Run) -> int:
+    """Rows written to health: one per partition that has commits."""
+    settings = run.settings
+    now_ms = settings.until or time.time_ns() // 1_000_000
+    everything = read_table(run.spark, settings.table_dir(schemas.COMMITS.name), schemas.COMMITS)
+    newest = Window.partitionBy("group", "topic", "part").orderBy(f.desc("log_offset"))
+    last = everything.withColumn("_rank", f.row_number().over(newest)).where(f.col("_rank") <= evaluate.WINDOW + 1)
+    last = last.drop("_rank").persist()
+    try:
+        commits = last.where("not tombstone").select("topic", "part", f.unix_millis("commit_ts").alias("at_ms"))
+        now = last.select("topic", "part").withColumn("at_ms", f.lit(now_ms))
+        wanted = commits.unionByName(now).distinct().repartition(TASKS, "topic", "part")
+        ends = ends_at(wanted, Ends(settings.bootstrap, now_ms, settings.timeout_s))
+        at_commits = lag.lag(last, ends, run.spark.createDataFrame([], BEHIND_DDL))
+        rows = evaluate.evaluate(last, at_commits, now_ms)
+        written = write_batch(
+            rows, settings.table_dir(schemas.HEALTH.name), f"evaluate-{now_ms}", schemas.HEALTH, notes={"at_ms": now_ms}
+        )
+    finally:
+        last.unpersist()
+    return written.rows

@@ -1,0 +1,135 @@
+"""What tasks ask the cluster about many partitions and times: where logs ended, when records were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from kgctl.client.admin import Admin
+from kgctl.client.bootstrap import resolve
+from kgctl.client.errors import KgctlError
+from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition
+from kgctl.client.record_times import record_times
+from kgctl.pipelines.schemas import LOG_ENDS
+
+SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
+_TIME = pa.timestamp("us", tz="UTC")
+_ENDS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("part", pa.int32()),
+        ("at", _TIME),
+        ("log_start", pa.int64()),
+        ("log_end", pa.int64()),
+        ("source", pa.string()),
+    ]
+)
+BEHIND_DDL = "topic string, part int, offset bigint, behind_ts timestamp"
+_BEHIND = pa.schema([("topic", pa.string()), ("part", pa.int32()), ("offset", pa.int64()), ("behind_ts", _TIME)])
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Looks up log ends in a task. `now_ms` is the point at which the ends of now are told."""
+
+    bootstrap: str
+    now_ms: int
+    timeout_s: float
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        wanted: dict[int, set[Partition]] = {}
+        for batch in batches:
+            for topic, part, at in zip(
+                *(batch.column(name).to_pylist() for name in ("topic", "part", "at_ms")), strict=True
+            ):
+                wanted.setdefault(at, set()).add((topic, part))
+        if not wanted:
+            return
+        everything = {partition for some in wanted.values() for partition in some}
+        with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
+            latest = _offsets(admin, dict.fromkeys(everything, LATEST))
+            earliest = _offsets(admin, dict.fromkeys(everything, EARLIEST))
+            for at, partitions in sorted(wanted.items()):
+                if at >= self.now_ms:
+                    found: Mapping[Partition, int] = latest
+                else:
+                    found = _offsets(admin, dict.fromkeys(partitions & latest.keys(), at))
+                yield _ends_batch(at, sorted(partitions & latest.keys()), found, latest, earliest, at >= self.now_ms)
+
+
+def ends_at(points: DataFrame, ends: Ends) -> DataFrame:
+    """log_ends for rows of (topic, part, at_ms). Partitions that are gone are left out; KgctlError where nobody answers."""
+    return points.select("topic", "part", "at_ms").mapInArrow(ends, LOG_ENDS.ddl)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstBehind:
+    """Looks up in a task when the record at an offset was written."""
+
+    bootstrap: str
+    timeout_s: float
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        if not rows:
+            return
+        with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
+            wanted = [(row["topic"], row["part"], row["offset"]) for row in rows]
+            found = admin.run(record_times(admin.cluster, wanted))
+        known = sorted(key for key in found if found[key] is not None)
+        times = [1000 * found[key] for key in known]
+        columns = [list(column) for column in zip(*known, strict=True)] if known else [[], [], []]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(values, field.type) for values, field in zip([*columns, times], _BEHIND, strict=True)],
+            schema=_BEHIND,
+        )
+
+
+def first_behind(offsets: DataFrame, look: FirstBehind) -> DataFrame:
+    """(topic, part, offset, behind_ts) for rows of (topic, part, offset); those that the log has no more are left out."""
+    return offsets.select("topic", "part", "offset").mapInArrow(look, BEHIND_DDL)
+
+
+def points_of(partitions: DataFrame, at_ms: list[int], tasks: int) -> DataFrame:
+    """Each partition with each point in time, so spread that a task asks about whole points."""
+    spark = partitions.sparkSession
+    times = spark.createDataFrame([(at,) for at in at_ms], "at_ms bigint")
+    return f.broadcast(times).crossJoin(partitions).repartition(max(1, min(tasks, len(at_ms))), "at_ms")
+
+
+def _offsets(admin: Admin, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+    """Errors of single partitions mean that they are gone; if no partition answers, the first error stands for all."""
+    if not wanted:
+        return {}
+    found = admin.list_offsets(wanted)
+    errors = [result for result in found.values() if isinstance(result, KgctlError)]
+    if len(errors) == len(found) and any(error.retriable for error in errors):
+        raise next(error for error in errors if error.retriable)
+    return {partition: result.offset for partition, result in found.items() if isinstance(result, OffsetAt)}
+
+
+def _ends_batch(
+    at_ms: int,
+    partitions: list[Partition],
+    found: Mapping[Partition, int],
+    latest: Mapping[Partition, int],
+    earliest: Mapping[Partition, int],
+    sampled: bool,
+) -> pa.RecordBatch:
+    # -1: no record is that new, so the log ended then where it ends now.
+    ends = [latest[one] if found.get(one, -1) < 0 else found[one] for one in partitions]
+    values = [
+        [topic for topic, _ in partitions],
+        [part for _, part in partitions],
+        [1000 * at_ms] * len(partitions),
+        [earliest.get(one) if sampled else None for one in partitions],
+        ends,
+        [SAMPLED if sampled else BY_TIMESTAMP] * len(partitions),
+    ]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(values, _ENDS, strict=True)], schema=_ENDS
+    )

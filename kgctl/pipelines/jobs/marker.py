@@ -1,0 +1,44 @@
+"""Which query owns a checkpoint: tables of one cluster are not mixed with another's, nor read twice by a new checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import Path
+
+from kgctl.client.errors import Precondition
+from kgctl.pipelines.catalog import JOBS
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.tables.manifest import TableFolder
+
+MARKER = "kgctl.json"
+
+
+def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) -> str:
+    """The name that all batches of this checkpoint begin with. Precondition if checkpoint, tables and cluster do not belong together."""
+    marker = checkpoint / MARKER
+    if marker.exists():
+        told = json.loads(marker.read_text())
+        if told["cluster_id"] != cluster_id:
+            raise Precondition(
+                f"job {job}: the tables in {settings.out} were read from another cluster ({told['cluster_id']}, "
+                f"this one is {cluster_id}); give another --out"
+            )
+        if told["source"] != settings.source:
+            raise Precondition(
+                f"job {job}: it was begun with --source {told['source']}, whose checkpoint the other source cannot read"
+            )
+        return str(told["name"])
+    for table in JOBS[job].writes:
+        if TableFolder(settings.table_dir(table)).batches():
+            raise Precondition(
+                f"job {job}: {settings.table_dir(table)} has rows, but their checkpoint {checkpoint} is gone; reading "
+                "all again would double them: give another --out, or remove the folder"
+            )
+    name = f"{job}-{uuid.uuid4().hex[:8]}"
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    draft = marker.with_suffix(".new")
+    draft.write_text(json.dumps({"name": name, "cluster_id": cluster_id, "source": settings.source}))
+    os.replace(draft, marker)
+    return name

@@ -1,0 +1,167 @@
+"""One run: jobs in turn in one Spark session, once up to what is there now, or following until it is told to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from kgctl.pipelines import kafka_source
+from kgctl.pipelines.catalog import EVENTS_TOPIC, in_order
+from kgctl.pipelines.failures import Interrupted, JobFailed, reason_of
+from kgctl.pipelines.jobs import decode, evaluate, lag, rebalances
+from kgctl.pipelines.jobs.marker import claim
+from kgctl.pipelines.progress import Watch, watch_stages
+from kgctl.pipelines.settings import Progress, RunSettings
+from kgctl.pipelines.source.positions import publish
+
+DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
+LOOK_EVERY_S = 0.25
+
+STREAMS: dict[str, Callable[[Run], StreamingQuery]] = {"decode": decode.start, "rebalances": rebalances.start}
+BATCHES: dict[str, Callable[[Run], int]] = {"lag": lag.run, "evaluate": evaluate.run}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the jobs of one run share. `topics` are those of the cluster; `stop` is set when a person wants to end."""
+
+    spark: SparkSession
+    settings: RunSettings
+    topics: frozenset[str]
+    cluster_id: str
+    emit: Callable[[Progress], None]
+    stop: threading.Event
+
+    @property
+    def has_story(self) -> bool:
+        """Whether the cluster tells what happens to its groups: only kgctl's own broker does."""
+        return EVENTS_TOPIC in self.topics
+
+    def stream(self, job: str, topics: Sequence[str]) -> DataFrame:
+        """The records of topics, from where the job's checkpoint is."""
+        settings = self.settings
+        limit = settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_TRIGGER
+        reader = self.spark.readStream
+        if settings.source == "kafka":
+            for name, value in kafka_source.session_conf(topics).items():
+                self.spark.conf.set(name, value)
+            reader = reader.format("kafka").options(**kafka_source.stream_options(settings, topics))
+        else:
+            reader = reader.format("kgctl").options(**own_options(settings, topics))
+        return reader.option("maxOffsetsPerTrigger", str(limit)).load()
+
+    def start(self, job: str, frame: DataFrame, write: Callable[[DataFrame, str], None], mode: str) -> StreamingQuery:
+        """The query of a job: `write` gets each batch with an id that a repetition has again."""
+        checkpoint = self.settings.checkpoint_dir / job
+        name = claim(checkpoint, job, self.cluster_id, self.settings)
+        writer = (
+            frame.writeStream.queryName(job)
+            .outputMode(mode)
+            .option("checkpointLocation", str(checkpoint))
+            .foreachBatch(lambda batch, number: write(batch, f"{name}-{number:06d}"))
+        )
+        if self.settings.follow:
+            return writer.trigger(processingTime=f"{self.settings.trigger_s:g} seconds").start()
+        return writer.trigger(availableNow=True).start()
+
+
+def own_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
+    """What format("kgctl") is told."""
+    options = {
+        "kafka.bootstrap.servers": settings.bootstrap,
+        "subscribe": ",".join(topics),
+        **dict(settings.kafka_options),
+    }
+    if isinstance(settings.since, int):
+        return options | {"startingTimestamp": str(settings.since)}
+    return options | {"startingOffsets": settings.since}
+
+
+def run_jobs(run: Run) -> None:
+    """All jobs of the run; JobFailed names the one that could not go on, Interrupted that a person ended it."""
+    names = in_order(run.settings.jobs)
+    if run.settings.follow:
+        _follow(run, names)
+        return
+    for name in names:
+        run.emit(Progress("job", job=name))
+        if name in STREAMS:
+            _until_read(run, name)
+        else:
+            _whole(run, name)
+
+
+def _until_read(run: Run, name: str) -> None:
+    query = _started(run, name)
+    watch = Watch(name, query)
+    try:
+        while not query.awaitTermination(LOOK_EVERY_S):
+            _tell(run, watch)
+            _check_stop(run)
+    except Interrupted:
+        query.stop()
+        raise
+    except Exception as error:
+        raise JobFailed(name, reason_of(error)) from error
+    _tell(run, watch)
+    run.emit(Progress("done", job=name, rows=watch.rows))
+
+
+def _whole(run: Run, name: str) -> None:
+    try:
+        with watch_stages(run.spark, name, run.emit):
+            rows = BATCHES[name](run)
+    except Exception as error:
+        _check_stop(run)
+        raise JobFailed(name, reason_of(error)) from error
+    run.emit(Progress("done", job=name, rows=rows))
+
+
+def _follow(run: Run, names: Sequence[str]) -> None:
+    watches = []
+    for name in names:
+        run.emit(Progress("job", job=name))
+        if name in STREAMS:
+            watches.append(Watch(name, _started(run, name)))
+    try:
+        due = 0.0
+        while True:
+            for watch in watches:
+                _tell(run, watch)
+                failure = watch.failure()
+                if failure is not None:
+                    raise JobFailed(watch.job, reason_of(failure)) from failure
+            _check_stop(run)
+            if time.monotonic() >= due:
+                for name in names:
+                    if name in BATCHES:
+                        _whole(run, name)
+                due = time.monotonic() + run.settings.trigger_s
+            run.stop.wait(LOOK_EVERY_S)
+    finally:
+        for watch in watches:
+            watch.stop()
+
+
+def _started(run: Run, name: str) -> StreamingQuery:
+    return STREAMS[name](run)
+
+
+def _tell(run: Run, watch: Watch) -> None:
+    for progress in watch.news():
+        run.emit(progress)
+    ends = watch.read_until()
+    if ends:
+        trouble = publish(run.settings.bootstrap, watch.job, ends)
+        if trouble:
+            run.emit(Progress("note", text=trouble, job=watch.job))
+
+
+def _check_stop(run: Run) -> None:
+    if run.stop.is_set():
+        raise Interrupted

@@ -1,0 +1,119 @@
+"""What a running query has done since one last looked, and how far its job is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from kgctl.pipelines.settings import Progress
+
+Ends = dict[str, dict[int, int]]
+LOOK_EVERY_S = 0.5
+
+
+class Watch:
+    """Reads a query's progress; every batch is told once, with what Spark still remembers of it (the last 100)."""
+
+    def __init__(self, job: str, query: StreamingQuery) -> None:
+        self.job = job
+        self.rows = 0
+        self._query = query
+        self._told = -1
+        self._published: Ends = {}
+        self._ends: Ends = {}
+
+    def news(self) -> list[Progress]:
+        found = []
+        for progress in self._query.recentProgress:
+            told: dict[str, Any] = progress if isinstance(progress, dict) else json.loads(progress.json)
+            if told["batchId"] <= self._told or "addBatch" not in told.get("durationMs", {}):
+                continue
+            self._told = told["batchId"]
+            found.append(self._progress(told))
+        return found
+
+    def read_until(self) -> Ends:
+        """The offsets behind the last finished batch, if they have changed since the last call."""
+        if self._ends == self._published:
+            return {}
+        self._published = self._ends
+        return self._ends
+
+    def failure(self) -> BaseException | None:
+        return self._query.exception()
+
+    def stop(self) -> None:
+        self._query.stop()
+
+    def _progress(self, told: dict[str, Any]) -> Progress:
+        rows = int(told["numInputRows"])
+        self.rows += rows
+        rate = float(told.get("processedRowsPerSecond") or 0.0)
+        source = told["sources"][0] if told["sources"] else {}
+        self._ends = _offsets(source.get("endOffset")) or self._ends
+        latest = _offsets(source.get("latestOffset"))
+        behind = _distance(latest, self._ends) if latest else None
+        eta = None if behind is None or rate <= 0 else behind / rate
+        return Progress(
+            "progress",
+            job=self.job,
+            rows=self.rows,
+            rows_per_s=round(rate, 1),
+            behind=behind,
+            eta_s=eta,
+            batch=self._told,
+        )
+
+
+def _offsets(told: Any) -> Ends:
+    """Spark gives JSON as text or as objects; nothing yet is null."""
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return {}
+    if not isinstance(told, dict):
+        return {}
+    return {topic: {int(part): int(offset) for part, offset in parts.items()} for topic, parts in told.items()}
+
+
+def _distance(latest: Ends, ends: Ends) -> int:
+    return sum(
+        max(0, offset - ends.get(topic, {}).get(part, 0))
+        for topic, parts in latest.items()
+        for part, offset in parts.items()
+    )
+
+
+@contextlib.contextmanager
+def watch_stages(spark: SparkSession, job: str, emit: Callable[[Progress], None]) -> Iterator[None]:
+    """Tell how many tasks are done while the block runs; says nothing where Spark is somewhere else (Connect)."""
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        yield
+        return
+    over = threading.Event()
+
+    def look() -> None:
+        tracker, told = context.statusTracker(), ""
+        while not over.wait(LOOK_EVERY_S):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            live = [stage for stage in stages if stage is not None]
+            text = f"{sum(one.numCompletedTasks for one in live)} of {sum(one.numTasks for one in live)} tasks"
+            if live and text != told:
+                told = text
+                emit(Progress("progress", text, job=job))
+
+    thread = threading.Thread(target=look, name="stages", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

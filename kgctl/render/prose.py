@@ -1,0 +1,19 @@
+"""Sentences before a table, wrapped to the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+
+from kgctl.render.table import printable
+
+WIDEST = 100
+
+
+def show_paragraphs(texts: Sequence[str]) -> None:
+    """Write each text as a paragraph to stdout, with an empty line behind it."""
+    width = min(WIDEST, shutil.get_terminal_size().columns)
+    for text in texts:
+        sys.stdout.write("\n".join(textwrap.wrap(printable(text), width)) + "\n\n")

@@ -1,0 +1,201 @@
+"""What a cluster has to read: partitions of a selection, where their logs begin and end, offsets by time."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TypeVar
+
+from broker.protocol.errors import ErrorCode
+from kgctl.client.cluster import Cluster
+from kgctl.client.driver import BlockingDriver
+from kgctl.client.errors import BrokerError, KgctlError, NotFound, TimedOut
+from kgctl.client.offsets import EARLIEST, LATEST, list_offsets
+from kgctl.client.steps import Endpoint, Pause, Steps
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.pipelines.source import losses
+from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, Where
+
+T = TypeVar("T")
+Offsets = dict[TopicPartition, int]
+
+# A cluster that has answered before may restart meanwhile; one that never did is more likely a wrong address.
+OUTAGE_SECONDS = 60.0
+_ANSWER_SECONDS = 30.0
+_PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Per partition the first offset of the log and the one behind the last; for committed readers the last stable one."""
+
+    first: Offsets
+    last: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`missing`: chosen topics and partitions that do not exist."""
+
+    partitions: tuple[TopicPartition, ...]
+    missing: tuple[str, ...] = ()
+
+
+class LogEnds:
+    """Questions to one cluster over connections that stay open; for one thread. Raises KgctlError."""
+
+    def __init__(
+        self, bootstrap: Iterable[Endpoint], *, committed_only: bool = False, client_id: str = "kgctl-spark"
+    ) -> None:
+        self._cluster = Cluster(tuple(bootstrap), client_id)
+        self._driver = BlockingDriver(client_id, request_timeout=_ANSWER_SECONDS / 2)
+        self._committed_only = committed_only
+        self._has_answered = False
+
+    def __enter__(self) -> LogEnds:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def find(self, selection: Selection) -> Found:
+        """The partitions there are now. A pattern matches whole names, and internal topics never: those are named."""
+        return self._ask(lambda: _find(self._cluster, selection))
+
+    def partitions(self, selection: Selection) -> tuple[TopicPartition, ...]:
+        """NotFound if a topic or partition does not exist, or if a pattern matches no topic."""
+        found = self.find(selection)
+        if found.missing:
+            raise NotFound(f"{' and '.join(found.missing)} {'does' if len(found.missing) == 1 else 'do'} not exist")
+        if not found.partitions:
+            raise NotFound(f"no topic matches {selection.pattern!r}; internal topics are read with subscribe")
+        return found.partitions
+
+    def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
+        wanted = list(partitions)
+        # The ends first: a log that is cut off at its start meanwhile is noticed, one that grows loses nothing.
+        last = self.at(dict.fromkeys(wanted, LATEST))
+        return Bounds(self.at(dict.fromkeys(wanted, EARLIEST)), last)
+
+    def at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
+        """The first offset at or after a time in ms, -1 where there is none; or EARLIEST, LATEST."""
+        if not timestamps:
+            return {}
+        wanted: dict[tuple[str, int], int] = {partition: time for partition, time in timestamps.items()}  # noqa: C416
+        return self._ask(lambda: _offsets(self._cluster, wanted, self._committed_only))
+
+    def resolve(self, where: Where, bounds: Bounds, name: str) -> Offsets:
+        """Offsets for all partitions of the bounds; `name` is the option's, for messages."""
+        if isinstance(where, int):
+            return dict(bounds.first if where == EARLIEST else bounds.last)
+        if isinstance(where, AtTimestamp):
+            return self._by_time(where, bounds, name)
+        _check_partitions(where, bounds.first, name)
+        ends = {EARLIEST: bounds.first, LATEST: bounds.last}
+        return {partition: ends[offset][partition] if offset in ends else offset for partition, offset in where.items()}
+
+    def _by_time(self, where: AtTimestamp, bounds: Bounds, name: str) -> Offsets:
+        if where.all_ms is None:
+            _check_partitions(where.each_ms, bounds.first, name)
+        times = where.each_ms if where.all_ms is None else dict.fromkeys(bounds.first, where.all_ms)
+        found = {}
+        for partition, offset in self.at(times).items():
+            if offset < 0 and where.strict:
+                raise NotFound(f"{partition} has no record at or after {times[partition]} ms, which {name} asks for")
+            last = bounds.last[partition]
+            found[partition] = last if offset < 0 else min(offset, last)
+        return found
+
+    def _ask(self, steps: Callable[[], Steps[T]]) -> T:
+        give_up_at = time.monotonic() + (OUTAGE_SECONDS if self._has_answered else 0.0)
+        while True:
+            try:
+                answer = self._driver.run(steps(), _ANSWER_SECONDS)
+            except KgctlError as error:
+                if not (error.retriable or isinstance(error, TimedOut)) or time.monotonic() > give_up_at:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                self._has_answered = True
+                return answer
+
+
+def within(offsets: Offsets, bounds: Bounds, *, fail_on_data_loss: bool) -> Offsets:
+    """Offsets that the logs have, or DataLoss naming one that they do not have."""
+    found = {}
+    for partition, offset in offsets.items():
+        first, last = bounds.first[partition], bounds.last[partition]
+        if fail_on_data_loss and offset < first:
+            raise losses.deleted(partition, offset, first)
+        if fail_on_data_loss and offset > last:
+            raise losses.beyond_end(partition, offset, last)
+        found[partition] = min(max(offset, first), last)
+    return found
+
+
+def _find(cluster: Cluster, selection: Selection) -> Steps[Found]:
+    if selection.pattern is not None:
+        return (yield from _find_matching(cluster, re.compile(selection.pattern)))
+    names = selection.topics or tuple(dict.fromkeys(one.topic for one in selection.partitions))
+    counts = yield from _partition_counts(cluster, names)
+    missing = [f"topic {name!r}" for name in names if name not in counts]
+    if selection.topics:
+        partitions = [TopicPartition(name, number) for name, count in counts.items() for number in range(count)]
+        return Found(tuple(sorted(partitions)), tuple(missing))
+    there = [one for one in selection.partitions if one.partition < counts.get(one.topic, 0)]
+    missing += [f"partition {one}" for one in selection.partitions if one.topic in counts and one not in there]
+    return Found(tuple(there), tuple(missing))
+
+
+def _find_matching(cluster: Cluster, pattern: re.Pattern[str]) -> Steps[Found]:
+    answer = yield from cluster.metadata(None)
+    partitions = [
+        TopicPartition(row.name, number)
+        for row in answer.topics
+        if row.name and not row.error_code and not row.is_internal and pattern.fullmatch(row.name)
+        for number in range(len(row.partitions))
+    ]
+    return Found(tuple(sorted(partitions)))
+
+
+def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str, int]]:
+    """Of the topics that exist."""
+    for wait in (*cluster.retry_waits, None):
+        answer = yield from cluster.metadata(list(topics))
+        failed = next((r for r in answer.topics if r.error_code not in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), None)
+        if failed is None:
+            break
+        error = BrokerError(failed.error_code, f"topic {failed.name!r}")
+        if wait is None or not error.retriable:
+            raise error
+        yield Pause(wait, str(error))
+    return {row.name or "": len(row.partitions) for row in answer.topics if not row.error_code}
+
+
+def _offsets(cluster: Cluster, wanted: Mapping[tuple[str, int], int], committed_only: bool) -> Steps[Offsets]:
+    answers = yield from list_offsets(cluster, wanted, committed_only=committed_only)
+    found = {}
+    for key, answer in answers.items():
+        if isinstance(answer, KgctlError):
+            raise answer
+        found[TopicPartition(*key)] = answer.offset
+    return found
+
+
+def _check_partitions(given: Iterable[TopicPartition], there: Iterable[TopicPartition], name: str) -> None:
+    """As in Spark every partition is named: what is left out by mistake would be read from somewhere."""
+    unknown, left_out = sorted(set(given) - set(there)), sorted(set(there) - set(given))
+    if unknown:
+        raise BadOption(f"{name} names {unknown[0]}, which is not read or does not exist")
+    if left_out:
+        raise BadOption(
+            f"{name} leaves out {left_out[0]}; name each partition, with -2 for its earliest offset, -1 for its latest"
+        )

@@ -1,0 +1,290 @@
+"""The options of format("kgctl"): Spark's Kafka names, read into values. What is not known is refused with its nearest name."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kgctl.client import bootstrap
+from kgctl.client.consumer.fetcher import FetchSettings
+from kgctl.client.errors import KgctlError
+from kgctl.client.offsets import EARLIEST, LATEST
+from kgctl.client.steps import Endpoint
+from kgctl.client.topic_partition import TopicPartition
+
+SPARK_FETCH = FetchSettings(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
+
+_SELECTIONS = ("subscribe", "subscribePattern", "assign")
+_STARTS = ("startingOffsetsByTimestamp", "startingOffsets", "startingTimestamp")
+_ENDS = ("endingOffsetsByTimestamp", "endingOffsets", "endingTimestamp")
+_READ_OPTIONS = (
+    *_SELECTIONS,
+    *_STARTS,
+    *_ENDS,
+    "startingOffsetsByTimestampStrategy",
+    "maxOffsetsPerTrigger",
+    "minPartitions",
+    "includeHeaders",
+    "failOnDataLoss",
+)
+_FETCH_OPTIONS = {
+    "kafka.fetch.max.wait.ms": "max_wait_ms",
+    "kafka.fetch.min.bytes": "min_bytes",
+    "kafka.fetch.max.bytes": "max_bytes",
+    "kafka.max.partition.fetch.bytes": "max_partition_bytes",
+}
+_ISOLATION = "kafka.isolation.level"
+_KAFKA_OPTIONS = ("kafka.bootstrap.servers", "kafka.client.id", "kafka.security.protocol", _ISOLATION, *_FETCH_OPTIONS)
+# Settings of Spark's connector and of Kafka's Java clients without a meaning here: to take them keeps jobs portable.
+_IGNORED = ("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
+_IGNORED_KAFKA = (
+    "acks",
+    "auto.offset.reset",
+    "batch.size",
+    "buffer.memory",
+    "check.crcs",
+    "compression.type",
+    "connections.max.idle.ms",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.idempotence",
+    "group.id",
+    "linger.ms",
+    "max.block.ms",
+    "max.in.flight.requests.per.connection",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "max.request.size",
+    "metadata.max.age.ms",
+    "receive.buffer.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "request.timeout.ms",
+    "retries",
+    "retry.backoff.ms",
+    "send.buffer.bytes",
+    "session.timeout.ms",
+)
+# Spark hands the options of a query on to its sink.
+_OF_SPARK = ("checkpointLocation", "queryName")
+
+
+class BadOption(KgctlError):
+    exit_code = 2
+    name = "BAD_OPTION"
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimestamp:
+    """Offsets by time: one for all partitions, or one for each; ms since 1970. Nothing that new: the end of the log."""
+
+    all_ms: int | None = None
+    each_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    strict: bool = False
+
+
+# An end of the log for all (EARLIEST, LATEST), offsets per partition (with the same two among them), or times.
+Where: TypeAlias = "int | Mapping[TopicPartition, int] | AtTimestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions: of these topics, of topics whose whole name a pattern matches, or exactly these."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """`starting` None: the earliest for a batch, the latest for a stream."""
+
+    bootstrap: tuple[Endpoint, ...]
+    selection: Selection
+    starting: Where | None = None
+    ending: Where = LATEST
+    ending_given: bool = False
+    max_offsets_per_trigger: int | None = None
+    min_partitions: int | None = None
+    include_headers: bool = False
+    fail_on_data_loss: bool = True
+    fetch: FetchSettings = SPARK_FETCH
+    client_id: str = "kgctl-spark"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    bootstrap: tuple[Endpoint, ...]
+    topic: str | None
+    client_id: str = "kgctl-spark"
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """BadOption, or BadAddress, with what to write instead."""
+    options = _known(given, (*_READ_OPTIONS, *_IGNORED))
+    return ReadOptions(
+        bootstrap=_bootstrap(options),
+        selection=_selection(options),
+        starting=_where(options, _STARTS),
+        ending=_ending(options),
+        ending_given=any(_lower(name) in options for name in _ENDS),
+        max_offsets_per_trigger=_count(options, "maxOffsetsPerTrigger"),
+        min_partitions=_count(options, "minPartitions"),
+        include_headers=_flag(options, "includeHeaders", default=False),
+        fail_on_data_loss=_flag(options, "failOnDataLoss", default=True),
+        fetch=_fetch(options),
+        client_id=options.get("kafka.client.id", "kgctl-spark"),
+    )
+
+
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    options = _known(given, ("topic", "includeHeaders", *_IGNORED))
+    return WriteOptions(_bootstrap(options), options.get("topic"), options.get("kafka.client.id", "kgctl-spark"))
+
+
+def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
+    """The options by their names in lower case, as Spark compares them."""
+    names = [*own, *_KAFKA_OPTIONS, *_OF_SPARK, *(f"kafka.{name}" for name in _IGNORED_KAFKA)]
+    known = {_lower(name): name for name in names}
+    for name in given:
+        if _lower(name) not in known:
+            nearest = difflib.get_close_matches(_lower(name), known, 1, 0.5)
+            hint = f"; did you mean {known[nearest[0]]!r}?" if nearest else ""
+            raise BadOption(f'format("kgctl") has no option {name!r}{hint}')
+    options = {_lower(name): value.strip() for name, value in given.items()}
+    protocol = options.get("kafka.security.protocol", "PLAINTEXT")
+    if protocol.upper() != "PLAINTEXT":
+        raise BadOption(f'kafka.security.protocol={protocol}: format("kgctl") speaks PLAINTEXT; use Spark\'s "kafka"')
+    return options
+
+
+def _bootstrap(options: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    given = options.get("kafka.bootstrap.servers")
+    if not given:
+        raise BadOption("the option 'kafka.bootstrap.servers' is missing: HOST:PORT[,HOST:PORT...]")
+    return bootstrap.parse(given)
+
+
+def _selection(options: Mapping[str, str]) -> Selection:
+    chosen = [name for name in _SELECTIONS if _lower(name) in options]
+    if len(chosen) != 1:
+        found = " and ".join(chosen) if chosen else "none of them"
+        raise BadOption(f"give one of the options subscribe, subscribePattern and assign, not {found}")
+    text = options[_lower(chosen[0])]
+    if chosen[0] == "subscribe":
+        topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+        if not topics:
+            raise BadOption("subscribe names no topic")
+        return Selection(topics=topics)
+    if chosen[0] == "subscribePattern":
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise BadOption(f"subscribePattern {text!r} is not a regular expression: {error}") from None
+        return Selection(pattern=text)
+    numbers = _json(text, "assign", '{"topic": [0, 1]}')
+    chosen_partitions = set()
+    for topic, some in numbers.items():
+        if not isinstance(some, list) or not all(map(_is_offset, some)):
+            raise BadOption(f'assign: write {{"topic": [0, 1]}}, not {text}')
+        chosen_partitions |= {TopicPartition(topic, number) for number in some}
+    if not chosen_partitions:
+        raise BadOption("assign names no partition")
+    return Selection(partitions=tuple(sorted(chosen_partitions)))
+
+
+def _ending(options: Mapping[str, str]) -> Where:
+    ending = _where(options, _ENDS)
+    if ending == EARLIEST or (isinstance(ending, Mapping) and EARLIEST in ending.values()):
+        raise BadOption("endingOffsets: the earliest offset is no end; write latest, or an offset")
+    return LATEST if ending is None else ending
+
+
+def _where(options: Mapping[str, str], names: tuple[str, str, str]) -> Where | None:
+    """Where several are given the one for each partition counts before the one for all, as in Spark."""
+    by_timestamp, by_offset, timestamp = names
+    strategy = options.get("startingoffsetsbytimestampstrategy", "latest").lower()
+    if strategy not in ("latest", "error"):
+        raise BadOption(f"startingOffsetsByTimestampStrategy: latest or error, not {strategy!r}")
+    strict = strategy == "error" and names is _STARTS
+    if _lower(timestamp) in options:
+        return AtTimestamp(all_ms=_whole(options[_lower(timestamp)], timestamp, least=0), strict=strict)
+    if _lower(by_timestamp) in options:
+        each = _per_partition(options[_lower(by_timestamp)], by_timestamp, least=0)
+        return AtTimestamp(each_ms=each, strict=strict)
+    text = options.get(_lower(by_offset))
+    if text is None:
+        return None
+    ends = {"earliest": EARLIEST, "latest": LATEST}
+    if text.lower() in ends:
+        return ends[text.lower()]
+    return _per_partition(text, by_offset, least=EARLIEST)
+
+
+def _per_partition(text: str, name: str, least: int) -> dict[TopicPartition, int]:
+    form = '{"topic": {"0": 123}}'
+    found = {}
+    for topic, numbers in _json(text, name, form).items():
+        if not isinstance(numbers, dict):
+            raise BadOption(f"{name}: write {form}, not {text}")
+        for number, value in numbers.items():
+            if not number.isdecimal() or not _is_offset(value, least):
+                raise BadOption(f"{name}: {topic}-{number}: {value!r} is not possible; write {form}")
+            found[TopicPartition(topic, int(number))] = value
+    return found
+
+
+def _json(text: str, name: str, form: str) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise BadOption(f"{name}: write {form}, not {text}")
+    return found
+
+
+def _fetch(options: Mapping[str, str]) -> FetchSettings:
+    level = options.get(_ISOLATION, "read_uncommitted").lower()
+    if level not in ("read_uncommitted", "read_committed"):
+        raise BadOption(f"{_ISOLATION}: read_uncommitted or read_committed, not {level!r}")
+    settings = {field: getattr(SPARK_FETCH, field) for field in _FETCH_OPTIONS.values()}
+    for option, field_name in _FETCH_OPTIONS.items():
+        if option in options:
+            settings[field_name] = min(_whole(options[option], option, least=0), 2**31 - 1)
+    return FetchSettings(**settings, committed_only=level == "read_committed")
+
+
+def _count(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(_lower(name))
+    return None if text is None else _whole(text, name, least=1)
+
+
+def _whole(text: str, name: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise BadOption(f"{name}: a whole number from {least} on, not {text!r}")
+    return value
+
+
+def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = options.get(_lower(name), str(default)).lower()
+    if text not in ("true", "false"):
+        raise BadOption(f"{name}: true or false, not {text!r}")
+    return text == "true"
+
+
+def _is_offset(value: object, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _lower(name: str) -> str:
+    return name.lower()

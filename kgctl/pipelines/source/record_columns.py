@@ -1,0 +1,247 @@
+"""Record batches as they come off the wire to columns, without an object per record."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from broker.protocol.compression import decompress
+from broker.protocol.record_batch import (
+    DEFAULT_MAX_DECOMPRESSED_BYTES,
+    HEADER_BYTES,
+    BatchHeader,
+    Record,
+    batches,
+    check_crc,
+    decode_records,
+)
+from broker.protocol.varints import read_varint
+from broker.protocol.wire_types import DecodeError
+from kgctl.client.consumer.fetched import ABORT_MARKER, Damaged, Fetched
+from kgctl.pipelines.source.header_columns import HEADERS_TYPE, headers_column
+
+# The columns of schemas.RAW_DDL as Arrow types; Spark compares them exactly.
+RAW_SCHEMA = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestampType", pa.int32()),
+    ]
+)
+RAW_SCHEMA_WITH_HEADERS = RAW_SCHEMA.append(pa.field("headers", HEADERS_TYPE))
+
+# What becomes one Arrow batch: large enough for Spark's overhead per batch not to count, small enough for a worker's memory.
+CHUNK_BYTES = 8 << 20
+# A varint that begins at the last byte may be looked at ten bytes long.
+_PADDING = bytes(16)
+_MAX_TIMESTAMP_MS = (2**63 - 1) // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A batch whose records are wanted, unpacked; `position` is where it stands in the answer."""
+
+    position: int
+    header: BatchHeader
+    records: bytes
+
+
+def record_batches(fetched: Fetched, *, headers: bool = False) -> Iterator[pa.RecordBatch]:
+    """The wanted records of an answer in the columns of RAW_SCHEMA; Damaged where the bytes cannot be read.
+
+    Control batches and, where `fetched.aborted` says which, records of aborted transactions are left out.
+    """
+    chunk: list[_Plain] = []
+    size = 0
+    for plain in _wanted(fetched):
+        chunk.append(plain)
+        size += len(plain.records)
+        if size >= CHUNK_BYTES:
+            yield from _columns(fetched, chunk, headers)
+            chunk, size = [], 0
+    yield from _columns(fetched, chunk, headers)
+
+
+def _wanted(fetched: Fetched) -> Iterator[_Plain]:
+    open_aborts: set[int] = set()
+    ahead = sorted(fetched.aborted or (), key=lambda one: one.first_offset, reverse=True)
+    raw, first, limit = fetched.raw, fetched.offset, fetched.limit
+    for position, header in _whole_batches(fetched):
+        if limit is not None and header.base_offset >= limit:
+            return
+        if header.magic != 2:
+            raise _damaged(fetched, header, f"record format {header.magic} (before Kafka 0.11) is not supported")
+        if not check_crc(raw, position, header):
+            raise _damaged(fetched, header, "the checksum of the batch is wrong")
+        while ahead and ahead[-1].first_offset <= header.last_offset:
+            open_aborts.add(ahead.pop().producer_id)
+        if header.is_control:
+            marker = _decoded(fetched, position, header)
+            if marker and marker[0].key == ABORT_MARKER:
+                open_aborts.discard(header.producer_id)
+            continue
+        if header.next_offset <= first or not header.record_count:
+            continue
+        if header.is_transactional and header.producer_id in open_aborts:
+            continue
+        packed = bytes(raw[position + HEADER_BYTES : position + header.size_bytes])
+        try:
+            records = decompress(header.codec, packed, DEFAULT_MAX_DECOMPRESSED_BYTES)
+        except DecodeError as error:
+            raise _damaged(fetched, header, str(error)) from error
+        yield _Plain(position, header, records)
+
+
+def _whole_batches(fetched: Fetched) -> Iterator[tuple[int, BatchHeader]]:
+    try:
+        yield from batches(fetched.raw, partial_tail=True)
+    except DecodeError as error:
+        raise Damaged(f"{fetched.partition}, from offset {fetched.offset}: {error}") from error
+
+
+def _columns(fetched: Fetched, chunk: Sequence[_Plain], headers: bool) -> Iterator[pa.RecordBatch]:
+    if not chunk:
+        return
+    plain = b"".join([one.records for one in chunk] + [_PADDING])
+    try:
+        ends = _record_ends(plain, chunk)
+        made = _Chunk(fetched, chunk, plain, np.frombuffer(ends, np.int64), headers).columns()
+    except (DecodeError, IndexError) as error:
+        for one in chunk:
+            _decoded(fetched, one.position, one.header)
+        raise _damaged(fetched, chunk[0].header, str(error)) from error
+    if made.num_rows:
+        yield made
+
+
+def _record_ends(plain: bytes, chunk: Sequence[_Plain]) -> array[int]:
+    """Where each record ends: the one thing that can only be found from one record to the next."""
+    ends = array("q")
+    add = ends.append
+    position = 0
+    for one in chunk:
+        end = position + len(one.records)
+        for _ in range(one.header.record_count):
+            length = plain[position]
+            position += 1
+            if length > 127:
+                byte = plain[position]
+                position += 1
+                length += (byte << 7) - 128
+                if byte > 127:
+                    half, position = read_varint(plain, position - 2)
+                    length = half << 1
+            position += length >> 1
+            add(position)
+        if position != end:
+            raise DecodeError("the records do not fill their batch")
+    return ends
+
+
+class _Chunk:
+    """Columns of all records of some batches at once; every step below is one over all of them."""
+
+    def __init__(
+        self, fetched: Fetched, chunk: Sequence[_Plain], plain: bytes, ends: np.ndarray, headers: bool
+    ) -> None:
+        self._fetched, self._plain, self._ends, self._headers = fetched, plain, ends, headers
+        self._bytes = np.frombuffer(plain, np.uint8)
+        self._counts = [one.header.record_count for one in chunk]
+        self._batches = [one.header for one in chunk]
+
+    def columns(self) -> pa.RecordBatch:
+        length, start = self._varints(np.concatenate((np.zeros(1, np.int64), self._ends[:-1])))
+        delta_ms, at = self._varints(start + 1)
+        delta, at = self._varints(at)
+        key_length, key_start = self._varints(at)
+        key_end = key_start + np.maximum(key_length, 0)
+        _check((key_length >= -1) & (key_length <= self._ends - key_start), "a key does not fit into its record")
+        value_length, value_start = self._varints(key_end)
+        value_end = value_start + np.maximum(value_length, 0)
+        _check((value_length >= -1) & (value_length < self._ends - value_start), "a value does not fit into its record")
+        header_count, at = self._varints(value_end)
+        _check(start + length == self._ends, "a record has a wrong length")
+        _check((header_count > 0) | ((header_count == 0) & (at == self._ends)), "a record has a wrong length")
+
+        offset = self._per_record([one.base_offset for one in self._batches]) + delta
+        kept = self._kept(offset)
+        bounds: np.ndarray = np.empty(4 * len(offset), np.int32)
+        bounds[0::4], bounds[1::4], bounds[2::4], bounds[3::4] = key_start, key_end, value_start, value_end
+        slots = pa.Array.from_buffers(
+            pa.binary(), len(bounds) - 1, [None, pa.py_buffer(bounds), pa.py_buffer(self._plain)]
+        )
+        count = len(kept)
+        columns = [
+            slots.take(pa.array(4 * kept, mask=key_length[kept] < 0)),
+            slots.take(pa.array(4 * kept + 2, mask=value_length[kept] < 0)),
+            pa.repeat(pa.scalar(self._fetched.partition.topic, pa.string()), count),
+            pa.array(np.full(count, self._fetched.partition.partition, np.int32)),
+            pa.array(offset[kept]),
+            pa.array(self._timestamps(delta_ms)[kept]).view(RAW_SCHEMA.field("timestamp").type),
+            pa.array(self._per_record([int(one.has_log_append_time) for one in self._batches], np.int32)[kept]),
+        ]
+        if not self._headers:
+            return pa.RecordBatch.from_arrays(columns, schema=RAW_SCHEMA)
+        columns.append(headers_column(self._plain, header_count[kept], at[kept], self._ends[kept]))
+        return pa.RecordBatch.from_arrays(columns, schema=RAW_SCHEMA_WITH_HEADERS)
+
+    def _kept(self, offset: np.ndarray) -> np.ndarray:
+        """The places of the records from the asked offset on and before the limit."""
+        wanted = offset >= self._fetched.offset
+        if self._fetched.limit is not None:
+            wanted &= offset < self._fetched.limit
+        return np.flatnonzero(wanted)
+
+    def _timestamps(self, delta_ms: np.ndarray) -> np.ndarray:
+        """In microseconds; of batches with the log's time, that."""
+        of_log = self._per_record([one.has_log_append_time for one in self._batches], np.bool_)
+        base = self._per_record(
+            [one.max_timestamp if one.has_log_append_time else one.base_timestamp for one in self._batches]
+        )
+        # Spark's timestamps end in the year 294247. A producer that mistook ms for something else must not stop all reading.
+        return np.clip(base + np.where(of_log, 0, delta_ms), -_MAX_TIMESTAMP_MS, _MAX_TIMESTAMP_MS) * 1000
+
+    def _per_record(self, values: Sequence[int], kind: type[np.generic] = np.int64) -> np.ndarray:
+        return np.repeat(np.array(values, kind), self._counts)
+
+    def _varints(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The signed varint at each of these positions, and the positions behind them."""
+        first = self._bytes.take(at)
+        folded = first.astype(np.uint64)
+        after: np.ndarray = at + 1
+        more = np.flatnonzero(first > 127)
+        folded[more] &= np.uint64(127)
+        shift = 7
+        while len(more):
+            if shift > 63:
+                raise DecodeError("a varint is longer than ten bytes")
+            byte = self._bytes.take(after[more])
+            folded[more] |= (byte & 127).astype(np.uint64) << np.uint64(shift)
+            after[more] += 1
+            more = more[byte > 127]
+            shift += 7
+        return ((folded >> np.uint64(1)) ^ -(folded & np.uint64(1))).view(np.int64), after
+
+
+def _check(right: np.ndarray, otherwise: str) -> None:
+    if not right.all():
+        raise DecodeError(otherwise)
+
+
+def _decoded(fetched: Fetched, position: int, header: BatchHeader) -> list[Record]:
+    try:
+        return decode_records(fetched.raw, position)
+    except DecodeError as error:
+        raise _damaged(fetched, header, str(error)) from error
+
+
+def _damaged(fetched: Fetched, header: BatchHeader, reason: str) -> Damaged:
+    return Damaged(f"{fetched.partition}, offset {header.base_offset}: {reason}")

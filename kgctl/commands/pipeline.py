@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.errors import NotFound
-from kgctl.commands import pipeline_run
+from kgctl.commands import pipeline_bench, pipeline_run
 from kgctl.commands.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
 from kgctl.pipelines.catalog import JOBS, Job
@@ -79,6 +79,9 @@ def report(ctx: typer.Context, out: Out) -> None:
     if not any(TableFolder(out / name).batches() for name in TABLES):
         raise NotFound(f"{out}: no table was written there; `kgctl pipeline run --out {out}` does")
     pipeline_run.report_only(out)
+
+
+pipeline_app.command("bench")(pipeline_bench.bench)
 
 
 def _table_row(out: Path, job: Job, table: Table) -> TableRow:

@@ -1,0 +1,60 @@
+"""`kgctl pipeline bench`: when Spark is worth it, measured on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from typing import Annotated
+
+import typer
+
+from kgctl.commands.settings import settings
+from kgctl.pipelines.bench.compare import NEEDS, EngineRow, compare
+from kgctl.pipelines.runner import PipelinesMissing
+from kgctl.render import note, show
+
+_COUNT = re.compile(r"(\d+)([km]?)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1000, "m": 1_000_000}
+
+
+def bench(
+    ctx: typer.Context,
+    records: Annotated[str, typer.Option("--records", metavar="N[,...]", help="How many: 100k, 1m, 10m.")] = "1m",
+    engines: Annotated[
+        str,
+        typer.Option("--engines", metavar="NAME[,...]", help=f"Some of {', '.join(NEEDS)}. [default: those installed]"),
+    ] = "",
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Of which the medians are shown.")] = 2,
+) -> None:
+    """Decode and aggregate made-up commit records in Spark and, where they are installed, in DuckDB, Polars and plain Python.
+
+    Each engine runs in a process of its own, in turns. All must give the same answer.
+    """
+    counts = [_count(text) for text in records.split(",")]
+    rows = compare(counts, _engines(engines), rounds, note)
+    show(rows, settings(ctx).output, kind="pipeline-bench", row_type=EngineRow)
+
+
+def _count(text: str) -> int:
+    found = _COUNT.fullmatch(text.strip())
+    count = int(found[1]) * _UNITS[found[2].lower()] if found else 0
+    if not 1 <= count <= 1_000_000_000:
+        raise typer.BadParameter(f"{text!r} is not a number of records such as 500k or 10m.", param_hint="'--records'")
+    return count
+
+
+def _engines(text: str) -> list[str]:
+    here = [
+        name
+        for name, module in NEEDS.items()
+        if importlib.util.find_spec(module) and importlib.util.find_spec("pyarrow")
+    ]
+    if not here:
+        raise PipelinesMissing("the bench needs pyspark and pyarrow: pip install 'kgctl[pipelines]'")
+    wanted = [word.strip().lower() for word in text.split(",") if word.strip()] or here
+    for name in wanted:
+        if name not in NEEDS:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(NEEDS)}.", param_hint="'--engines'")
+        if name not in here:
+            raise PipelinesMissing(f"engine {name} is not installed: pip install {NEEDS[name]}")
+    return wanted

@@ -1,0 +1,1 @@
+"""How fast the jobs' core and the sources are, beside others."""

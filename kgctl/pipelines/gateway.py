@@ -15,13 +15,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from kgctl.client.errors import KgctlError
 from kgctl.pipelines.java import Java
-from kgctl.pipelines.spark_home import pyspark_dir
+from kgctl.pipelines.spark_home import spark_class_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
 _START_TIMEOUT_S = 180.0
-_END_TIMEOUT_S = 20.0
 _POLL_S = 0.01
 _TAIL_LINES = 12
 
@@ -76,6 +75,12 @@ class Launch:
     scratch: Path
     log: Path
 
+    @property
+    def class_path(self) -> str:
+        """What the user puts in front, and Spark's jars."""
+        extra = (self.conf.get("spark.driver.extraClassPath", ""), self.environ.get("SPARK_CONF_DIR", ""))
+        return os.pathsep.join([*(entry for entry in extra if entry), spark_class_path()])
+
 
 @dataclass(slots=True)
 class Jvm:
@@ -85,11 +90,12 @@ class Jvm:
     connection_file: Path
     log: Path
 
-    def end(self) -> None:
+    def end(self, timeout_s: float = 20.0) -> None:
+        """Asks it to end, and after the timeout does not ask."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         try:
-            self.process.wait(_END_TIMEOUT_S)
+            self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -109,7 +115,7 @@ def start_jvm(launch: Launch) -> Jvm:
         *shlex.split(launch.conf.get("spark.driver.defaultJavaOptions", "")),
         *shlex.split(launch.conf.get("spark.driver.extraJavaOptions", "")),
         "-cp",
-        class_path(launch.conf, launch.environ),
+        launch.class_path,
         "org.apache.spark.deploy.SparkSubmit",
         "--load-spark-defaults",
         "--properties-file",
@@ -196,12 +202,6 @@ def launch_by_spark(launch: Launch) -> JavaGateway:
 
 def needs_sparks_launcher(master: str) -> bool:
     return not (master.startswith(("local", "spark://")))
-
-
-def class_path(conf: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """What the user puts in front, and Spark's jars."""
-    extra = (conf.get("spark.driver.extraClassPath", ""), environ.get("SPARK_CONF_DIR", ""))
-    return os.pathsep.join([*(entry for entry in extra if entry), str(pyspark_dir() / "jars" / "*")])
 
 
 def _memory_flags(conf: Mapping[str, str]) -> list[str]:

@@ -102,9 +102,8 @@ def _ask(command: Path) -> tuple[Path, int, str]:
         )
     except (OSError, subprocess.TimeoutExpired) as failure:
         raise _Unfit(f"it does not run: {failure}") from failure
-    properties = dict(
-        (part.strip() for part in line.split("=", 1)) for line in answer.stderr.splitlines() if " = " in line
-    )
+    told = (line.partition(" = ") for line in answer.stderr.splitlines())
+    properties = {name.strip(): value.strip() for name, _, value in told}
     if answer.returncode != 0 or "java.home" not in properties or "java.version" not in properties:
         said = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[-1]
         raise _Unfit(f"it does not run: it ended with {answer.returncode} and said {said!r}")

@@ -5,20 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kgctl
 from kgctl.client.errors import KgctlError
-from kgctl.pipelines.gateway import QUICK_FLAGS, Launch, connect, launch_by_spark, needs_sparks_launcher, start_jvm
+from kgctl.pipelines.class_archive import drop, find, make_in_background, using_flags
+from kgctl.pipelines.gateway import (
+    QUICK_FLAGS,
+    GatewayFailed,
+    Launch,
+    connect,
+    launch_by_spark,
+    needs_sparks_launcher,
+    start_jvm,
+)
 from kgctl.pipelines.java import find_java
+from kgctl.pipelines.scratch import scratch_folder
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark_home import light_spark_home
+from kgctl.pipelines.spark_home import light_spark_home, spark_class_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -43,41 +52,60 @@ class ConnectFailed(KgctlError):
 
 
 @contextlib.contextmanager
-def open_session(settings: RunSettings, *, app_name: str = "kgctl", jars: Sequence[str] = ()) -> Iterator[SparkSession]:
+def open_session(
+    settings: RunSettings, *, app_name: str = "kgctl", jars: Sequence[str] = (), end_timeout_s: float = 20.0
+) -> Iterator[SparkSession]:
     """One at a time in a process. JavaMissing, SparkMissing, GatewayFailed and ConnectFailed say what to do."""
     with _interpreter_set_up():
-        opened = _remote(settings, app_name) if settings.remote else _classic(settings, app_name, jars)
+        opened = _remote(settings, app_name) if settings.remote else _classic(settings, app_name, jars, end_timeout_s)
         with opened as spark:
             yield spark
 
 
 @contextlib.contextmanager
-def _classic(settings: RunSettings, app_name: str, jars: Sequence[str]) -> Iterator[SparkSession]:
+def _classic(settings: RunSettings, app_name: str, jars: Sequence[str], end_timeout_s: float) -> Iterator[SparkSession]:
     java = find_java()
-    scratch = Path(tempfile.mkdtemp(prefix="kgctl-spark-"))
-    launch = Launch(
-        java=java,
-        conf=spark_conf(settings, app_name=app_name, jars=jars, scratch=scratch),
-        flags=QUICK_FLAGS if settings.quick else (),
-        environ=_environ(settings.master),
-        scratch=scratch,
-        log=Path(settings.log_file) if settings.log_file else scratch / "spark.log",
-    )
-    try:
+    with scratch_folder() as scratch:
+        conf = spark_conf(settings, app_name=app_name, jars=jars, scratch=scratch)
+        launch = Launch(
+            java=java,
+            conf=conf,
+            flags=QUICK_FLAGS if settings.quick else (),
+            environ=_environ(settings.master),
+            scratch=scratch,
+            log=Path(settings.log_file) if settings.log_file else scratch / "spark.log",
+        )
         if needs_sparks_launcher(settings.master):
             with _session_of(launch_by_spark(launch)) as spark:
                 yield spark
             return
-        jvm = start_jvm(launch)
-        try:
-            import pyspark.sql  # noqa: F401  (takes as long as the JVM does to start)
+        with _gateway(launch, end_timeout_s) as gateway, _session_of(gateway) as spark:
+            yield spark
+        if settings.quick:
+            make_in_background(java)
 
-            with _session_of(connect(jvm)) as spark:
-                yield spark
-        finally:
-            jvm.end()
+
+@contextlib.contextmanager
+def _gateway(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
+    archive = find(launch.java) if launch.class_path == spark_class_path() else None
+    jvm = start_jvm(replace(launch, flags=(*launch.flags, *using_flags(launch.java, archive))))
+    try:
+        # Takes as long as the JVM does to start.
+        import pyspark.sql  # noqa: F401
+
+        try:
+            gateway = connect(jvm)
+        except GatewayFailed:
+            if archive is None:
+                raise
+            # A start must not fail for what is only there to make it faster.
+            drop(archive)
+            jvm.end(0)
+            jvm = start_jvm(launch)
+            gateway = connect(jvm)
+        yield gateway
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        jvm.end(end_timeout_s)
 
 
 @contextlib.contextmanager
@@ -123,6 +151,9 @@ def _remote(settings: RunSettings, app_name: str) -> Iterator[SparkSession]:
 
 def register_source(spark: SparkSession) -> None:
     """Makes format("kgctl") known to the session."""
+    from kgctl.pipelines.source.datasource import KgctlDataSource
+
+    spark.dataSource.register(KgctlDataSource)
 
 
 def spark_conf(settings: RunSettings, *, app_name: str, jars: Sequence[str], scratch: Path) -> dict[str, str]:

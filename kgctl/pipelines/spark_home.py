@@ -34,6 +34,10 @@ def pyspark_version() -> str:
     return version("pyspark")
 
 
+def spark_class_path() -> str:
+    return str(pyspark_dir() / "jars" / "*")
+
+
 def light_spark_home() -> Path:
     """The folder of links in the cache, or pyspark's own where there is no cache."""
     pyspark = pyspark_dir()

@@ -6,10 +6,10 @@ import struct
 from collections.abc import Sized
 from typing import Any, TypeAlias, TypeVar
 
-from broker.protocol.specialise import specialise_reader, specialise_writer
-from broker.protocol.wire_types import DecodeError, EncodeError, Message
+from broker.protocol.specialise import specialise_entries, specialise_reader, specialise_writer
+from broker.protocol.wire_types import DecodeError, Encoded, EncodeError, Message
 
-__all__ = ["DecodeError", "EncodeError", "Part", "decode", "encode", "encode_parts"]
+__all__ = ["DecodeError", "EncodeError", "Encoded", "Part", "decode", "encode", "encode_entries", "encode_parts"]
 
 UNLIMITED = 2**63
 
@@ -34,6 +34,15 @@ def encode(message: Message, version: int) -> bytes:
     """The message as bytes; fields that the version lacks are left out. EncodeError if a value does not fit."""
     written = _write(message, version)
     return written if type(written) is bytes else b"".join(written)
+
+
+def encode_entries(message: Message, field: str, version: int) -> bytes:
+    """The entries of an outermost array of structs, for an `Encoded` that later stands in their place. EncodeError as above."""
+    cls = type(message)
+    try:
+        return specialise_entries(cls, field, version)(getattr(message, field))
+    except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
+        raise EncodeError(f"{cls.__name__} v{version}, {field}: {error}") from error
 
 
 def encode_parts(message: Message, version: int) -> list[Part]:

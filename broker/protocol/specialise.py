@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Never
 
 from broker.protocol.varints import read_uvarint, skip_tagged_fields, skip_tagged_value, uvarint
@@ -18,6 +19,7 @@ from broker.protocol.wire_types import (
     STRING,
     STRING_BYTES,
     DecodeError,
+    Encoded,
     Field,
     Message,
     Scalar,
@@ -37,6 +39,17 @@ def specialise_writer(cls: type[Message], version: int) -> Callable[[Any], Any]:
     """A function of the message that returns bytes, or a list of parts where records stand; kept in `cls.writers`."""
     writer = cls.writers[version] = _compile(_Writer, cls, version)
     return writer
+
+
+@cache
+def specialise_entries(cls: type[Message], field: str, version: int) -> Callable[[Any], bytes]:
+    """A function of entries of an array of structs, without records, that returns what stands behind the array's length."""
+    (declared,) = (each for each in cls.FIELDS if each.name == field)
+    assert isinstance(declared.type, ARRAY)
+    made = _Writer(version, cls.FLEXIBLE_SINCE)
+    exec(compile(made.entries(declared.type.element), f"<{cls.__name__}.{field} v{version}>", "exec"), made.names)
+    function: Callable[[Any], bytes] = made.names["function"]
+    return function
 
 
 def _compile(generator: type[_Generator], cls: type[Message], version: int) -> Callable[..., Any]:
@@ -62,6 +75,7 @@ _NAMES = {
     "pack": struct.pack,
     "unpack_from": struct.unpack_from,
     "join": b"".join,
+    "Encoded": Encoded,
     "ONE_BYTE": [bytes([n]) for n in range(128)],
 }
 
@@ -292,6 +306,14 @@ class _Writer(_Generator):
         head = ["def function(m):", " out = []", " add = out.append"]
         return "\n".join([*head, *[" parts = []"] * self.has_records, *self.lines])
 
+    def entries(self, element: WireType) -> str:
+        self.line("for x in entries:")
+        self.depth += 1
+        self.value(element, "x", False, self.flexible)
+        self.flush()
+        assert not self.has_records
+        return "\n".join(["def function(entries):", " out = []", " add = out.append", *self.lines, " return join(out)"])
+
     def struct(self, cls: StructMeta, source: str) -> None:
         plain, tagged = self.fields(cls)
         for field in plain:
@@ -385,12 +407,17 @@ class _Writer(_Generator):
             repeated = f"'16s' * len({items})" if element.size == 16 else f"f'{{len({items})}}{element.code}'"
             self.line(f"{self.add}(pack('>' + {repeated}, *{items}))")
             return
+        is_outermost = self.depth == 1
+        if is_outermost:
+            self.line(f"if type({items}) is Encoded: out += {items}.parts")
+            self.line("else:")
+            self.depth += 1
         item = self.fresh("x")
         self.line(f"for {item} in {items}:")
         self.depth += 1
         self.value(element, item, False, compact)
         self.flush()
-        self.depth -= 1
+        self.depth -= 1 + is_outermost
 
     def length(self, value: str, prefix: str, compact: bool) -> None:
         """Emit the write of a length, in one struct call with the run before it."""

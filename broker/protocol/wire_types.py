@@ -129,6 +129,23 @@ def wire(
     return Field(type, default, since, until, null_since, tag, flexible)
 
 
+class Encoded:
+    """Stands in an outermost array of structs of a message: so many entries, encoded before and in parts."""
+
+    __slots__ = ("_count", "parts")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self.parts: list[bytes] = []
+
+    def add(self, part: bytes, count: int) -> None:
+        self.parts.append(part)
+        self._count += count
+
+    def __len__(self) -> int:
+        return self._count
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(wire,))
 class StructMeta(type):
     """Turns `name: type = wire(...)` lines into slots and a keyword-only constructor.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from broker.log import StorageError
@@ -154,9 +154,9 @@ class Connection(asyncio.Protocol):
         self._refuse("")
         self.released()
 
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        return self._shared.loop
+    def soon(self, go_on: Callable[[], None]) -> None:
+        """Let the request that waits go on in another turn of the loop."""
+        self._shared.loop.call_soon(self._guarded, go_on)
 
     def abort(self) -> None:
         """Close now."""
@@ -173,17 +173,8 @@ class Connection(asyncio.Protocol):
         if not self._stalled():
             self._pumping = True
             self._behind = False
-            try:
-                self._behind = self._execute()
-            except (RequestRefused, DecodeError) as error:
-                self._refuse(str(error))
-            except StorageError as error:
-                self._shared.rounds.stop(error)
-            except Exception:
-                self._shared.log.exception("a request of %s failed", self.client_host)
-                self._refuse("")
-            finally:
-                self._pumping = False
+            self._guarded(self._execute)
+            self._pumping = False
             if self._behind:
                 self._shared.loop.call_soon(self._pump)
             if self._shared.uncommitted():
@@ -191,11 +182,25 @@ class Connection(asyncio.Protocol):
             self.released()
         self._regulate_reading()
 
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """One client's request that fails ends its connection; a store that fails ends the broker."""
+        try:
+            act()
+        except (RequestRefused, DecodeError) as error:
+            self._refuse(str(error))
+        except StorageError as error:
+            self._shared.rounds.stop(error)
+        except Exception:
+            self._shared.log.exception("a request of %s failed", self.client_host)
+            self._refuse("")
+        if not self._pumping and self._refused:
+            self.released()
+
     def _stalled(self) -> bool:
         return self._parked is not None or self._outbox.blocked
 
-    def _execute(self) -> bool:
-        """Run the requests that are there; whether some were left for the next turn."""
+    def _execute(self) -> None:
+        """Run the requests that are there; `_behind` says whether some were left for the next turn."""
         router, time = self._router, self._shared.loop.time
         give_way_at = time() + TURN_S
         while (frame := self._next_frame()) is not None:
@@ -204,11 +209,11 @@ class Connection(asyncio.Protocol):
             self._parked = exchange
             router.dispatch(exchange, request)
             if not exchange.answered:
-                return False
+                return
             self._parked = None
             if time() > give_way_at:
-                return True
-        return False
+                self._behind = True
+                return
 
     def _next_frame(self) -> bytes | None:
         while (frame := next(self._frames, None)) is None and self._chunks:

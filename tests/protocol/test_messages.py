@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.protocol.codec import DecodeError, decode, encode, encode_parts
-from broker.protocol.wire_types import Message
+from broker.protocol.codec import DecodeError, Encoded, decode, encode, encode_entries, encode_parts
+from broker.protocol.messages.fetch import FetchResponse
+from broker.protocol.messages.produce import ProduceRequest
+from broker.protocol.wire_types import Field, Message, StructMeta
 from tests.protocol.generated import MESSAGE_VERSIONS, messages, name_of
 
 every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, ids=name_of)
@@ -25,6 +27,33 @@ def test_a_message_comes_back_as_it_was(cls: type[Message], version: int, data: 
     assert decode(cls, encoded, version) == message
     assert decode(cls, b"before" + encoded + b"after", version, offset=6) == message
     assert b"".join(encode_parts(message, version)) == encoded  # type: ignore[arg-type]
+
+
+@every_version
+@few
+@given(data=st.data())
+def test_entries_that_were_encoded_in_parts_are_the_same_in_their_message(
+    cls: type[Message], version: int, data: st.DataObject
+) -> None:
+    message = data.draw(messages(cls, version))
+    whole = encode(message, version)
+    for field in cls.FIELDS:
+        if field.is_in(version) and field.tag is None and (entries := entries_of(message, field)) is not None:
+            encoded, middle = Encoded(), len(entries) // 2
+            for part in (entries[:middle], entries[middle:]):
+                setattr(message, field.name, part)
+                encoded.add(encode_entries(message, field.name, version), len(part))
+            setattr(message, field.name, encoded)
+    assert encode(message, version) == whole
+
+
+def entries_of(message: Message, field: Field) -> list[Any] | None:
+    """The structs of an outermost array; not where records stand in them, which are never joined."""
+    element = getattr(field.type, "element", None)
+    if not isinstance(element, StructMeta) or type(message) in (ProduceRequest, FetchResponse):
+        return None
+    found: list[Any] | None = getattr(message, field.name)
+    return found
 
 
 @every_version

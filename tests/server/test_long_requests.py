@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broker.coordinator.offsets import COMMITTED_AT_ONCE
+from broker.protocol.codec import decode, encode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_partitions import CreatePartitionsRequest
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -95,28 +96,35 @@ def test_what_follows_a_long_request_on_its_connection_is_answered_after_it(runn
 
 
 class Turns:
-    """Stands for loop, connection and router: callbacks that wait for their turn, and the sizes of the slices."""
+    """Stands for connection, exchange and runner: callbacks that wait for their turn, and the sizes of the slices."""
 
     def __init__(self, asked: list[str], size: int) -> None:
         self.sizes: list[int] = []
         self.answers: list[Any] = []
         self.waiting: list[Callable[[], None]] = []
-        self.version, self.client_id, self.connection = 5, "c", None
+        self.version, self.client_id, self.connection = 5, "c", self
         self.abandon: Callable[[], None] = lambda: None
         stands_in: Any = self
         sliced = Sliced("groups", "groups", str, size)
-        self.slices = Slices(DescribeGroupsRequest(groups=asked), sliced, stands_in, self.run, stands_in)
+        self.slices = Slices(DescribeGroupsRequest(groups=asked), sliced, stands_in, self.run)
         self.slices.go_on()
 
     def run(self, request: Any, waiting: Any) -> None:
         self.sizes.append(len(request.groups))
-        waiting.answer(DescribeGroupsResponse(groups=list(request.groups)))
+        rows = [
+            DescribeGroupsResponse.Group(
+                group_id=group_id, group_state="Dead", protocol_type="", protocol_data="", members=[]
+            )
+            for group_id in request.groups
+        ]
+        waiting.answer(DescribeGroupsResponse(groups=rows))
 
-    def call_soon(self, act: Callable[[], None]) -> None:
+    def soon(self, act: Callable[[], None]) -> None:
         self.waiting.append(act)
 
     def answer(self, response: Any) -> None:
-        self.answers.append(response)
+        told = decode(DescribeGroupsResponse, encode(response, self.version), self.version)
+        self.answers.append([group.group_id for group in told.groups])
 
     def turn(self) -> None:
         due, self.waiting = self.waiting, []
@@ -132,14 +140,14 @@ def test_one_turn_takes_one_slice_and_no_more_than_its_size(count: int, sizes: l
         assert bool(turns.answers) == (done == len(sizes))
         turns.turn()
     (answer,) = turns.answers
-    assert answer.groups == names(count)
+    assert answer == names(count)
     assert not turns.waiting
 
 
 def test_what_is_asked_for_again_is_answered_once() -> None:
     turns = Turns([*names(10), *names(10), "g3"] * 50, 10)
     assert turns.sizes == [10]
-    assert turns.answers[0].groups == names(10)
+    assert turns.answers == [names(10)]
 
 
 def test_a_client_that_goes_away_ends_its_long_request() -> None:
@@ -152,6 +160,42 @@ def test_a_client_that_goes_away_ends_its_long_request() -> None:
 def test_slices_are_small() -> None:
     assert max(sliced.size for sliced in groups.SLICED.values()) <= 100
     assert describe_configs.SLICED.size <= 20
+
+
+def test_the_same_group_or_resource_asked_for_other_things_has_an_answer_to_each(running: RunningBroker) -> None:
+    with running.client() as client:
+        create_topic(client, "t", 2)
+        for partition in (0, 1):
+            client.ask(commit_request("g", None, "t", 5 + partition, partition=partition), 8)
+        one, other = ([OffsetFetchRequest.Topic(name="t", partition_indexes=[partition])] for partition in (0, 1))
+        asked = [OffsetFetchRequest.Group(group_id="g", topics=topics) for topics in (one, other, one, None, None)]
+        groups = client.ask(OffsetFetchRequest(groups=asked), 8).groups
+        assert [[p.committed_offset for t in group.topics for p in t.partitions] for group in groups] == [
+            [5],
+            [6],
+            [5, 6],
+        ]
+        resources = [
+            DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name="t", configuration_keys=keys)
+            for keys in (["retention.ms"], ["segment.bytes", "retention.ms"], ["retention.ms", "segment.bytes"])
+        ]
+        results = client.ask(DescribeConfigsRequest(resources=resources), 4).results
+        assert [len(row.configs) for row in results] == [1, 2]
+
+
+def test_a_long_request_that_fails_in_its_midst_ends_its_connection_alone(
+    running: RunningBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = 3 * describe_configs.SLICED.size
+    asked = [DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name=f"g{n}") for n in range(count)]
+    with running.client() as client, running.client() as other:
+        create_topic(client, f"g{count - 1}")
+        # No number is text: what cannot be encoded stands for all that can fail.
+        running.run(lambda: running.log.topics[f"g{count - 1}"].configs.update({"retention.ms": 7}))  # type: ignore[dict-item]
+        client.send(DescribeConfigsRequest(resources=asked), 4)
+        assert client.is_closed()
+        assert len(other.ask(DescribeConfigsRequest(resources=asked[:-1]), 4).results) == count - 1
+    assert "a request of /127.0.0.1 failed" in caplog.text
 
 
 def test_configs_asked_for_again_are_told_once_and_a_broker_has_one_name(running: RunningBroker) -> None:

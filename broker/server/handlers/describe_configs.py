@@ -23,15 +23,15 @@ def describe_configs(request: DescribeConfigsRequest, exchange: Exchange, resour
     def run(part: DescribeConfigsRequest, waiting: Waiting) -> None:
         waiting.answer(_describe(part, resources))
 
-    Slices(request, SLICED, exchange, run, exchange.connection.loop).go_on()
+    Slices(request, SLICED, exchange, run).go_on()
 
 
-def _key(asked: DescribeConfigsRequest.Resource) -> tuple[int, str]:
-    return asked.resource_type, asked.resource_name
+def _question(asked: DescribeConfigsRequest.Resource) -> tuple[int, str, frozenset[str]]:
+    return asked.resource_type, asked.resource_name, frozenset(asked.configuration_keys or ())
 
 
 # A resource has some forty configs, each with its synonyms.
-SLICED = Sliced("resources", "results", _key, 20)
+SLICED = Sliced("resources", "results", _question, 20)
 
 
 def _describe(request: DescribeConfigsRequest, resources: Resources) -> DescribeConfigsResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def wanted_jars() -> str:
     spark, scala = _spark_version(), _scala_version()
     return (
         f"Wanted: {CONNECTOR}_{scala} {spark}, {TOKENS}_{scala} {spark}, and the kafka-clients and commons-pool2 that "
-        f"the connector's POM names, in the directory that {VARIABLE} names or in {cache_dir() / 'jars'}; "
+        f"the connector's POM names (older ones of Spark {spark.split('.')[0]} run too), in the directory that {VARIABLE} names or in {cache_dir() / 'jars'}; "
         f"or let Spark fetch them: --conf spark.jars.packages=org.apache.spark:{CONNECTOR}_{scala}:{spark}"
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from broker.protocol.compression import Codec
 from kgctl.client import bootstrap
 from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.errors import KgctlError
@@ -121,6 +122,7 @@ class ReadOptions:
 class WriteOptions:
     bootstrap: tuple[Endpoint, ...]
     topic: str | None
+    codec: Codec = Codec.NONE
     client_id: str = "kgctl-spark"
 
 
@@ -144,7 +146,11 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     options = _known(given, ("topic", "includeHeaders", *_IGNORED))
-    return WriteOptions(_bootstrap(options), options.get("topic"), options.get("kafka.client.id", "kgctl-spark"))
+    name = options.get("kafka.compression.type", "none")
+    if name.upper() not in Codec.__members__:
+        raise BadOption(f"kafka.compression.type: {', '.join(codec.name.lower() for codec in Codec)}, not {name!r}")
+    client_id = options.get("kafka.client.id", "kgctl-spark")
+    return WriteOptions(_bootstrap(options), options.get("topic"), Codec[name.upper()], client_id)
 
 
 def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:

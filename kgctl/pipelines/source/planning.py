@@ -1,0 +1,117 @@
+"""From options and the ends of logs to ranges: once for a batch, again and again for a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kgctl.client.errors import NotFound
+from kgctl.client.offsets import EARLIEST, LATEST
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.pipelines.source import losses
+from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, within
+from kgctl.pipelines.source.options import BadOption, ReadOptions
+from kgctl.pipelines.source.ranges import OffsetRange, share, split
+from kgctl.pipelines.source.reading import ReadTask
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What there was to read at one moment: every later look at the same DataFrame is held to it."""
+
+    found: Found
+    bounds: Bounds
+
+
+def log_ends_of(options: ReadOptions) -> LogEnds:
+    return LogEnds(options.bootstrap, committed_only=options.fetch.committed_only, client_id=options.client_id)
+
+
+def take_snapshot(options: ReadOptions) -> Snapshot:
+    with log_ends_of(options) as log_ends:
+        found = log_ends.find(options.selection)
+        return Snapshot(found, log_ends.bounds(found.partitions))
+
+
+def plan_batch(options: ReadOptions, seen: Snapshot) -> list[OffsetRange]:
+    """A range per partition, empty ones too. NotFound, BadOption or DataLoss."""
+    starting = EARLIEST if options.starting is None else options.starting
+    if starting == LATEST or (isinstance(starting, Mapping) and LATEST in starting.values()):
+        raise BadOption("startingOffsets: a batch that starts at the latest offset reads nothing; write earliest")
+    if options.max_offsets_per_trigger is not None:
+        raise BadOption("maxOffsetsPerTrigger is for streams; a batch reads up to endingOffsets")
+    check_found(seen.found, options)
+    with log_ends_of(options) as log_ends:
+        first = log_ends.resolve(starting, seen.bounds, "startingOffsets")
+        last = log_ends.resolve(options.ending, seen.bounds, "endingOffsets")
+    first = within(first, seen.bounds, fail_on_data_loss=options.fail_on_data_loss)
+    last = within(last, seen.bounds, fail_on_data_loss=options.fail_on_data_loss)
+    return [OffsetRange(partition, first[partition], last[partition]) for partition in sorted(first)]
+
+
+def check_found(found: Found, options: ReadOptions) -> None:
+    """NotFound if something that was chosen does not exist."""
+    if found.missing:
+        raise NotFound(f"{' and '.join(found.missing)} {'does' if len(found.missing) == 1 else 'do'} not exist")
+    if not found.partitions:
+        raise NotFound(f"no topic matches {options.selection.pattern!r}; internal topics are read with subscribe")
+
+
+def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTask]:
+    return [
+        ReadTask(
+            options.bootstrap,
+            one,
+            options.fetch,
+            options.fail_on_data_loss,
+            options.include_headers,
+            options.client_id,
+        )
+        for one in split(list(ranges), options.min_partitions)
+    ]
+
+
+Offsets = dict[TopicPartition, int]
+# Where the logs of partitions begin; asked only for those that are new to a query.
+Beginnings = Callable[[Sequence[TopicPartition]], Offsets]
+
+
+def check_stream_options(options: ReadOptions) -> None:
+    if options.ending_given:
+        raise BadOption("endingOffsets and the like are for batches; a stream has no end")
+
+
+def next_end(
+    start: Offsets, ends: Offsets, beginnings: Beginnings, most: int | None, *, fail_on_data_loss: bool
+) -> Offsets:
+    """Where the next micro-batch ends: at the ends of the logs, or so that it has `most` offsets.
+
+    DataLoss, if that is an error, where a log ends before the offset that has been reached.
+    """
+    ranges = _stream_ranges(start, ends, beginnings)
+    for one in ranges:
+        if fail_on_data_loss and one.end < one.start:
+            raise losses.went_back(one.partition, one.start, one.end)
+    if most is None or sum(one.size for one in ranges) <= most:
+        return dict(ends)
+    return share([one for one in ranges if one.size], most) | {one.partition: one.end for one in ranges if not one.size}
+
+
+def plan_micro_batch(
+    start: Offsets, end: Offsets, beginnings: Beginnings, *, fail_on_data_loss: bool
+) -> list[OffsetRange]:
+    """The same for the same start and end, however often a batch is run again. DataLoss, if that is an error."""
+    ranges = _stream_ranges(start, end, beginnings)
+    if fail_on_data_loss:
+        for partition in sorted(start.keys() - end.keys()):
+            raise losses.gone(partition)
+        for one in ranges:
+            if one.partition not in start and one.start > 0:
+                raise losses.late(one.partition, one.start)
+    return ranges
+
+
+def _stream_ranges(start: Offsets, end: Offsets, beginnings: Beginnings) -> list[OffsetRange]:
+    new = sorted(end.keys() - start.keys())
+    known = start | (beginnings(new) if new else {})
+    return [OffsetRange(partition, known[partition], end[partition]) for partition in sorted(end)]

@@ -1,0 +1,104 @@
+"""The stream reader: offsets of micro-batches on the driver, ranges for the tasks. Spark's checkpoint holds all state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from kgctl.client.offsets import EARLIEST, LATEST
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.pipelines.source import losses
+from kgctl.pipelines.source.datasource import TaskPartition
+from kgctl.pipelines.source.log_ends import LogEnds, within
+from kgctl.pipelines.source.options import ReadOptions
+from kgctl.pipelines.source.planning import (
+    Offsets,
+    check_found,
+    check_stream_options,
+    log_ends_of,
+    next_end,
+    plan_micro_batch,
+    to_tasks,
+)
+from kgctl.pipelines.source.ranges import from_json, to_json
+from kgctl.pipelines.source.tasks import read_task
+
+Json = dict[str, dict[str, int]]
+
+
+class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """New partitions, and new topics that a pattern matches, are read from their beginning."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        check_stream_options(options)
+        self._options = options
+        self._log_ends: LogEnds | None = None
+        # For availableNow: where the logs ended when the query began.
+        self._target: Offsets | None = None
+        self._latest: Offsets | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Tasks get a copy, which has no use for connections."""
+        return self.__dict__ | {"_log_ends": None}
+
+    def initialOffset(self) -> Json:
+        options, log_ends = self._options, self._open()
+        found = log_ends.find(options.selection)
+        if options.selection.pattern is None:
+            check_found(found, options)
+        bounds = log_ends.bounds(found.partitions)
+        starting = LATEST if options.starting is None else options.starting
+        offsets = log_ends.resolve(starting, bounds, "startingOffsets")
+        return to_json(within(offsets, bounds, fail_on_data_loss=options.fail_on_data_loss))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
+        self._latest = self._ends()
+        ends = self._latest if self._target is None else self._target
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        fail = self._options.fail_on_data_loss
+        return to_json(next_end(from_json(start or {}), ends, self._beginnings, most, fail_on_data_loss=fail))
+
+    def reportLatestOffset(self) -> Json | None:
+        return None if self._latest is None else to_json(self._latest)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._ends()
+
+    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
+        fail = self._options.fail_on_data_loss
+        ranges = plan_micro_batch(from_json(start or {}), from_json(end), self._beginnings, fail_on_data_loss=fail)
+        return [TaskPartition(task) for task in to_tasks(ranges, self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_task(partition.task) if isinstance(partition, TaskPartition) else iter(())
+
+    def commit(self, end: Json) -> None:
+        """Nothing: Spark may leave it out after the last batch, and its checkpoint is what counts."""
+
+    def stop(self) -> None:
+        if self._log_ends is not None:
+            self._log_ends.close()
+            self._log_ends = None
+
+    def _ends(self) -> Offsets:
+        options, log_ends = self._options, self._open()
+        found = log_ends.find(options.selection)
+        if found.missing and options.fail_on_data_loss:
+            raise losses.DataLoss(f"{found.missing[0]} no longer exists: set failOnDataLoss=false to go on without it")
+        return log_ends.at(dict.fromkeys(found.partitions, LATEST))
+
+    def _beginnings(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        return self._open().at(dict.fromkeys(partitions, EARLIEST))
+
+    def _open(self) -> LogEnds:
+        if self._log_ends is None:
+            self._log_ends = log_ends_of(self._options)
+        return self._log_ends

@@ -1,0 +1,65 @@
+"""Rows of a DataFrame to records of a producer: which columns count, and what each may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kgctl.client.errors import BadValue
+from kgctl.client.producer.records import OutgoingRecord
+
+COLUMNS = ("key", "value", "topic", "partition", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The positions of those columns that there are."""
+
+    positions: Mapping[str, int]
+
+    def of(self, batch: pa.RecordBatch, name: str) -> Sequence[object]:
+        position = self.positions.get(name)
+        return [None] * batch.num_rows if position is None else batch.column(position).to_pylist()
+
+
+def records_of(
+    batch: pa.RecordBatch, columns: Columns, topic: str | None, first_line: int
+) -> Iterator[tuple[str, OutgoingRecord]]:
+    """(topic, record) of each row; BadValue where a row has no topic."""
+    names = [topic] * batch.num_rows if topic is not None else columns.of(batch, "topic")
+    every = zip(
+        names,
+        columns.of(batch, "key"),
+        columns.of(batch, "value"),
+        columns.of(batch, "partition"),
+        columns.of(batch, "headers"),
+        strict=True,
+    )
+    for line, (name, key, value, partition, headers) in enumerate(every, first_line):
+        if not isinstance(name, str) or not name:
+            raise BadValue(
+                "a row has no topic: its column 'topic' is null or empty; fill it, or set the option 'topic'"
+            )
+        if partition is not None and (not isinstance(partition, int) or partition < 0):
+            raise BadValue(f"topic {name!r}: {partition!r} is not a partition")
+        yield (
+            name,
+            OutgoingRecord(_bytes(value), _bytes(key), _headers(headers), partition, None, line),
+        )
+
+
+def _bytes(value: object) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    return str(value).encode()
+
+
+def _headers(headers: object) -> tuple[tuple[str, bytes | None], ...]:
+    if headers is None:
+        return ()
+    assert isinstance(headers, list)
+    if any(one is None or one["key"] is None for one in headers):
+        raise BadValue("a header has no name")
+    return tuple((one["key"], one["value"]) for one in headers)

@@ -130,31 +130,36 @@ def _read_commits(
 def commit(cluster: Cluster, group: str, offsets: Mapping[Partition, int]) -> Steps[dict[Partition, KgctlError | None]]:
     """Commit as a simple consumer does (generation -1), which Kafka allows for groups without members; None is success."""
     row = OffsetCommitRequest.Partition
-    topics = [
-        OffsetCommitRequest.Topic(
-            name=topic,
-            partitions=[
-                row(partition_index=n, committed_offset=offsets[topic, n], committed_metadata="") for n in numbers
-            ],
-        )
-        for topic, numbers in _by_topic(offsets).items()
-    ]
-    request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=NOBODY, member_id="", topics=topics)
-    return (yield from _at_coordinator(cluster, group, request, OffsetCommitResponse, offsets))
+    done: dict[Partition, KgctlError | None] = {}
+    for some in chunks(sorted(offsets), PARTITIONS_PER_REQUEST):
+        topics = [
+            OffsetCommitRequest.Topic(
+                name=topic,
+                partitions=[
+                    row(partition_index=n, committed_offset=offsets[topic, n], committed_metadata="") for n in numbers
+                ],
+            )
+            for topic, numbers in _by_topic(some).items()
+        ]
+        request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=NOBODY, member_id="", topics=topics)
+        done |= yield from _at_coordinator(cluster, group, request, OffsetCommitResponse, some)
+    return done
 
 
 def delete_offsets(
     cluster: Cluster, group: str, partitions: Iterable[Partition]
 ) -> Steps[dict[Partition, KgctlError | None]]:
     """Forget commits; a partition of a topic that a live group subscribes to is refused. None is success."""
-    wanted = sorted(partitions)
     row = OffsetDeleteRequest.Partition
-    topics = [
-        OffsetDeleteRequest.Topic(name=topic, partitions=[row(partition_index=number) for number in numbers])
-        for topic, numbers in _by_topic(wanted).items()
-    ]
-    request = OffsetDeleteRequest(group_id=group, topics=topics)
-    return (yield from _at_coordinator(cluster, group, request, OffsetDeleteResponse, wanted))
+    done: dict[Partition, KgctlError | None] = {}
+    for some in chunks(sorted(partitions), PARTITIONS_PER_REQUEST):
+        topics = [
+            OffsetDeleteRequest.Topic(name=topic, partitions=[row(partition_index=number) for number in numbers])
+            for topic, numbers in _by_topic(some).items()
+        ]
+        request = OffsetDeleteRequest(group_id=group, topics=topics)
+        done |= yield from _at_coordinator(cluster, group, request, OffsetDeleteResponse, some)
+    return done
 
 
 def _at_coordinator(

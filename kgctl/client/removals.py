@@ -8,9 +8,9 @@ from typing import Any
 
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from kgctl.client.cluster import Ask, Batch, Cluster, Node
+from kgctl.client.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
-from kgctl.client.groups import describe_groups
+from kgctl.client.groups import GROUPS_PER_REQUEST, describe_groups
 from kgctl.client.offsets import committed
 from kgctl.client.offsets import delete_offsets as forget
 from kgctl.client.reset import EMPTY_STATES, Scope
@@ -42,7 +42,10 @@ def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[G
     """Delete what the plan names; rows that failed in the plan stay as they are."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
-        return [Batch(Ask(node.endpoint, DeleteGroupsRequest(groups_names=names), DeleteGroupsResponse), names, read)]
+        return [
+            Batch(Ask(node.endpoint, DeleteGroupsRequest(groups_names=list(some)), DeleteGroupsResponse), some, read)
+            for some in chunks(names, GROUPS_PER_REQUEST)
+        ]
 
     def read(answer: DeleteGroupsResponse) -> dict[str, KgctlError | None]:
         return {

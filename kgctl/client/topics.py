@@ -10,7 +10,7 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
-from kgctl.client.cluster import Ask, Batch, Cluster, Node
+from kgctl.client.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.errors import BrokerError, KgctlError, Precondition, TimedOut
 from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition, list_offsets
 from kgctl.client.steps import Pause, Steps
@@ -32,6 +32,7 @@ SOURCES = {
 DEFAULT_SOURCE = 5
 # The broker answers when the topic is on all brokers; it needs a limit of its own for that.
 SERVER_WAIT_MS = 10_000
+TOPICS_PER_REQUEST = 1000
 
 
 def list_topics(cluster: Cluster, topics: Sequence[str] | None = None) -> Steps[list[TopicRow]]:
@@ -90,13 +91,16 @@ def _partition_row(
 
 def topic_configs(cluster: Cluster, topics: Sequence[str], *, all_of_them: bool = False) -> Steps[list[TopicConfigRow]]:
     """Settings that differ from the default, or all of them; sensitive values are None, as brokers send them."""
-    resources = [
-        DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name=topic, configuration_keys=None)
-        for topic in sorted(set(topics))
-    ]
-    answer = yield from cluster.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
+    results: list[DescribeConfigsResponse.Result] = []
+    for some in chunks(sorted(set(topics)), TOPICS_PER_REQUEST):
+        resources = [
+            DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name=topic, configuration_keys=None)
+            for topic in some
+        ]
+        answer = yield from cluster.ask_any(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
+        results += answer.results
     rows = []
-    for result in sorted(answer.results, key=lambda result: result.resource_name):
+    for result in sorted(results, key=lambda result: result.resource_name):
         if result.error_code:
             error = _error(result.error_code, f"topic {result.resource_name!r}", result.error_message)
             rows.append(TopicConfigRow(result.resource_name, "", None, "", error))
@@ -126,6 +130,9 @@ def create_topics(
     lowest = 4 if BROKER_DEFAULT in (count, factor) else 0
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
+        return [batch(node, some) for some in chunks(names, TOPICS_PER_REQUEST)]
+
+    def batch(node: Node, names: Sequence[str]) -> Batch[str]:
         rows = [
             CreateTopicsRequest.Topic(
                 name=name, num_partitions=count, replication_factor=factor, assignments=[], configs=settings
@@ -133,7 +140,7 @@ def create_topics(
             for name in names
         ]
         request = CreateTopicsRequest(topics=rows, timeout_ms=SERVER_WAIT_MS)
-        return [Batch(Ask(node.endpoint, request, CreateTopicsResponse, lowest), names, _read_created)]
+        return Batch(Ask(node.endpoint, request, CreateTopicsResponse, lowest), names, _read_created)
 
     def repeated(name: str, result: TopicChange | KgctlError) -> TopicChange | KgctlError:
         already = isinstance(result, BrokerError) and result.code == ErrorCode.TOPIC_ALREADY_EXISTS
@@ -202,12 +209,15 @@ def delete_topics(cluster: Cluster, plan: Sequence[TopicChange]) -> Steps[list[T
     """Delete what the plan names; rows that failed in the plan stay as they are."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
+        return [batch(node, some) for some in chunks(names, TOPICS_PER_REQUEST)]
+
+    def batch(node: Node, names: Sequence[str]) -> Batch[str]:
         request = DeleteTopicsRequest(
             topics=[DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in names],
-            topic_names=names,
+            topic_names=list(names),
             timeout_ms=SERVER_WAIT_MS,
         )
-        return [Batch(Ask(node.endpoint, request, DeleteTopicsResponse), names, read)]
+        return Batch(Ask(node.endpoint, request, DeleteTopicsResponse), names, read)
 
     def read(answer: DeleteTopicsResponse) -> dict[str, KgctlError | None]:
         return {

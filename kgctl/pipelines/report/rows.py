@@ -1,0 +1,121 @@
+"""What the report shows: plain values, already aggregated. Times in ms since 1970, None where something is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LagMap:
+    """`lag[group][bin]` is the greatest sum over the group's partitions within the bin; `edges_ms` has one more than bins."""
+
+    groups: tuple[str, ...]
+    edges_ms: tuple[int, ...]
+    lag: tuple[tuple[int | None, ...], ...]
+    more_groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNow:
+    """A group at the last point in time that is known of it. `grows`: partitions whose lag does not shrink."""
+
+    group: str
+    at_ms: int
+    partitions: int
+    behind: int
+    lag: int | None
+    lag_ms: int | None
+    consume_rate: float | None
+    produce_rate: float | None
+    eta_s: float | None
+    grows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A partition of a group as it was last judged; `lag_ms` is from f_lag."""
+
+    group: str
+    topic: str
+    part: int
+    status: str
+    complete: float | None
+    lag: int | None
+    lag_ms: int | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictCount:
+    """`groups`: those whose worst verdict it is."""
+
+    status: str
+    partitions: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorstGroup:
+    group: str
+    status: str
+    bad: int
+    partitions: int
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`bad` holds the worst partitions, worst first; `more_bad` counts those left out."""
+
+    at_ms: int
+    groups: int
+    healthy: int
+    counts: tuple[VerdictCount, ...]
+    worst: WorstGroup | None
+    bad: tuple[Verdict, ...]
+    more_bad: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    group: str
+    generation: int | None
+    started_ms: int | None
+    ended_ms: int
+    duration_ms: int | None
+    cause: str | None
+    reason: str | None
+    joined: int | None
+    left: int | None
+    members: int | None
+    moved_parts: int | None
+    skew: float | None
+    commits_rejected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalances:
+    """`newest` is in order of time, newest last; `busiest` are groups with their number of rebalances."""
+
+    count: int
+    groups: int
+    without_duration: int
+    newest: tuple[Rebalance, ...]
+    busiest: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`rows` counts what is committed in each table."""
+
+    rows: dict[str, int]
+    first_ms: int | None
+    last_ms: int | None
+    groups: int
+    lag_map: LagMap | None
+    now: tuple[GroupNow, ...]
+    more_now: int
+    behind_groups: int
+    health: Health | None
+    rebalances: Rebalances | None
+    cluster: str | None

@@ -1,0 +1,37 @@
+"""Tables made by hand: rows as dictionaries of their columns, times in ms since 1970."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from kgctl.pipelines import schemas
+from kgctl.pipelines.tables.manifest import StagedFile, TableFolder
+
+TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "array<string>": pa.list_(pa.string()),
+}
+
+
+def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one") -> None:
+    """As one batch of one file; columns that no row has are null."""
+    columns = schemas.TABLES[table].columns
+    content = {}
+    for column in columns:
+        values = [row.get(column.name) for row in rows]
+        if column.type == "timestamp":
+            values = [None if value is None else value * 1000 for value in values]
+        content[column.name] = pa.array(values, TYPES[column.type])
+    with TableFolder(out / table).writing() as writer:
+        staging = writer.stage(batch)
+        (staging / "date=2024-01-01").mkdir(parents=True)
+        pa.parquet.write_table(pa.table(content), staging / "date=2024-01-01" / "part-0.parquet")
+        writer.commit(batch, staging, [StagedFile("date=2024-01-01/part-0.parquet", len(rows))])

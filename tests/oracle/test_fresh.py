@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.oracle.record import record, write
 from tests.oracle.requests import BY_NAME, TOPICS
 from tests.reference.kafka import Unavailable
 
+ROOT = Path(__file__).parents[2]
 HEADER = {"settings": SETTINGS["classic"], "topics": TOPICS}
 SEEDS = range(1, 10)
 Join = tuple[dict[str, Any], dict[str, Any]]
@@ -72,6 +75,14 @@ def test_one_altered_answer_is_found_on_the_core_and_over_a_socket(our_broker: A
     for found in (on_core(HEADER, [altered]), over_socket.play_walk(our_broker, altered)):
         assert [one.expected for one in found] == [reply["response"]]
         assert f"step {step['t']} Heartbeat" in found[0].where
+
+
+def test_a_recording_without_walks_is_no_agreement(walks: list[Walk], tmp_path: Path) -> None:
+    for kept, status in ((walks[:1], 0), ([], 1)):
+        write(tmp_path / "few.jsonl.gz", kept, SETTINGS["classic"], "ourselves")
+        command = [sys.executable, "-m", "tests.oracle", "check", str(tmp_path / "few.jsonl.gz")]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stdout + done.stderr
 
 
 def joined(member: str, leader: str, protocols: tuple[str, ...]) -> Join:

@@ -1,0 +1,1 @@
+"""What the jobs compute: DataFrames to DataFrames, without reading or writing anything."""

@@ -48,7 +48,6 @@ MODULE_FLAGS = (
             "java.security.jgss/sun.security.krb5",
         )
     ),
-    "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.allocator.type=pooled",
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",

@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from kgctl.pipelines.report.palette import LIGHT, PLACES, by_name
+from kgctl.render.fitting import shorten
+from kgctl.render.table import width_of
 
 WIDTH_IN = 9.6
 PNG_DPI = 160
@@ -25,7 +27,9 @@ LABEL_IN = 2.0
 # What matplotlib brings along: the same metrics everywhere.
 FONT = "DejaVu Sans"
 FONT_SIZE = 9.0
+ELLIPSIS = "\u2026"
 _BOX = "\u25a1"
+NAME_PT = (LABEL_IN - 0.16) * 72
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
@@ -42,8 +46,7 @@ class Sheet:
     def label(self, text: str) -> str:
         """The page has fonts for any name; a picture has one, and what that lacks becomes a box."""
         if not self.for_page:
-            known = _characters()
-            return "".join(char if ord(char) in known else _BOX for char in text)
+            return _drawable(text)
         self.names.append(text)
         return f"NAME{len(self.names) - 1:04d}EMAN"
 
@@ -54,7 +57,7 @@ Draw = Callable[[Sheet], None]
 def as_svg(draw: Draw, height_in: float, described: str) -> str:
     """An <svg> element whose colours are CSS variables; equal for equal drawings."""
     # Ids come from this: two figures in one page must not share them.
-    settings = {"svg.fonttype": "none", "svg.hashsalt": described, **_settings()}
+    settings = {**_settings(), "svg.fonttype": "none", "svg.hashsalt": described}
     with mpl.rc_context(settings):
         sheet = _sheet(height_in, PLACES, for_page=True)
         draw(sheet)
@@ -64,7 +67,9 @@ def as_svg(draw: Draw, height_in: float, described: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<g id=\"[^\"]*\"", "<g", svg)
-    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    # The page's own font; matplotlib's may not be there.
+    svg = svg.replace(f"font-family: '{FONT}'; ", "")
+    svg = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", svg)
     box = re.search(r"viewBox=\"([^\"]*)\"", svg)
     head = f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(described)}">'
     # Names last: what is in them is not ours to replace.
@@ -98,7 +103,7 @@ def put_row_names(sheet: Sheet, names: Sequence[str], middle: float = 0.5) -> No
     axes.set_yticks([])
     for row, name in enumerate(names):
         axes.annotate(
-            sheet.label(name),
+            sheet.label(fitting(name, NAME_PT)),
             (0, row + middle),
             (-6, 0),
             xycoords=("axes fraction", "data"),
@@ -156,6 +161,27 @@ def _settings() -> dict[str, object]:
         if not name.startswith(("backend", "date.", "timezone"))
     }
     return {**own, "font.family": FONT, "font.size": FONT_SIZE, "axes.unicode_minus": False, "text.parse_math": False}
+
+
+def fitting(text: str, width_pt: float) -> str:
+    """As much of its start and end as has room, at the size of names."""
+    for columns in range(width_of(text), 4, -1):
+        short = shorten(text, columns, ELLIPSIS)
+        if _width_pt(_drawable(short)) <= width_pt:
+            return short
+    return ELLIPSIS
+
+
+def _width_pt(text: str) -> float:
+    font = get_font(findfont(FontProperties(family=FONT)))
+    font.set_size(FONT_SIZE, 72)
+    font.set_text(text, 0)
+    return float(font.get_width_height()[0]) / 64
+
+
+def _drawable(text: str) -> str:
+    known = _characters()
+    return "".join(char if ord(char) in known else _BOX for char in text)
 
 
 @cache

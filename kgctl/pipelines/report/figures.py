@@ -15,10 +15,8 @@ from kgctl.pipelines.report import words
 from kgctl.pipelines.report.drawing import Draw, Sheet, chunks, place_axes, put_row_names, put_times
 from kgctl.pipelines.report.palette import LAG, LAG_FLOORS, LAG_WORDS, cause_colour
 from kgctl.pipelines.report.rows import LagMap, Rebalance, Rebalances
-from kgctl.render.fitting import shorten
 
-ROW_IN, TOP_IN, BOTTOM_IN = 0.25, 0.62, 0.55
-LABEL_COLUMNS = 25
+ROW_IN, TOP_IN, BOTTOM_IN = 0.25, 0.62, 0.5
 # Fits between the names of two generations, as a share of the width.
 GENERATION_ROOM = 0.022
 LEAST_BAR = 0.003
@@ -42,7 +40,7 @@ def lag_picture(lag: LagMap) -> Picture:
     peak = max((cell for row in lag.lag for cell in row if cell is not None), default=0)
     described = (
         f"Lag of {words.count(len(lag.groups), 'group')} over time, {words.period(lag.edges_ms[0], lag.edges_ms[-1])}: "
-        f"the deeper the colour, the more records wait; the most is {words.number(peak)}, of {words.name(lag.groups[0])}."
+        f"the stronger the colour, the more records wait; the most is {words.number(peak)}, of {words.name(lag.groups[0])}."
     )
     return Picture("lag.png", described, _height(len(lag.groups)), lambda sheet: _draw_lag(sheet, lag))
 
@@ -63,7 +61,7 @@ def _height(rows: int) -> float:
 
 def _draw_lag(sheet: Sheet, lag: LagMap) -> None:
     place_axes(sheet, TOP_IN, BOTTOM_IN)
-    put_row_names(sheet, [_label(group) for group in lag.groups])
+    put_row_names(sheet, [words.name(group) for group in lag.groups])
     put_times(sheet, lag.edges_ms[0], lag.edges_ms[-1])
     boxes = defaultdict(list)
     for row, cells in enumerate(lag.lag):
@@ -88,7 +86,7 @@ def _draw_rebalances(sheet: Sheet, rows: Sequence[tuple[str, list[Rebalance]]]) 
     room = max((last - first) * 0.03, LONE_SPAN_MS / 2 if last == first else 0)
     first, last = int(first - room), int(last + room)
     place_axes(sheet, TOP_IN, BOTTOM_IN)
-    put_row_names(sheet, [_label(group) for group, _ in rows], BAR_MIDDLE)
+    put_row_names(sheet, [words.name(group) for group, _ in rows], BAR_MIDDLE)
     put_times(sheet, first, last)
     sheet.axes.hlines(
         [row + BAR_MIDDLE for row in range(len(rows))],
@@ -191,7 +189,3 @@ def _rows(found: Rebalances) -> list[tuple[str, list[Rebalance]]]:
     for one in found.newest:
         of[one.group].append(one)
     return [(group, of[group]) for group, _ in found.busiest if group in of]
-
-
-def _label(group: str) -> str:
-    return shorten(words.name(group), LABEL_COLUMNS, "\u2026")

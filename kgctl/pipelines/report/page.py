@@ -97,7 +97,7 @@ def _lag(facts: Facts, picture: Picture | None) -> list[str]:
     return [
         head,
         _p(
-            "Lag is how many records wait for a group. One row is a group, from left to right goes time, and a deeper "
+            "Lag is how many records wait for a group. One row is a group, from left to right goes time, and a stronger "
             "colour means more records. The group with the most at any time comes first. Where nothing is drawn, nothing "
             "is known: the group had no commit yet, or the ends of its logs were not asked for."
         ),

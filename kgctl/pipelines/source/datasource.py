@@ -19,16 +19,10 @@ from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HE
 from kgctl.pipelines.source.tasks import read_task
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
     from kgctl.pipelines.source.streaming import KgctlStreamReader
     from kgctl.pipelines.source.writer import KgctlStreamWriter, KgctlWriter
-
-
-def register(spark: SparkSession) -> None:
-    """Make format("kgctl") known to the session."""
-    spark.dataSource.register(KgctlDataSource)
 
 
 @dataclass

@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@pytest.fixture
-def kgctl(spark: SparkSession, topics: Topics) -> SparkSession:
-    from kgctl.pipelines.source.datasource import register
-
-    register(spark)
-    return spark
-
-
 def load(spark: SparkSession, topics: Topics, **options: str) -> DataFrame:
     reader = spark.read.format("kgctl").option("kafka.bootstrap.servers", topics.bootstrap_servers)
     return reader.options(**options).load()
@@ -30,17 +22,17 @@ def offsets(frame: DataFrame) -> list[tuple[int, int]]:
     return sorted((row.partition, row.offset) for row in frame.select("partition", "offset").collect())
 
 
-def test_columns_are_those_of_the_schema(kgctl: SparkSession, topics: Topics) -> None:
+def test_columns_are_those_of_the_schema(spark: SparkSession, topics: Topics) -> None:
     from pyspark.sql.types import _parse_datatype_string
 
     name = topics.make()
-    assert load(kgctl, topics, subscribe=name).schema == _parse_datatype_string(RAW_DDL)
-    with_headers = load(kgctl, topics, subscribe=name, includeHeaders="true")
+    assert load(spark, topics, subscribe=name).schema == _parse_datatype_string(RAW_DDL)
+    with_headers = load(spark, topics, subscribe=name, includeHeaders="true")
     assert with_headers.schema == _parse_datatype_string(f"{RAW_DDL}, {HEADERS_DDL}")
     assert with_headers.collect() == []
 
 
-def test_a_batch_holds_every_record_as_it_was_written(kgctl: SparkSession, topics: Topics) -> None:
+def test_a_batch_holds_every_record_as_it_was_written(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=3)
     topics.fill(
         name,
@@ -50,7 +42,7 @@ def test_a_batch_holds_every_record_as_it_was_written(kgctl: SparkSession, topic
             for n in range(300)
         ],
     )
-    rows = load(kgctl, topics, subscribe=name, includeHeaders="true").collect()
+    rows = load(spark, topics, subscribe=name, includeHeaders="true").collect()
     assert sorted((row.key, len(row.value), row.partition) for row in rows) == sorted(
         (b"k%d" % n, n, n % 3) for n in range(300)
     )
@@ -60,32 +52,32 @@ def test_a_batch_holds_every_record_as_it_was_written(kgctl: SparkSession, topic
     assert next(row for row in rows if row.key == b"k8").headers is None
 
 
-def test_two_actions_on_one_frame_see_the_same_end(kgctl: SparkSession, topics: Topics) -> None:
+def test_two_actions_on_one_frame_see_the_same_end(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 10, partitions=2)
-    frame = load(kgctl, topics, subscribe=name)
+    frame = load(spark, topics, subscribe=name)
     assert frame.count() == 10
     topics.count(name, 10, partitions=2)
     assert frame.count() == 10
     assert len(frame.where("value is not null").collect()) == 10
-    assert load(kgctl, topics, subscribe=name).count() == 20
+    assert load(spark, topics, subscribe=name).count() == 20
 
 
-def test_ranges_by_offset_time_and_minimum_of_tasks(kgctl: SparkSession, topics: Topics) -> None:
+def test_ranges_by_offset_time_and_minimum_of_tasks(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 1000, partitions=2)
     some = f'{{"{name}": {{"0": 10, "1": -2}}}}', f'{{"{name}": {{"0": 20, "1": 5}}}}'
-    frame = load(kgctl, topics, subscribe=name, startingOffsets=some[0], endingOffsets=some[1])
+    frame = load(spark, topics, subscribe=name, startingOffsets=some[0], endingOffsets=some[1])
     assert offsets(frame) == [(0, n) for n in range(10, 20)] + [(1, n) for n in range(5)]
-    split = load(kgctl, topics, subscribe=name, minPartitions="6")
+    split = load(spark, topics, subscribe=name, minPartitions="6")
     assert split.rdd.getNumPartitions() == 6
     assert offsets(split) == [(partition, n) for partition in (0, 1) for n in range(500)]
 
 
-def test_filters_of_one_query_do_not_show_in_the_next_on_the_same_frame(kgctl: SparkSession, topics: Topics) -> None:
+def test_filters_of_one_query_do_not_show_in_the_next_on_the_same_frame(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=3)
     topics.count(name, 300, partitions=3)
-    frame = load(kgctl, topics, subscribe=name)
+    frame = load(spark, topics, subscribe=name)
     assert offsets(frame.where("partition = 2 and offset >= 10 and offset < 20")) == [(2, n) for n in range(10, 20)]
     assert frame.where("topic = 'other'").count() == 0
     assert frame.where("offset = 7 or partition = 1").count() == 102
@@ -101,16 +93,16 @@ def test_filters_of_one_query_do_not_show_in_the_next_on_the_same_frame(kgctl: S
         ({"subscribePattern": "no-such.*"}, "no topic matches 'no-such"),
     ],
 )
-def test_errors_say_what_is_wrong(kgctl: SparkSession, topics: Topics, options: dict[str, str], told: str) -> None:
+def test_errors_say_what_is_wrong(spark: SparkSession, topics: Topics, options: dict[str, str], told: str) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException) as raised:
-        load(kgctl, topics, **options).collect()
+        load(spark, topics, **options).collect()
     assert told in str(raised.value)
 
 
-def test_latest_is_no_beginning_of_a_batch(kgctl: SparkSession, topics: Topics) -> None:
+def test_latest_is_no_beginning_of_a_batch(spark: SparkSession, topics: Topics) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="a batch that starts at the latest offset reads nothing"):
-        load(kgctl, topics, subscribe=topics.make(), startingOffsets="latest").collect()
+        load(spark, topics, subscribe=topics.make(), startingOffsets="latest").collect()

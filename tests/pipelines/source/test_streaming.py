@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from kgctl.pipelines.source.streaming import KgctlStreamReader
 
 
-@pytest.fixture
-def kgctl(spark: SparkSession) -> SparkSession:
-    from kgctl.pipelines.source.datasource import register
-
-    register(spark)
-    return spark
-
-
 class Query:
     """A stream into memory that is run again and again on one checkpoint, up to the end of the logs."""
 
@@ -50,11 +42,11 @@ class Query:
 
 
 def test_limited_batches_share_the_partitions_and_a_restart_goes_on(
-    kgctl: SparkSession, topics: Topics, tmp_path: Path
+    spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 100, partitions=2)
-    query = Query(kgctl, topics, tmp_path, subscribe=name, maxOffsetsPerTrigger="40")
+    query = Query(spark, topics, tmp_path, subscribe=name, maxOffsetsPerTrigger="40")
     progress = query.run()
     assert [one["numInputRows"] for one in progress] == [40, 40, 20]
     assert progress[0]["sources"][0]["endOffset"] == {name: {"0": 20, "1": 20}}
@@ -65,11 +57,11 @@ def test_limited_batches_share_the_partitions_and_a_restart_goes_on(
 
 
 def test_new_partitions_of_a_running_stream_are_read_from_their_beginning(
-    kgctl: SparkSession, topics: Topics, tmp_path: Path
+    spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     name = topics.make()
     topics.count(name, 5)
-    query = Query(kgctl, topics, tmp_path, subscribePattern=name + ".*")
+    query = Query(spark, topics, tmp_path, subscribePattern=name + ".*")
     query.run()
     with topics.admin() as admin:
         admin.create_topics([name + "-b"], partitions=2)
@@ -79,13 +71,13 @@ def test_new_partitions_of_a_running_stream_are_read_from_their_beginning(
 
 
 def test_a_topic_that_was_made_anew_stops_the_stream_and_says_why(
-    kgctl: SparkSession, topics: Topics, tmp_path: Path
+    spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     from pyspark.errors import PySparkException
 
     name = topics.make()
     topics.count(name, 5)
-    query = Query(kgctl, topics, tmp_path, subscribe=name)
+    query = Query(spark, topics, tmp_path, subscribe=name)
     query.run()
     topics.delete(name)
     with topics.admin() as admin:

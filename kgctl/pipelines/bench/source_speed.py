@@ -1,0 +1,99 @@
+"""How fast a topic becomes a DataFrame: format("kgctl") against Spark's own connector, in one session, turn by turn."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgctl.client import bootstrap as addresses
+from kgctl.client.admin import Admin
+from kgctl.client.cluster import Cluster
+from kgctl.client.driver import BlockingDriver
+from kgctl.client.errors import KgctlError, from_row
+from kgctl.client.producer.producer import Producer, ProducerSettings
+from kgctl.client.producer.records import OutgoingRecord
+from kgctl.pipelines.kafka_source import FAST
+from kgctl.pipelines.settings import RunSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_BATCH_BYTES = 64 << 10
+_WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("kgctl", "kgctl", {}),
+    ("kafka", "kafka", FAST),
+    ("kafka, its defaults", "kafka", {}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpeed:
+    """One read of the whole topic; `round` 0 is the cold one."""
+
+    source: str
+    round: int
+    records: int
+    value_bytes: int
+    seconds: float
+
+    @property
+    def records_per_s(self) -> float:
+        return self.records / self.seconds
+
+
+def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value_bytes: int = 100) -> None:
+    """Make the topic and write so many records to it. KgctlError if it exists."""
+    endpoints = addresses.parse(bootstrap)
+    with Admin(endpoints) as admin:
+        (made,) = admin.create_topics([topic], partitions=partitions)
+        if made.error is not None:
+            raise from_row(made.error)
+    driver = BlockingDriver()
+    producer = Producer(Cluster(endpoints), driver, topic, ProducerSettings(batch_bytes=_BATCH_BYTES))
+    try:
+        producer.open(30.0)
+        for number in range(records):
+            record = OutgoingRecord(b"%0*d" % (value_bytes, number), b"%d" % (number % 10_000), (), number % partitions)
+            while not producer.send(record):
+                producer.poll(1.0)
+        producer.flush()
+    finally:
+        producer.close()
+        driver.close()
+
+
+def measure(bootstrap: str, topic: str, jars: Sequence[str], *, rounds: int = 3) -> list[SourceSpeed]:
+    """Read the topic once cold and `rounds` times warm by each source, in turn; without jars only by kgctl's own.
+
+    KgctlError if two sources saw different records.
+    """
+    from kgctl.pipelines.session import open_session
+
+    ways = _WAYS if jars else _WAYS[:1]
+    found = []
+    with tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
+        settings = RunSettings((), bootstrap, folder, log_file=str(Path(folder) / "spark.log"))
+        with open_session(settings, app_name="bench", jars=jars) as spark:
+            for number in range(rounds + 1):
+                for name, source, options in ways:
+                    found.append(_read(spark, bootstrap, topic, name, source, options, number))
+    answers = {(one.records, one.value_bytes) for one in found}
+    if len(answers) > 1:
+        raise KgctlError(f"the sources do not agree on what is in {topic!r}: {sorted(answers)} records and bytes")
+    return found
+
+
+def _read(
+    spark: SparkSession, bootstrap: str, topic: str, name: str, source: str, options: dict[str, str], number: int
+) -> SourceSpeed:
+    from pyspark.sql import functions as f
+
+    begun = time.perf_counter()
+    frame = spark.read.format(source).options(**options, subscribe=topic).option("kafka.bootstrap.servers", bootstrap)
+    row = frame.load().agg(f.count("*"), f.sum(f.length("value") + f.length("key") + f.col("offset") * 0)).first()
+    assert row is not None
+    return SourceSpeed(name, number, int(row[0]), int(row[1] or 0), time.perf_counter() - begun)

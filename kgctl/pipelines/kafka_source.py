@@ -1,0 +1,88 @@
+"""What `--source kafka` tells Spark's own connector, and the ways in which it reads too little without saying so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from kgctl.client import bootstrap as addresses
+from kgctl.client.errors import KgctlError
+from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.log_ends import LogEnds
+from kgctl.pipelines.source.options import Selection
+from kgctl.pipelines.source.ranges import to_json
+
+# Without the first the connector's consumer waits half a second at the end of every task; the others spare it round trips.
+FAST = {
+    "kafka.fetch.max.wait.ms": "10",
+    "kafka.max.poll.records": "5000",
+    "kafka.max.partition.fetch.bytes": "4194304",
+}
+# The AdminClient, by which the connector finds offsets, does not list internal topics; its consumer does.
+DEPRECATED_OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, EVENTS_TOPIC, "__transaction_state", "__share_group_state"})
+
+
+class ReadNothing(KgctlError):
+    name = "READ_NOTHING"
+
+
+def session_conf(topics: Sequence[str]) -> dict[str, str]:
+    """What the session must be told before the connector reads these topics."""
+    return {DEPRECATED_OFFSET_FETCHING: "true"} if INTERNAL_TOPICS.intersection(topics) else {}
+
+
+def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
+    """Options of readStream; the same for format("kgctl") where the settings name it."""
+    options = _options(settings, topics)
+    if isinstance(settings.since, int):
+        options["startingTimestamp"] = str(settings.since)
+        options["startingOffsetsByTimestampStrategy"] = "latest"
+    else:
+        options["startingOffsets"] = settings.since
+    if settings.max_offsets_per_trigger is not None:
+        options["maxOffsetsPerTrigger"] = str(settings.max_offsets_per_trigger)
+    return options | dict(settings.kafka_options)
+
+
+def batch_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
+    """Options of read. Both ends are looked up now: the connector's tasks would each see their own. Raises KgctlError."""
+    options = _options(settings, topics)
+    with LogEnds(addresses.parse(settings.bootstrap)) as log_ends:
+        bounds = log_ends.bounds(log_ends.partitions(Selection(topics=tuple(topics))))
+        starting = dict(bounds.first)
+        ending = dict(bounds.last)
+        if settings.since == "latest":
+            starting = dict(bounds.last)
+        elif isinstance(settings.since, int):
+            found = log_ends.at(dict.fromkeys(starting, settings.since))
+            starting = {one: ending[one] if offset < 0 else offset for one, offset in found.items()}
+        if settings.until is not None:
+            found = log_ends.at(dict.fromkeys(ending, settings.until))
+            ending = {one: ending[one] if offset < 0 else offset for one, offset in found.items()}
+    # What begins behind its end is nothing to read; the connector would rather be told an empty range.
+    ending = {one: max(starting[one], offset) for one, offset in ending.items()}
+    options["startingOffsets"] = json.dumps(to_json(starting))
+    options["endingOffsets"] = json.dumps(to_json(ending))
+    return options | dict(settings.kafka_options)
+
+
+def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
+    """ReadNothing if no row came of internal topics whose logs hold records: the connector's way of failing at them."""
+    internal = tuple(topic for topic in topics if topic in INTERNAL_TOPICS)
+    if rows or not internal:
+        return
+    with LogEnds(addresses.parse(bootstrap)) as log_ends:
+        bounds = log_ends.bounds(log_ends.find(Selection(topics=internal)).partitions)
+    waiting = sum(bounds.last[one] - bounds.first[one] for one in bounds.last)
+    if waiting:
+        raise ReadNothing(
+            f"Spark's connector read nothing of {' and '.join(internal)}, whose logs hold up to {waiting} records; "
+            f"set {DEPRECATED_OFFSET_FETCHING}=true, or use --source kgctl"
+        )
+
+
+def _options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
+    fast: Mapping[str, str] = FAST if settings.source == "kafka" else {}
+    return {"kafka.bootstrap.servers": settings.bootstrap, "subscribe": ",".join(topics), **fast}

@@ -154,6 +154,10 @@ class Connection(asyncio.Protocol):
         self._refuse("")
         self.released()
 
+    @property
+    def now_s(self) -> float:
+        return self._shared.loop.time()
+
     def soon(self, go_on: Callable[[], None]) -> None:
         """Let the request that waits go on in another turn of the loop."""
         self._shared.loop.call_soon(self._guarded, go_on)

@@ -20,9 +20,9 @@ from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.wire_types import Message
-from broker.server.handlers import describe_configs, groups
+from broker.server.handlers import describe_configs, groups, topics
 from broker.server.router import FEWER_ENTRIES, MAX_ENTRIES
-from broker.server.slices import Sliced, Slices
+from broker.server.slices import TURN_S, Sliced, Slices
 from tests.server.requests import commit_request, create_topic
 from tests.server.running import RunningBroker
 
@@ -98,7 +98,8 @@ def test_what_follows_a_long_request_on_its_connection_is_answered_after_it(runn
 class Turns:
     """Stands for connection, exchange and runner: callbacks that wait for their turn, and the sizes of the slices."""
 
-    def __init__(self, asked: list[str], size: int) -> None:
+    def __init__(self, asked: list[str], size: int, slice_s: float = TURN_S * 1.01) -> None:
+        self.now_s, self.slice_s = 0.0, slice_s
         self.sizes: list[int] = []
         self.answers: list[Any] = []
         self.waiting: list[Callable[[], None]] = []
@@ -111,6 +112,7 @@ class Turns:
 
     def run(self, request: Any, waiting: Any) -> None:
         self.sizes.append(len(request.groups))
+        self.now_s += self.slice_s
         rows = [
             DescribeGroupsResponse.Group(
                 group_id=group_id, group_state="Dead", protocol_type="", protocol_data="", members=[]
@@ -144,6 +146,15 @@ def test_one_turn_takes_one_slice_and_no_more_than_its_size(count: int, sizes: l
     assert not turns.waiting
 
 
+def test_short_slices_share_a_turn() -> None:
+    turns = Turns(names(100), 10, TURN_S * 0.3)
+    assert turns.sizes == [10] * 4
+    turns.turn()
+    assert turns.sizes == [10] * 8
+    turns.turn()
+    assert turns.answers == [names(100)]
+
+
 def test_what_is_asked_for_again_is_answered_once() -> None:
     turns = Turns([*names(10), *names(10), "g3"] * 50, 10)
     assert turns.sizes == [10]
@@ -158,8 +169,9 @@ def test_a_client_that_goes_away_ends_its_long_request() -> None:
 
 
 def test_slices_are_small() -> None:
-    assert max(sliced.size for sliced in groups.SLICED.values()) <= 100
-    assert describe_configs.SLICED.size <= 20
+    assert max(sliced.size for sliced in groups.SLICED.values()) <= 10
+    assert max(sliced.size for sliced in (describe_configs.SLICED, topics.CREATED)) <= 20
+    assert topics.DELETED.size == 1
 
 
 def test_the_same_group_or_resource_asked_for_other_things_has_an_answer_to_each(running: RunningBroker) -> None:
@@ -186,7 +198,7 @@ def test_the_same_group_or_resource_asked_for_other_things_has_an_answer_to_each
 def test_a_long_request_that_fails_in_its_midst_ends_its_connection_alone(
     running: RunningBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    count = 3 * describe_configs.SLICED.size
+    count = 2_000
     asked = [DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name=f"g{n}") for n in range(count)]
     with running.client() as client, running.client() as other:
         create_topic(client, f"g{count - 1}")

@@ -13,6 +13,7 @@ from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.server.handlers.topics import CREATED
 from tests.server.requests import commit_request, create_topic, fetch, metadata_of, produce, values_of
 from tests.server.running import RunningBroker
 from tests.server.wire_client import WireClient
@@ -243,3 +244,30 @@ def test_partitions_that_cannot_be_are_refused(client: WireClient) -> None:
     assert grow(client, "t", 3, check=True) == 0
     assert len(metadata_of(client, "t").topics[0].partitions) == 2
     assert grow(client, "t", 3, [1]) == 0
+
+
+def test_what_is_wrong_with_many_topics_together_is_found_though_they_are_taken_in_slices(
+    running: RunningBroker,
+) -> None:
+    names = [f"many-{number}" for number in range(5 * CREATED.size)]
+    wanted = [topic("a.b"), topic("twice"), topic("large", 9_000), *map(topic, names)]
+    wanted += [topic("a_b"), topic("twice"), topic("too-large", 1_000), topic("last")]
+    with running.client(timeout_s=30) as client:
+        made = client.ask(CreateTopicsRequest(topics=wanted, timeout_ms=1_000)).topics
+        assert [row.name for row in made] == ["a.b", "twice", "large", *names, "a_b", "too-large", "last"]
+        assert {row.name: row.error_code for row in made if row.error_code} == {
+            "twice": ErrorCode.INVALID_REQUEST,
+            "a_b": ErrorCode.INVALID_TOPIC_EXCEPTION,
+            "too-large": ErrorCode.POLICY_VIOLATION,
+            "last": ErrorCode.POLICY_VIOLATION,
+        }
+        gone = client.ask(
+            DeleteTopicsRequest(topic_names=["a.b", *names, "a.b", "none"], timeout_ms=1_000), 5
+        ).responses
+        assert [row.name for row in gone] == ["a.b", *names, "none"]
+        assert {row.name: row.error_code for row in gone if row.error_code} == {
+            "a.b": ErrorCode.INVALID_REQUEST,
+            "none": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        }
+        assert {row.name for row in client.ask(MetadataRequest(topics=None), 9).topics} >= {"a.b", "large"}
+        assert not {row.name for row in client.ask(MetadataRequest(topics=None), 9).topics} & {*names}

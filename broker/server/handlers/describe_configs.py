@@ -31,7 +31,7 @@ def _question(asked: DescribeConfigsRequest.Resource) -> tuple[int, str, frozens
 
 
 # A resource has some forty configs, each with its synonyms.
-SLICED = Sliced("resources", "results", _question, 20)
+SLICED = Sliced("resources", "results", _question, 5)
 
 
 def _describe(request: DescribeConfigsRequest, resources: Resources) -> DescribeConfigsResponse:

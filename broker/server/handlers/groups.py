@@ -1,6 +1,6 @@
 """Requests about groups: the coordinator answers them, at once or later.
 
-Those that name many groups are taken in slices, one per turn of the loop, so that other clients have their turns between.
+Those that name many groups are taken in slices, so that other clients have their turns between.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
 
-# How many groups one turn looks at. Fewer where the answer tells a group's members, or what it has committed: a thousand of
-# either are not rare.
-SLICE, SLICE_TOLD = 100, 10
+# How many groups one slice looks at. A group may have a thousand members, and a thousand commits in the store.
+SLICE = 10
 
 
 def _itself(name: str) -> str:
@@ -40,10 +39,10 @@ def _offsets_of(row: OffsetFetchRequest.Group) -> tuple[str, tuple[tuple[str, tu
 
 
 SLICED: dict[type[Message], Sliced] = {
-    DescribeGroupsRequest: Sliced("groups", "groups", _itself, SLICE_TOLD),
-    DescribeGroupDetailsRequest: Sliced("groups", "groups", _itself, SLICE_TOLD),
+    DescribeGroupsRequest: Sliced("groups", "groups", _itself, SLICE),
+    DescribeGroupDetailsRequest: Sliced("groups", "groups", _itself, SLICE),
     TriggerRebalanceRequest: Sliced("groups", "groups", _group_id, SLICE),
-    OffsetFetchRequest: Sliced("groups", "groups", _offsets_of, SLICE_TOLD),
+    OffsetFetchRequest: Sliced("groups", "groups", _offsets_of, SLICE),
     DeleteGroupsRequest: Sliced("groups_names", "results", _itself, SLICE),
     FindCoordinatorRequest: Sliced("coordinator_keys", "coordinators", _itself, SLICE),
 }

@@ -12,11 +12,12 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.config_rows import topic_rows
 from broker.server.handlers.alter_configs import check_topic_configs
+from broker.server.slices import Sliced, Slices
 from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
     from broker.log import Topic
-    from broker.server.exchange import Exchange
+    from broker.server.exchange import Exchange, Waiting
     from broker.server.resources import Resources
 
 # As Kafka's limit on what one administrative request may write.
@@ -32,13 +33,18 @@ class _Refused(Exception):
         self.code = code
 
 
-def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> CreateTopicsResponse:
+def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> None:
     times_named = Counter(topic.name for topic in request.topics)
-    names = NameIndex(resources.log.topics)
     described = _Described(resources)
     made = 0
-    rows = {}
-    for asked in request.topics:
+
+    def run(part: CreateTopicsRequest, waiting: Waiting) -> None:
+        # Others may have made and deleted topics since the last slice.
+        names = NameIndex(resources.log.topics)
+        waiting.answer(CreateTopicsResponse(topics=[create(asked, names) for asked in part.topics]))
+
+    def create(asked: CreateTopicsRequest.Topic, names: NameIndex) -> CreateTopicsResponse.Topic:
+        nonlocal made
         try:
             if times_named[asked.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -54,18 +60,23 @@ def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: R
             if not request.validate_only:
                 topic = resources.log.create_topic(asked.name, count, configs)
                 names.add(asked.name)
-            rows[asked.name] = CreateTopicsResponse.Topic(
-                name=asked.name,
-                topic_id=topic.topic_id if topic is not None else ZERO_UUID,
-                num_partitions=count,
-                replication_factor=1,
-                configs=described.configs(configs),
-            )
         except _Refused as refused:
-            rows[asked.name] = CreateTopicsResponse.Topic(
+            return CreateTopicsResponse.Topic(
                 name=asked.name, error_code=refused.code, error_message=str(refused), configs=[]
             )
-    return CreateTopicsResponse(topics=list(rows.values()))
+        return CreateTopicsResponse.Topic(
+            name=asked.name,
+            topic_id=topic.topic_id if topic is not None else ZERO_UUID,
+            num_partitions=count,
+            replication_factor=1,
+            configs=described.configs(configs),
+        )
+
+    Slices(request, CREATED, exchange, run).go_on()
+
+
+def _name(asked: CreateTopicsRequest.Topic) -> str:
+    return asked.name
 
 
 def _partition_count(asked: CreateTopicsRequest.Topic, names: NameIndex, resources: Resources) -> int:
@@ -157,23 +168,35 @@ class _Described:
         return self._rows
 
 
-def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> DeleteTopicsResponse:
-    asked = request.topics + [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
-    times_named = Counter((row.name, row.topic_id) for row in asked)
-    responses = []
-    for (name, topic_id), times in times_named.items():
-        row = DeleteTopicsResponse.Response(name=name, topic_id=topic_id)
+def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> None:
+    request.topics += [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
+    times_named = Counter(map(_name_and_id, request.topics))
+
+    def run(part: DeleteTopicsRequest, waiting: Waiting) -> None:
+        waiting.answer(DeleteTopicsResponse(responses=list(map(delete, part.topics))))
+
+    def delete(asked: DeleteTopicsRequest.Topic) -> DeleteTopicsResponse.Response:
+        row = DeleteTopicsResponse.Response(name=asked.name, topic_id=asked.topic_id)
         try:
             if not resources.config.delete_topic_enable:
                 old = exchange.version < DELETION_DISABLED_SINCE
                 raise _Refused(ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED)
-            topic = _to_delete(name, topic_id, times, resources)
+            topic = _to_delete(asked.name, asked.topic_id, times_named[_name_and_id(asked)], resources)
             row.name, row.topic_id = topic.name, topic.topic_id
             _delete(topic, resources)
         except _Refused as refused:
             row.error_code, row.error_message = refused.code, str(refused)
-        responses.append(row)
-    return DeleteTopicsResponse(responses=responses)
+        return row
+
+    Slices(request, DELETED, exchange, run).go_on()
+
+
+def _name_and_id(asked: DeleteTopicsRequest.Topic) -> tuple[str | None, bytes]:
+    return asked.name, asked.topic_id
+
+
+# A new topic is described with some forty configs. To delete one, the keys of all committed offsets are looked through.
+CREATED, DELETED = Sliced("topics", "topics", _name, 20), Sliced("topics", "responses", _name_and_id, 1)
 
 
 def _to_delete(name: str | None, topic_id: bytes, times_named: int, resources: Resources) -> Topic:

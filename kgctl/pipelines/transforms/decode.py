@@ -42,7 +42,16 @@ def decode(raw: DataFrame) -> DataFrame:
     value. Numbers and texts are those of the record; -1 has not become null yet.
     """
     rows = raw.select(*[column.name for column in schemas.RAW_COLUMNS])
-    for layer in (_key_head, _key_group, _key_second, _value_head, _value_metadata, _value_times, _reason):
+    for layer in (
+        _key_head,
+        _key_group,
+        _key_second,
+        _value_head,
+        _value_sizes,
+        _value_metadata,
+        _value_times,
+        _reason,
+    ):
         rows = rows.withColumns(layer())
     kind = (
         f.when(f.col("key").isNull() & f.col("value").isNull(), SKIPPED)
@@ -146,15 +155,17 @@ def _value_head() -> dict[str, Column]:
     }
 
 
+def _value_sizes() -> dict[str, Column]:
+    size = wire.int16(f.col("value"), f.col("_metadata_at")).cast("bigint")
+    return {"_metadata_size": f.when(f.col("_is_commit") & (f.col("value_version") < _FLEXIBLE), size)}
+
+
 def _value_metadata() -> dict[str, Column]:
     value, at, version = f.col("value"), f.col("_metadata_at"), f.col("value_version")
 
-    def plain(size: Column) -> Column:
-        return f.struct(wire.text(value, at + 2, size).alias("value"), (at + 2 + size).alias("next"))
-
-    read = f.when(version == _FLEXIBLE, wire.compact_text(value, at)).otherwise(
-        plain(wire.int16(value, at).cast("bigint"))
-    )
+    size, start = f.col("_metadata_size"), at + 2
+    plain = f.struct(wire.text(value, start, size).alias("value"), (start + size).alias("next"))
+    read = f.when(version == _FLEXIBLE, wire.compact_text(value, at)).otherwise(plain)
     return {
         "committed": f.when(f.col("_is_commit"), wire.int64(value, _at(3))),
         "leader_epoch": f.when(f.col("_is_commit") & (version >= _LEADER_EPOCH_SINCE), wire.int32(value, _at(11))),

@@ -29,7 +29,8 @@ def read_facts(out_dir: Path) -> Facts:
     lag = lag_facts(lambda columns: _read(folders[schemas.LAG.name], columns))
     health = _health(folders[schemas.HEALTH.name], lag.lag_ms)
     rebalances, rebalanced = _rebalances(folders[schemas.REBALANCES.name])
-    times = [time for time in (*lag.period_ms, *_period(rebalances), health and health.at_ms) if time is not None]
+    judged = [] if health is None else [health.at_ms]
+    times = [time for time in (*lag.period_ms, *_period(rebalances), *judged) if time is not None]
     groups = lag.groups | rebalanced | _groups(folders[schemas.HEALTH.name])
     return Facts(
         rows={name: folder.rows() for name, folder in folders.items()},

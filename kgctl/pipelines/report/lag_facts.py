@@ -106,7 +106,7 @@ def _map(sums: pa.Table) -> LagMap:
     edges = _edges(np.unique(sums["at"].to_numpy()))
     rows = np.asarray(pc.index_in(shown["group"], value_set=groups.combine_chunks()))
     bins = np.clip(np.searchsorted(edges, shown["at"].to_numpy(), side="right") - 1, 0, len(edges) - 2)
-    greatest = np.full((len(groups), len(edges) - 1), -1, dtype=np.int64)
+    greatest: np.ndarray = np.full((len(groups), len(edges) - 1), -1, dtype=np.int64)
     np.maximum.at(greatest, (rows, bins), pc.fill_null(shown["lag"], -1).to_numpy())
     return LagMap(
         groups=tuple(groups.to_pylist()),

@@ -39,7 +39,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .95e
   h2, caption { break-after: avoid; }
   table { font-size: 7.5pt; }
   th, td { padding-right: .5rem; }
-  .wide, .name { min-width: 0; }
+  .wide, .name { min-width: 6rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

@@ -97,7 +97,11 @@ def summary(facts: Facts) -> list[str]:
         if _long(facts)
         else f"{seen} at {period(facts.first_ms, facts.last_ms)}."
     ]
-    said += _health(facts.health) if facts.health else ["None of them has been judged yet."]
+    said += (
+        _health(facts.health)
+        if facts.health
+        else ["It has not been judged yet." if facts.groups == 1 else "None of them has been judged yet."]
+    )
     if facts.lag_map is not None:
         behind = facts.behind_groups
         said.append(

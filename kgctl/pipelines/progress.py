@@ -38,12 +38,18 @@ class Watch:
             found.append(self._progress(told))
         return found
 
-    def read_until(self) -> Ends:
-        """The offsets behind the last finished batch, if they have changed since the last call."""
-        if self._ends == self._published:
-            return {}
-        self._published = self._ends
-        return self._ends
+    def moved(self) -> Ends:
+        """The offsets behind the last finished batch, of those partitions in which they have changed since the last call."""
+        before, self._published = self._published, self._ends
+        found = {
+            topic: {part: offset for part, offset in parts.items() if before.get(topic, {}).get(part) != offset}
+            for topic, parts in self._ends.items()
+        }
+        return {topic: parts for topic, parts in found.items() if parts}
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions of the topic are read."""
+        return len(self._ends.get(topic, {}))
 
     def failure(self) -> BaseException | None:
         return self._query.exception()

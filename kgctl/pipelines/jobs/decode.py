@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines import schemas
-from kgctl.pipelines.catalog import OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.spark import write_batch
 from kgctl.pipelines.transforms import decode
@@ -26,7 +25,7 @@ TABLES = (
 
 
 def start(run: Run) -> StreamingQuery:
-    return run.start("decode", run.stream("decode", [OFFSETS_TOPIC]), partial(_write, run.settings), "append")
+    return run.start("decode", run.stream("decode"), partial(_write, run.settings), "append")
 
 
 def _write(settings: RunSettings, raw: DataFrame, batch: str) -> None:

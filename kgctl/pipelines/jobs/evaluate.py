@@ -9,8 +9,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from kgctl.pipelines import schemas
+from kgctl.pipelines.jobs.committed import commits_of_people
 from kgctl.pipelines.jobs.lookups import BEHIND_DDL, Ends, ends_at
-from kgctl.pipelines.tables.spark import read_table, write_batch
+from kgctl.pipelines.tables.spark import write_batch
 from kgctl.pipelines.transforms import evaluate, lag
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def run(run: Run) -> int:
     """Rows written to health: one per partition that has commits."""
     settings = run.settings
     now_ms = settings.until or time.time_ns() // 1_000_000
-    everything = read_table(run.spark, settings.table_dir(schemas.COMMITS.name), schemas.COMMITS)
+    everything = commits_of_people(run)
     newest = Window.partitionBy("group", "topic", "part").orderBy(f.desc("log_offset"))
     last = everything.withColumn("_rank", f.row_number().over(newest)).where(f.col("_rank") <= evaluate.WINDOW + 1)
     last = last.drop("_rank").persist()

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.pipelines import schemas
+from kgctl.pipelines.jobs.committed import commits_of_people
 from kgctl.pipelines.jobs.grid import points
 from kgctl.pipelines.jobs.lookups import BEHIND_DDL, Ends, FirstBehind, ends_at, first_behind, points_of
 from kgctl.pipelines.settings import Progress
@@ -29,7 +30,7 @@ def run(run: Run) -> int:
     """Rows written to f_lag; each run goes on after the last point of the one before."""
     settings = run.settings
     now_ms = settings.until or time.time_ns() // 1_000_000
-    commits = read_table(run.spark, settings.table_dir(schemas.COMMITS.name), schemas.COMMITS)
+    commits = commits_of_people(run)
     first = commits.where("not tombstone").agg(f.min(f.unix_millis("commit_ts")).alias("first")).first()
     if first is None or first["first"] is None:
         return 0

@@ -15,6 +15,11 @@ from kgctl.pipelines.tables.manifest import TableFolder
 MARKER = "kgctl.json"
 
 
+def is_claimed(checkpoint: Path) -> bool:
+    """Whether a run has begun with it."""
+    return (checkpoint / MARKER).exists()
+
+
 def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) -> str:
     """The name that all batches of this checkpoint begin with. Precondition if checkpoint, tables and cluster do not belong together."""
     marker = checkpoint / MARKER

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines import schemas
-from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.spark import write_batch
 from kgctl.pipelines.transforms import decode, rebalances
@@ -23,9 +22,9 @@ def start(run: Run) -> StreamingQuery:
 
 
 def _found(run: Run) -> DataFrame:
+    raw = run.stream("rebalances")
     if run.has_story:
-        return rebalances.from_events(run.stream("rebalances", [EVENTS_TOPIC]))
-    raw = run.stream("rebalances", [OFFSETS_TOPIC])
+        return rebalances.from_events(raw)
     return rebalances.from_metadata(decode.group_events(decode.decode(raw)))
 
 

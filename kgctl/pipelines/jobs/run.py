@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from broker.protocol.offsets_topic import partition_for
 from kgctl.pipelines import kafka_source
-from kgctl.pipelines.catalog import EVENTS_TOPIC, in_order
+from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, in_order
 from kgctl.pipelines.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.jobs import decode, evaluate, lag, rebalances
-from kgctl.pipelines.jobs.marker import claim
-from kgctl.pipelines.progress import Watch, watch_stages
+from kgctl.pipelines.jobs.marker import claim, is_claimed
+from kgctl.pipelines.progress import Ends, Watch, watch_stages
 from kgctl.pipelines.settings import Progress, RunSettings
-from kgctl.pipelines.source.positions import publish
+from kgctl.pipelines.source.positions import group_of, publish
 
 DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
 LOOK_EVERY_S = 0.25
@@ -42,18 +43,21 @@ class Run:
         """Whether the cluster tells what happens to its groups: only kgctl's own broker does."""
         return EVENTS_TOPIC in self.topics
 
-    def stream(self, job: str, topics: Sequence[str]) -> DataFrame:
-        """The records of topics, from where the job's checkpoint is."""
+    def topics_of(self, job: str) -> tuple[str, ...]:
+        """What a streaming job reads of this cluster."""
+        return (EVENTS_TOPIC,) if job == "rebalances" and self.has_story else (OFFSETS_TOPIC,)
+
+    def stream(self, job: str) -> DataFrame:
+        """The records of the job's topics, from where its checkpoint is."""
+        topics = self.topics_of(job)
         settings = self.settings
         limit = settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_TRIGGER
-        reader = self.spark.readStream
-        if settings.source == "kafka":
-            for name, value in kafka_source.session_conf(topics).items():
+        for name, value in kafka_source.session_conf(topics).items():
+            if settings.source == "kafka":
                 self.spark.conf.set(name, value)
-            reader = reader.format("kafka").options(**kafka_source.stream_options(settings, topics))
-        else:
-            reader = reader.format("kgctl").options(**own_options(settings, topics))
-        return reader.option("maxOffsetsPerTrigger", str(limit)).load()
+        reader = self.spark.readStream.format(settings.source)
+        options = {"maxOffsetsPerTrigger": str(limit)} | kafka_source.stream_options(settings, topics)
+        return reader.options(**options).load()
 
     def start(self, job: str, frame: DataFrame, write: Callable[[DataFrame, str], None], mode: str) -> StreamingQuery:
         """The query of a job: `write` gets each batch with an id that a repetition has again."""
@@ -68,18 +72,6 @@ class Run:
         if self.settings.follow:
             return writer.trigger(processingTime=f"{self.settings.trigger_s:g} seconds").start()
         return writer.trigger(availableNow=True).start()
-
-
-def own_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
-    """What format("kgctl") is told."""
-    options = {
-        "kafka.bootstrap.servers": settings.bootstrap,
-        "subscribe": ",".join(topics),
-        **dict(settings.kafka_options),
-    }
-    if isinstance(settings.since, int):
-        return options | {"startingTimestamp": str(settings.since)}
-    return options | {"startingOffsets": settings.since}
 
 
 def run_jobs(run: Run) -> None:
@@ -97,6 +89,7 @@ def run_jobs(run: Run) -> None:
 
 
 def _until_read(run: Run, name: str) -> None:
+    is_first = not is_claimed(run.settings.checkpoint_dir / name)
     query = _started(run, name)
     watch = Watch(name, query)
     try:
@@ -109,6 +102,8 @@ def _until_read(run: Run, name: str) -> None:
     except Exception as error:
         raise JobFailed(name, reason_of(error)) from error
     _tell(run, watch)
+    if is_first and run.settings.source == "kafka":
+        kafka_source.refuse_empty(run.settings.bootstrap, run.topics_of(name), watch.rows)
     run.emit(Progress("done", job=name, rows=watch.rows))
 
 
@@ -155,11 +150,19 @@ def _started(run: Run, name: str) -> StreamingQuery:
 def _tell(run: Run, watch: Watch) -> None:
     for progress in watch.news():
         run.emit(progress)
-    ends = watch.read_until()
-    if ends:
-        trouble = publish(run.settings.bootstrap, watch.job, ends)
+    moved = watch.moved()
+    if moved and not _is_own_echo(watch, moved):
+        trouble = publish(run.settings.bootstrap, watch.job, moved)
         if trouble:
             run.emit(Progress("note", text=trouble, job=watch.job))
+
+
+def _is_own_echo(watch: Watch, moved: Ends) -> bool:
+    """Whether all that was read may be the commit of what was read before: it would go on for ever."""
+    partitions = watch.partitions(OFFSETS_TOPIC)
+    return moved.keys() == {OFFSETS_TOPIC} and set(moved[OFFSETS_TOPIC]) == {
+        partition_for(group_of(watch.job), partitions)
+    }
 
 
 def _check_stop(run: Run) -> None:

@@ -407,6 +407,27 @@ FAULTS = (
         LONG,
     ),
     Fault(
+        "what the same group is asked besides is not answered",
+        "server/handlers/groups.py",
+        'OffsetFetchRequest: Sliced("groups", "groups", _offsets_of, SLICE)',
+        'OffsetFetchRequest: Sliced("groups", "groups", _group_id, SLICE)',
+        LONG,
+    ),
+    Fault(
+        "a long request that fails leaves its client waiting",
+        "server/connection.py",
+        "call_soon(self._guarded, go_on)",
+        "call_soon(go_on)",
+        LONG,
+    ),
+    Fault(
+        "all slices are taken in one turn",
+        "server/slices.py",
+        "self.connection.now_s > give_way_at",
+        "self.connection.now_s < 0",
+        LONG,
+    ),
+    Fault(
         "a long request outlives its client",
         "server/slices.py",
         "        self._given_up = True\n",

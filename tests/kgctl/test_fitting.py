@@ -14,6 +14,7 @@ import pytest
 from kgctl.model.changes import GroupChange
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
+from kgctl.model.history import GroupEventRow
 from kgctl.render.fitting import Fitted, ellipsis_for, fit, shorten
 from kgctl.render.layouts import LAYOUTS
 from kgctl.render.table import blocks, width_of
@@ -89,7 +90,19 @@ def test_no_line_is_wider_than_the_terminal(limit: int, verbose: bool) -> None:
     failed = PartitionLag(name, name, 2**31 - 1, 3, 1, 2, 1, OWNER, "/10.10.10.10", name, error=error)
     member = MemberRow(name, OWNER, "i" * 50, "/10.10.10.10", name, 12, 1000)
     state = StateRow(name, "broker-1.example.org:9092", 1, "cooperative-sticky", "CompletingRebalance", 1, 1, 3, 7, "C")
-    for row, kind in ((failed, "group-offsets"), (member, "group-members"), (state, "group-state")):
+    event = GroupEventRow(
+        name,
+        2**40,
+        2**31 - 1,
+        *("rebalance_started", "rebalance timed out", name, 2**31 - 1, 300_000, 1000, 1000, 1000, 1000, 1000),
+        joined=(OWNER, name),
+        left=(OWNER, name),
+        left_causes=("rebalance timed out", "session timed out"),
+        absent=(OWNER, name),
+        absent_count=2,
+    )
+    kinds = {"group-offsets": failed, "group-members": member, "group-state": state, "group-history": event}
+    for kind, row in kinds.items():
         for line in fitted([row], kind, limit, verbose).text.splitlines():
             assert len(line) <= limit, line
 

@@ -1,0 +1,207 @@
+"""How a group's rebalances follow from what is told about it, one event or record after another. Knows nothing of Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+STARTED, STABLE, EMPTY, DELETED = "rebalance_started", "stable", "empty", "deleted"
+
+FROM_EVENTS, FROM_LOG = "events", "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """A row of schemas.REBALANCES, with times in ms since 1970. `joined` and `left` are None where they are not known."""
+
+    group: str
+    generation: int
+    started_ms: int | None
+    ended_ms: int
+    duration_ms: int | None
+    duration_source: str
+    cause: str | None
+    reason: str | None
+    joined: tuple[str, ...] | None
+    left: tuple[str, ...] | None
+    members: int | None
+    moved_parts: int | None
+    skew: float | None
+    commits_rejected: int | None
+
+
+# ---- as kgctl's broker tells it ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What docs/group-events.md describes, as far as it is needed."""
+
+    group: str
+    event: str
+    generation: int
+    at_ms: int
+    cause: str | None = None
+    reason: str | None = None
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    members: int | None = None
+    prepare_ms: int | None = None
+    complete_ms: int | None = None
+    partitions_moved: int | None = None
+    commits_rejected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What has been told since the last rebalance ended: `started_ms` of one that goes on, and refused commits."""
+
+    started_ms: int | None = None
+    commits_rejected: int = 0
+
+
+def follow(told: Told, event: Event) -> tuple[Told, Rebalance | None]:
+    """The rebalance that the event ends, if it ends one, and what there is to remember.
+
+    A rebalance that is cut short by another goes on: it began when the first of them did. Where the beginning is not known,
+    it follows from the phases that the event names.
+    """
+    rejected = told.commits_rejected + event.commits_rejected
+    if event.event == DELETED:
+        return Told(), None
+    if event.event == STARTED:
+        return Told(event.at_ms if told.started_ms is None else told.started_ms, rejected), None
+    if event.event not in (STABLE, EMPTY):
+        return Told(told.started_ms, rejected), None
+    started_ms = told.started_ms
+    if started_ms is None and event.prepare_ms is not None:
+        started_ms = event.at_ms - event.prepare_ms - (event.complete_ms or 0)
+    return Told(), Rebalance(
+        group=event.group,
+        generation=event.generation,
+        started_ms=started_ms,
+        ended_ms=event.at_ms,
+        # A wall clock may have been set back meanwhile.
+        duration_ms=None if started_ms is None else max(0, event.at_ms - started_ms),
+        duration_source=FROM_EVENTS,
+        cause=event.cause,
+        reason=event.reason,
+        joined=event.joined,
+        left=event.left,
+        members=event.members,
+        moved_parts=event.partitions_moved,
+        skew=None,
+        commits_rejected=rejected,
+    )
+
+
+# ---- as the group metadata of any cluster shows it --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A member of a generation; `assigned` is None where the assignment cannot be read."""
+
+    member_id: str
+    instance_id: str | None
+    assigned: tuple[tuple[str, tuple[int, ...]], ...] | None
+
+    @property
+    def holder(self) -> str:
+        """A static member is the same under whatever member id."""
+        return self.instance_id or self.member_id
+
+    @property
+    def parts(self) -> int | None:
+        return None if self.assigned is None else sum(len(parts) for _, parts in self.assigned)
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A group as one record of it says."""
+
+    number: int
+    seats: tuple[Seat, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def generation_from_json(text: str) -> Generation:
+    told = json.loads(text)
+    return Generation(
+        told["number"],
+        tuple(
+            Seat(
+                seat["member_id"],
+                seat["instance_id"],
+                None if seat["assigned"] is None else tuple((topic, tuple(parts)) for topic, parts in seat["assigned"]),
+            )
+            for seat in told["seats"]
+        ),
+    )
+
+
+def compare(group: str, before: Generation | None, now: Generation, ended_ms: int) -> Rebalance | None:
+    """The rebalance between two records of a group; None where there was none: the group was made for its commits alone, or
+    the generation is the same, as when a static member comes back.
+
+    `before` is None for a group that was not seen before. Unless the generation is its first, it is then not known who came
+    and what moved.
+    """
+    if before is None and now.number <= 1:
+        before = Generation(0, ())
+    if (before is not None and before.number == now.number) or now.number == 0:
+        return None
+    joined = left = None
+    if before is not None:
+        joined = _without(now.seats, before.seats)
+        left = _without(before.seats, now.seats)
+    return Rebalance(
+        group=group,
+        generation=now.number,
+        started_ms=None,
+        ended_ms=ended_ms,
+        duration_ms=None,
+        duration_source=FROM_LOG,
+        cause=None,
+        reason=None,
+        joined=joined,
+        left=left,
+        members=len(now.seats),
+        moved_parts=_moved(before, now),
+        skew=_skew([seat.parts for seat in now.seats]),
+        commits_rejected=None,
+    )
+
+
+def _without(seats: Iterable[Seat], others: Iterable[Seat]) -> tuple[str, ...]:
+    holders = {seat.holder for seat in others}
+    return tuple(seat.member_id for seat in seats if seat.holder not in holders)
+
+
+def _moved(before: Generation | None, now: Generation) -> int | None:
+    """Partitions that had an owner and have another one, or none; None of an empty group, as in kgctl's events."""
+    if before is None or not now.seats:
+        return None
+    had, has = _owners(before.seats), _owners(now.seats)
+    if had is None or has is None:
+        return None
+    return sum(has.get(part) != owner for part, owner in had.items())
+
+
+def _owners(seats: Iterable[Seat]) -> Mapping[tuple[str, int], str] | None:
+    owners: dict[tuple[str, int], str] = {}
+    for seat in seats:
+        if seat.assigned is None:
+            return None
+        owners |= {(topic, part): seat.holder for topic, parts in seat.assigned for part in parts}
+    return owners
+
+
+def _skew(parts: Sequence[int | None]) -> float | None:
+    known = [count for count in parts if count is not None]
+    if len(known) < len(parts) or not sum(known):
+        return None
+    return max(known) * len(known) / sum(known)

@@ -23,7 +23,7 @@ from kgctl.render.table import width_of
 
 WIDTH_IN = 9.6
 PNG_DPI = 160
-LABEL_IN = 2.0
+LABEL_IN, RIGHT_IN = 2.0, 0.4
 # What matplotlib brings along: the same metrics everywhere.
 FONT = "DejaVu Sans"
 FONT_SIZE = 9.0
@@ -92,7 +92,7 @@ def place_axes(sheet: Sheet, top_in: float, bottom_in: float) -> None:
     """Fixed margins: what a name looks like must not move anything."""
     height = sheet.figure.get_figheight()
     sheet.axes.set_position(
-        (LABEL_IN / WIDTH_IN, bottom_in / height, 1 - (LABEL_IN + 0.25) / WIDTH_IN, 1 - (top_in + bottom_in) / height)
+        (LABEL_IN / WIDTH_IN, bottom_in / height, 1 - (LABEL_IN + RIGHT_IN) / WIDTH_IN, 1 - (top_in + bottom_in) / height)
     )
 
 
@@ -111,7 +111,6 @@ def put_row_names(sheet: Sheet, names: Sequence[str], middle: float = 0.5) -> No
             ha="right",
             va="center",
             color=sheet.colour["ink"],
-            parse_math=False,
         )
 
 

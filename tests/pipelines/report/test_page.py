@@ -19,7 +19,7 @@ NOON, MINUTE = 1_704_110_400_000, 60_000
 NASTY = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
-    "$x^2$ \\frac",
+    "$\\frac$ x",
     "tab\t, escape \x1b[31m, nul \x00",
     "turned \u202eround",
     "\u652f\u6255\u3044-\u30b5\u30fc\u30d3\u30b9",

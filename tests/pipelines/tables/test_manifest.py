@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,6 +111,36 @@ def test_a_file_that_was_staged_but_is_gone_fails_the_commit(table: TableFolder)
         with pytest.raises(FileNotFoundError):
             writer.commit("job-1", staging, [StagedFile("date=2024-01-01/part-0.parquet", 1)])
     assert table.batches() == []
+
+
+def test_what_a_step_of_the_commit_rests_on_is_synced_before_it(
+    table: TableFolder, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, str]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def tell_sync(descriptor: int) -> None:
+        told.append(("sync", os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def tell_rename(source: Path, target: Path) -> None:
+        told.append(("rename", str(target)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", tell_sync)
+    monkeypatch.setattr(os, "replace", tell_rename)
+    with table.writing() as writer:
+        put(writer, "job-1", [file])
+    day = table.folder / "date=2024-01-01"
+    commit = told.index(("rename", str(table.manifests / "job-1.json")))
+    named = told.index(("rename", str(day / "job-1-0.parquet")))
+    before = [Path(path) for what, path in told[:commit] if what == "sync"]
+    (staging,) = {path for path in before if path.parent == table.staging}
+    assert {staging / "date=2024-01-01" / "part-00000-c000.zstd.parquet", staging / "date=2024-01-01", table.staging} <= set(before)
+    assert before[-1] == table.manifests / "job-1.new"
+    assert ("sync", str(table.manifests)) in told[commit:named]
+    assert ("sync", str(table.folder)) in told[commit:named]
+    assert ("sync", str(day)) in told[named:]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])

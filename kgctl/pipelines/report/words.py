@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kgctl.pipelines.report.rows import Facts, Health
+from kgctl.pipelines.report.rows import Facts, Health, WorstGroup
 from kgctl.render.fitting import shorten
 from kgctl.render.table import printable
 
@@ -125,11 +125,17 @@ def _health(health: Health) -> list[str]:
     said = [f"{health.healthy:,} of {count(health.groups, 'group')} {'is' if health.healthy == 1 else 'are'} healthy."]
     worst = health.worst
     if worst is not None:
-        which = VERDICTS[worst.status][0]
-        parts = f"{worst.bad:,} of its {count(worst.partitions, 'partition')}"
-        waiting = f", {count(worst.lag, 'record')} waiting" if worst.lag else ""
-        said.append(f"Worst is {name(worst.group)}: {which}, {parts} not healthy{waiting}.")
+        which, waiting = VERDICTS[worst.status][0], f", {count(worst.lag, 'record')} waiting" if worst.lag else ""
+        said.append(f"Worst is {name(worst.group)} ({which}): {_bad_parts(worst)}{waiting}.")
     return said
+
+
+def _bad_parts(worst: WorstGroup) -> str:
+    if worst.partitions == 1:
+        return "its one partition is not healthy"
+    if worst.bad == worst.partitions:
+        return f"none of its {worst.partitions:,} partitions is healthy"
+    return f"{worst.bad:,} of its {worst.partitions:,} partitions {'is' if worst.bad == 1 else 'are'} not healthy"
 
 
 def _long(facts: Facts) -> bool:

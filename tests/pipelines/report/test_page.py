@@ -70,7 +70,7 @@ def test_the_page_tells_all_that_is_known(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     assert (
         "2 consumer groups were seen from 2024-01-01 12:00:00 to 12:01:00 UTC. 1 of 2 groups is healthy. Worst is "
-        "billing: stopped, 1 of its 1 partition not healthy, 1,234 records waiting. 1 group has records waiting. "
+        "billing (stopped): its one partition is not healthy, 1,234 records waiting. 1 group has records waiting. "
         "There were 2 rebalances in 1 group."
     ) in page.text
     assert "Made 2024-01-01 12:00:00 UTC." in page.text

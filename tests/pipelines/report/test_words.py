@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgctl.pipelines.report import words
+from kgctl.pipelines.report.rows import Facts, Health, WorstGroup
 
 S, MIN, H, D = 1000, 60_000, 3_600_000, 86_400_000
 
@@ -67,3 +68,19 @@ def test_one_is_not_many() -> None:
 @pytest.mark.parametrize("value", [None, 0, 1234567])
 def test_what_is_not_known_is_never_nought(value: int | None) -> None:
     assert words.number(value) == {None: "-", 0: "0", 1234567: "1,234,567"}[value]
+
+
+@pytest.mark.parametrize(
+    ("bad", "partitions", "lag", "said"),
+    [
+        (1, 1, 1, "its one partition is not healthy, 1 record waiting."),
+        (3, 3, 0, "none of its 3 partitions is healthy."),
+        (1, 3, None, "1 of its 3 partitions is not healthy."),
+        (2, 3, 2000, "2 of its 3 partitions are not healthy, 2,000 records waiting."),
+    ],
+)
+def test_the_worst_group_is_named_with_what_is_wrong(bad: int, partitions: int, lag: int | None, said: str) -> None:
+    worst = WorstGroup("a", "WARN", bad, partitions, lag)
+    health = Health(0, 2, 1, (), worst, (), 0)
+    facts = Facts({}, 0, 0, 2, None, (), 0, 0, health, None, None)
+    assert words.summary(facts)[1:] == ["1 of 2 groups is healthy.", f"Worst is a (falling behind): {said}"]

@@ -72,9 +72,11 @@ def _now(read: Read, last_of: pa.Table) -> tuple[list[GroupNow], dict[tuple[str,
         kept.append(table.filter(pc.equal(table["at"], own_last)))
     rows = pa.concat_tables(kept)
     behind = pc.fill_null(pc.greater(rows["lag"], 0), False)
-    grows = pc.and_(pc.and_(behind, pc.is_null(rows["eta_s"])), pc.is_valid(rows["consume_rate"]))
-    rows = rows.append_column("behind", behind.cast(pa.int64())).append_column("grows", grows.cast(pa.int64()))
-    sums = ["lag", "consume_rate", "produce_rate", "behind", "grows"]
+    endless = pc.and_(behind, pc.is_null(rows["eta_s"]))
+    has_rates = pc.and_(pc.is_valid(rows["consume_rate"]), pc.is_valid(rows["produce_rate"]))
+    for name, flags in (("behind", behind), ("endless", endless), ("grows", pc.and_(endless, has_rates))):
+        rows = rows.append_column(name, flags.cast(pa.int64()))
+    sums = ["lag", "consume_rate", "produce_rate", "behind", "endless", "grows"]
     of_groups = rows.group_by("group").aggregate(
         [("part", "count"), ("at", "max"), ("lag_ms", "max"), ("eta_s", "max"), *((name, "sum") for name in sums)]
     )
@@ -88,7 +90,8 @@ def _now(read: Read, last_of: pa.Table) -> tuple[list[GroupNow], dict[tuple[str,
             lag_ms=row["lag_ms_max"],
             consume_rate=row["consume_rate_sum"],
             produce_rate=row["produce_rate_sum"],
-            eta_s=row["eta_s_max"],
+            # Not before the partition of which it is not known.
+            eta_s=None if row["endless_sum"] else row["eta_s_max"],
             grows=row["grows_sum"],
         )
         for row in of_groups.to_pylist()

@@ -91,6 +91,9 @@ def test_a_group_is_told_as_it_was_last(tmp_path: Path) -> None:
         lag("ended before", 0, 0, 3, eta_s=None, **rates),
         lag("done", 0, 1, 0),
         lag("first point", 0, 1, 2),
+        lag("part unknown", 0, 1, 1, eta_s=5.0, **rates),
+        lag("part unknown", 1, 1, 0, eta_s=0.0, **rates),
+        lag("part unknown", 2, 1, 1, eta_s=None, consume_rate=1.0),
     ]
     commit(tmp_path, "f_lag", rows)
     facts = read_facts(tmp_path)
@@ -99,8 +102,9 @@ def test_a_group_is_told_as_it_was_last(tmp_path: Path) -> None:
         GroupNow("a", at, 3, 2, 15, 400, 4.5, 6.0, 60.0, 0),
         GroupNow("ended before", NOON, 1, 1, 3, None, 1.5, 2.0, None, 1),
         GroupNow("first point", at, 1, 1, 2, None, None, None, None, 0),
+        GroupNow("part unknown", at, 3, 2, 2, None, 4.0, 4.0, None, 0),
     )
-    assert (facts.groups, facts.behind_groups, facts.more_now) == (4, 3, 0)
+    assert (facts.groups, facts.behind_groups, facts.more_now) == (5, 4, 0)
 
 
 def test_groups_with_lag_are_bounded_and_counted(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SourceSpeed:
-    """One read of the whole topic; `round` 0 is the cold one."""
+    """One read of the whole topic; `round` 0 is the cold one. Keys count as values."""
 
     source: str
     round: int

@@ -78,7 +78,7 @@ def logs(draw: st.DrawFn) -> bytes:
 
 
 @given(raw=logs(), data=st.data())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_columns_equal_the_records_one_by_one_in_any_range(raw: bytes, data: st.DataObject) -> None:
     whole = Fetched(P, raw, 0)
     offsets = [row["offset"] for row in expected(whole)] or [0]

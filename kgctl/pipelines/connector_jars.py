@@ -11,7 +11,7 @@ from pathlib import Path
 from kgctl.client.errors import KgctlError
 from kgctl.pipelines.caches import cache_dir
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark_home import SparkMissing, pyspark_dir, pyspark_version
+from kgctl.pipelines.spark_home import pyspark_dir, pyspark_version, scala_version
 
 VARIABLE = "KGCTL_SPARK_KAFKA_JARS"
 CONNECTOR, TOKENS = "spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10"
@@ -79,7 +79,7 @@ def find_jars(environ: Mapping[str, str] | None = None) -> ConnectorJars | None:
         if parsed is None or parsed["artifact"] not in ARTIFACTS:
             continue
         artifact, version = parsed["artifact"], parsed["version"]
-        if (scala := parsed["scala"]) is not None and scala != _scala_version():
+        if (scala := parsed["scala"]) is not None and scala != scala_version():
             continue
         if artifact not in chosen or _preference(artifact, version) > _preference(artifact, chosen[artifact][0]):
             chosen[artifact] = (version, path)
@@ -106,7 +106,7 @@ def _judged(chosen: Mapping[str, tuple[str, Path]]) -> ConnectorJars:
 
 def wanted_jars() -> str:
     """In a sentence: the artifacts by name and version, and where to put them."""
-    spark, scala = _spark_version(), _scala_version()
+    spark, scala = _spark_version(), scala_version()
     return (
         f"Wanted: {CONNECTOR}_{scala} {spark}, {TOKENS}_{scala} {spark}, and the kafka-clients and commons-pool2 that "
         f"the connector's POM names (older ones of Spark {spark.split('.')[0]} run too), in the directory that {VARIABLE} names or in {cache_dir() / 'jars'}; "
@@ -133,10 +133,3 @@ def _preference(artifact: str, version: str) -> tuple[bool, list[int]]:
 def _spark_version() -> str:
     pyspark_dir()
     return pyspark_version()
-
-
-def _scala_version() -> str:
-    """That of pyspark's own jars."""
-    for jar in (pyspark_dir() / "jars").glob("spark-core_*.jar"):
-        return jar.name.removeprefix("spark-core_").split("-")[0]
-    raise SparkMissing("pyspark is installed without its jars: `pip install --force-reinstall pyspark`")

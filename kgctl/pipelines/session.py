@@ -28,7 +28,7 @@ from kgctl.pipelines.gateway import (
 from kgctl.pipelines.java import find_java
 from kgctl.pipelines.scratch import scratch_folder
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark_home import light_spark_home, spark_class_path
+from kgctl.pipelines.spark_home import light_spark_home, scala_version, spark_class_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -74,7 +74,7 @@ def _classic(settings: RunSettings, app_name: str, jars: Sequence[str], end_time
             java=java,
             conf=conf,
             flags=QUICK_FLAGS if settings.quick else (),
-            environ=_environ(settings.master),
+            environ=_environ(settings.master, scratch),
             scratch=scratch,
             log=Path(settings.log_file) if settings.log_file else scratch / "spark.log",
         )
@@ -222,12 +222,15 @@ def _local_memory_mb(quick: bool) -> int:
     return max(1024, min(total_mb // 2, _MAX_LOCAL_MEMORY_MB))
 
 
-def _environ(master: str) -> dict[str, str]:
+def _environ(master: str, scratch: Path) -> dict[str, str]:
     """Of the JVM and, through it, of the Python workers on this machine."""
     environ = {**os.environ, "TZ": "UTC", "PYTHONPATH": _python_path(os.environ)}
     environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if not needs_sparks_launcher(master):
+        # As Spark's scripts do: the workers of local-cluster start their executors by these.
         environ["SPARK_HOME"] = str(light_spark_home())
+        environ["SPARK_SCALA_VERSION"] = scala_version()
+        environ["SPARK_WORKER_DIR"] = str(scratch / "work")
     return environ
 
 

@@ -34,6 +34,13 @@ def pyspark_version() -> str:
     return version("pyspark")
 
 
+def scala_version() -> str:
+    """That of pyspark's own jars, such as 2.13."""
+    for jar in (pyspark_dir() / "jars").glob("spark-core_*.jar"):
+        return jar.name.removeprefix("spark-core_").split("-")[0]
+    raise SparkMissing("pyspark is installed without its jars: `pip install --force-reinstall pyspark`")
+
+
 def spark_class_path() -> str:
     return str(pyspark_dir() / "jars" / "*")
 

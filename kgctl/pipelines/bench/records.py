@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,11 +40,11 @@ def write_records(path: Path, count: int, seed: int = 1) -> None:
             size = min(ROWS_PER_CHUNK, count - begin)
             about_group = chance.random(size) < GROUP_RECORDS
             which = np.where(about_group, chance.integers(commits, everything, size), chance.integers(0, commits, size))
-            values = np.zeros(size, _VALUE)
-            position = np.arange(begin, begin + size, dtype=np.int64)
+            values: Any = np.zeros(size, _VALUE)
+            position: Any = np.arange(begin, begin + size, dtype=np.int64)
             values["version"], values["offset"], values["epoch"] = 3, position * 7 + which, 5
             values["ts"] = START_MS + position * SPAN_MS // count
-            offsets = np.arange(0, (size + 1) * _VALUE.itemsize, _VALUE.itemsize, dtype=np.int32)
+            offsets: Any = np.arange(0, (size + 1) * _VALUE.itemsize, _VALUE.itemsize, dtype=np.int32)
             column = pa.Array.from_buffers(
                 pa.binary(), size, [None, pa.py_buffer(offsets), pa.py_buffer(values.tobytes())]
             )

@@ -80,11 +80,13 @@ class FirstBehind:
         with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
             wanted = [(row["topic"], row["part"], row["offset"]) for row in rows]
             found = admin.run(record_times(admin.cluster, wanted))
-        known = sorted(key for key in found if found[key] is not None)
-        times = [1000 * found[key] for key in known]
-        columns = [list(column) for column in zip(*known, strict=True)] if known else [[], [], []]
+        times = {key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None}
+        columns = [[key[place] for key in times] for place in range(3)]
         yield pa.RecordBatch.from_arrays(
-            [pa.array(values, field.type) for values, field in zip([*columns, times], _BEHIND, strict=True)],
+            [
+                pa.array(values, field.type)
+                for values, field in zip([*columns, list(times.values())], _BEHIND, strict=True)
+            ],
             schema=_BEHIND,
         )
 

@@ -35,10 +35,12 @@ def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> Dat
         f.min("behind_ts").alias("_behind_ts")
     )
     rows = rows.join(looked_up, ["topic", "part", "committed"], "left")
-    waited_ms = f.greatest(f.unix_millis("at") - f.unix_millis("_behind_ts"), f.lit(0).cast("bigint"))
+    waited_ms = f.unix_millis("at") - f.unix_millis("_behind_ts")
     gain = f.col("consume_rate") - f.col("produce_rate")
     eta_s = f.when(f.col("lag") == 0, 0.0).when(gain > 0, f.col("lag") / gain)
-    rows = rows.withColumns({"lag_ms": f.when(f.col("lag") == 0, 0).otherwise(waited_ms), "eta_s": eta_s})
+    rows = rows.withColumns(
+        {"lag_ms": f.when((f.col("lag") == 0) | (waited_ms < 0), 0).otherwise(waited_ms), "eta_s": eta_s}
+    )
     return rows.select(*schemas.LAG.column_names)
 
 

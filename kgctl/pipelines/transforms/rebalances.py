@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from typing import Any
 
@@ -169,10 +169,11 @@ def _event(row: Row) -> Event:
     )
 
 
-def _seat(member: Row) -> Seat:
+def _seat(member: Mapping[str, Any]) -> Seat:
+    """Structs within arrays come as dicts, which is not said anywhere."""
     assigned = member["assigned"]
     return Seat(
         member["member_id"],
         member["instance_id"],
-        None if assigned is None else tuple((topic, tuple(parts)) for topic, parts in assigned),
+        None if assigned is None else tuple((entry["topic"], tuple(entry["parts"])) for entry in assigned),
     )

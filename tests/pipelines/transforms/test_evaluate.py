@@ -1,0 +1,236 @@
+"""Burrow's rules: windows worked out by hand, and many made ones against plain Python.
+
+A window by hand is a list of (second, committed, end of the log then); it is judged at a second at which the log ends somewhere.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kgctl.pipelines import schemas
+from kgctl.pipelines.transforms.evaluate import WINDOW, evaluate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+START_MS = 1_700_000_000_000
+NOW = 200
+START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_MS)
+
+Commit = tuple[int, int | None]
+Point = tuple[int, int]
+# What one partition has: its commits (second, offset) and the ends of its log (second, end).
+Histories = dict[str, tuple[list[Commit], list[Point]]]
+
+
+def judged(spark: SparkSession, histories: Histories, second: int) -> dict[str, Any]:
+    """Verdicts by group."""
+    commits = [
+        (
+            group,
+            "t",
+            0,
+            offset,
+            None,
+            "",
+            None if offset is None else at(when),
+            None,
+            3,
+            offset is None,
+            0,
+            number,
+            at(when),
+        )
+        for group, (made, _) in histories.items()
+        for number, (when, offset) in enumerate(made)
+    ]
+    lag = [
+        (group, "t", 0, at(when), 0, end, 0, 0, None, None, float(when))
+        for group, (_, points) in histories.items()
+        for when, end in points
+    ]
+    rows = evaluate(
+        spark.createDataFrame(commits, schemas.COMMITS.ddl),
+        spark.createDataFrame(lag, schemas.LAG.ddl),
+        START_MS + second * 1000,
+    ).collect()
+    assert len({row.group for row in rows}) == len(rows)
+    return {row.group: row for row in rows}
+
+
+def at(second: int) -> datetime:
+    return START + timedelta(seconds=second)
+
+
+def by_hand(*window: tuple[int, int, int], now: tuple[int, int]) -> tuple[list[Commit], list[Point]]:
+    return [(second, offset) for second, offset, _ in window], [*((second, end) for second, _, end in window), now]
+
+
+HAND_MADE: dict[str, tuple[tuple[list[Commit], list[Point]], str, str, int]] = {
+    # lags 10, 10 and now 0: rule 1 asks about now first
+    "nothing behind": (by_hand((0, 10, 20), (10, 20, 30), now=(12, 20)), "OK", "no lag now", 10),
+    # lags 5, 0, 5 and now 9: rule 1, although 25 came after 30, rule 2
+    "was even": (
+        by_hand((0, 15, 20), (10, 30, 30), (20, 25, 30), now=(22, 34)),
+        "OK",
+        "no lag at the commit of 2023-11-14 22:16:28",
+        9,
+    ),
+    # offsets 10, 20, 15: rule 2, before rule 3 with 100 s of silence after 20 s
+    "went back": (
+        by_hand((0, 10, 30), (10, 20, 40), (20, 15, 50), now=(120, 50)),
+        "REWIND",
+        "the offset went back from 20 to 15",
+        35,
+    ),
+    # the window is 20 s long, the last commit 21 s ago: rule 3, before rule 4
+    "fell silent": (
+        by_hand((0, 10, 30), (10, 10, 30), (20, 10, 30), now=(41, 30)),
+        "STOP",
+        "no commit for 21.0 s; 3 commits before that within 20.0 s",
+        20,
+    ),
+    # the same, 20 s ago: not longer than the window, so rule 4
+    "does not move": (
+        by_hand((0, 10, 30), (10, 10, 30), (20, 10, 30), now=(40, 30)),
+        "STALL",
+        "3 commits of the same offset 10, with lag",
+        20,
+    ),
+    # lags 10, 10, 15: never less than before, rule 5
+    "too slow": (
+        by_hand((0, 10, 20), (10, 20, 30), (20, 25, 40), now=(25, 44)),
+        "WARN",
+        "lag never fell in 3 commits: from 10 to 15",
+        19,
+    ),
+    # lags 10, 9, 15: it fell once
+    "up and down": (
+        by_hand((0, 10, 20), (10, 21, 30), (20, 25, 40), now=(25, 40)),
+        "OK",
+        "lag fell within the window",
+        15,
+    ),
+    # one commit: its window has no length, and 1 s is more
+    "only one": (
+        by_hand((0, 10, 20), now=(1, 20)),
+        "STOP",
+        "no commit for 1.0 s; 1 commit before that within 0.0 s",
+        10,
+    ),
+    # the rewind is the 11th from the end: ten commits with lag 1 up to 2 are what counts
+    "long ago": (
+        by_hand((0, 90, 99), *((second, second, second + 1 + second // 9) for second in range(1, 11)), now=(10, 12)),
+        "WARN",
+        "lag never fell in 10 commits: from 1 to 2",
+        2,
+    ),
+    # deleted at 10: what was before is no rewind; lags 10, 20
+    "begun again": (
+        ([(0, 90), (10, None), (20, 10), (30, 20)], [(20, 20), (30, 40), (31, 40)]),
+        "WARN",
+        "lag never fell in 2 commits: from 10 to 20",
+        20,
+    ),
+    # points at 0 and 20 only: at 5 the log ended at 25, at 15 at 75: lags 15, 15
+    "in between": (
+        ([(5, 10), (15, 60)], [(0, 0), (20, 100)]),
+        "WARN",
+        "lag never fell in 2 commits: from 15 to 15",
+        40,
+    ),
+}
+
+
+def test_windows_by_hand(spark: SparkSession) -> None:
+    # All are moved in time so that they are judged at the same second; what comes after it does not count.
+    histories: Histories = {"later": ([(NOW + 1, 5)], [(NOW + 1, 9)])}
+    for name, ((commits, points), *_) in HAND_MADE.items():
+        shift = NOW - max(second for second, _ in points)
+        histories[name] = (
+            [*((second + shift, offset) for second, offset in commits), (NOW + 1, 0)],
+            [*((second + shift, end) for second, end in points), (NOW + 1, 0)],
+        )
+    rows = judged(spark, histories, NOW)
+    assert {name: [row.status, row.reasons, row.lag] for name, row in rows.items()} == {
+        name: [status, [reason], lag] for name, (_, status, reason, lag) in HAND_MADE.items()
+    }
+    complete = [rows[name].complete for name in ("only one", "begun again", "too slow", "long ago")]
+    assert complete == [0.1, 0.2, 0.3, 1.0]
+    assert all((row.eta_s, row.at.replace(tzinfo=UTC)) == (NOW, at(NOW)) for row in rows.values())
+
+
+def test_what_cannot_be_judged_is_unknown_or_has_no_row(spark: SparkSession) -> None:
+    histories: Histories = {
+        "no ends": ([(0, 10), (5, 20)], []),
+        "no commits": ([], [(0, 10)]),
+        "deleted": ([(0, 10), (5, None)], [(0, 10)]),
+        "beyond all logs": ([(0, -(2**63)), (5, 1)], [(0, 10)]),
+    }
+    rows = judged(spark, histories, 10)
+    assert {group: (row.status, row.complete, row.lag, row.reasons) for group, row in rows.items()} == {
+        "no ends": ("UNKNOWN", 0.2, None, ["the end of the log is not known"]),
+        "no commits": ("UNKNOWN", 0.0, None, ["no commit is known"]),
+        "beyond all logs": ("UNKNOWN", 0.2, 9, ["the end of the log is not known"]),
+    }
+
+
+def test_many_windows_are_what_plain_python_says(spark: SparkSession) -> None:
+    chance = random.Random(11)
+    histories: Histories = {}
+    for number in range(1500):
+        step, drift = chance.choice([0, 1, 5]), chance.choice([0, 0, 1, -2])
+        second, offset, commits, points = NOW - chance.randrange(30, 60), 500, list[Commit](), list[Point]()
+        for _ in range(chance.randrange(1, 15)):
+            second += chance.randrange(1, 4)
+            offset -= chance.choice([3, *[-step] * 30])
+            commits.append((second, None if chance.random() < 0.03 else offset))
+            points.append((second, offset + max(0, 20 + drift * len(commits) + chance.choice([0, 0, 0, 0, 0, -3]))))
+        if second < NOW:
+            points.append((NOW, offset + chance.choice([0, 5, 50])))
+        histories[f"group-{number}"] = (commits, points)
+    rows = judged(spark, histories, NOW)
+    wanted = {
+        group: verdict for group, history in histories.items() if (verdict := expected(*history, NOW)) is not None
+    }
+    assert {group: (row.status, row.lag, pytest.approx(row.complete)) for group, row in rows.items()} == wanted
+    statuses = [status for status, *_ in wanted.values()]
+    assert all(statuses.count(status) > 20 for status in ("OK", "REWIND", "STOP", "STALL", "WARN"))
+
+
+def expected(commits: list[Commit], points: list[Point], now: int) -> tuple[str, int, float] | None:
+    """The rules once more; every commit has a point at its very second."""
+    ends = {second: end for second, end in points if second <= now}
+    last_deleted = max((number for number, (_, offset) in enumerate(commits) if offset is None), default=-1)
+    window = [
+        (second, offset or 0, max(0, ends[second] - (offset or 0))) for second, offset in commits[last_deleted + 1 :]
+    ]
+    window = window[-WINDOW:]
+    if not window:
+        return None
+    steps = list(pairwise(window))
+    current = max(0, ends[max(ends)] - window[-1][1])
+    status = "OK"
+    if current and all(lag for *_, lag in window):
+        if any(later[1] < earlier[1] for earlier, later in steps):
+            status = "REWIND"
+        elif now - window[-1][0] > window[-1][0] - window[0][0]:
+            status = "STOP"
+        elif all(later[1] == earlier[1] for earlier, later in steps):
+            status = "STALL"
+        elif not any(later[2] < earlier[2] for earlier, later in steps):
+            status = "WARN"
+    return status, max(current, window[-1][2]), len(window) / WINDOW
+
+
+def test_no_rows_give_no_rows(spark: SparkSession) -> None:
+    frame: DataFrame = evaluate(
+        spark.createDataFrame([], schemas.COMMITS.ddl), spark.createDataFrame([], schemas.LAG.ddl), START_MS
+    )
+    assert frame.schema.simpleString() == spark.createDataFrame([], schemas.HEALTH.ddl).schema.simpleString()
+    assert frame.collect() == []

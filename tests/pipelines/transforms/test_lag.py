@@ -1,0 +1,152 @@
+"""Lag, rates and the time that is left: small histories by hand, many made ones against plain Python."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kgctl.pipelines import schemas
+from kgctl.pipelines.transforms.lag import lag
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+BEHIND_DDL = "topic string, part int, offset bigint, behind_ts timestamp"
+
+Key = tuple[str, str, int]
+Commit = tuple[Key, int, int | None]
+End = tuple[str, int, int, int, str]
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def commits_of(spark: SparkSession, commits: list[Commit]) -> DataFrame:
+    """(key, second, offset); a tombstone has no offset and no commit time of its own."""
+    rows = [
+        (*key, offset, None, "", None if offset is None else at(second), None, 3, offset is None, 0, number, at(second))
+        for number, (key, second, offset) in enumerate(commits)
+    ]
+    return spark.createDataFrame(rows, schemas.COMMITS.ddl)
+
+
+def ends_of(spark: SparkSession, ends: list[End]) -> DataFrame:
+    rows = [(topic, part, at(second), None, end, source) for topic, part, second, end, source in ends]
+    return spark.createDataFrame(rows, schemas.LOG_ENDS.ddl)
+
+
+def behind_of(spark: SparkSession, behind: dict[tuple[str, int, int], float]) -> DataFrame:
+    return spark.createDataFrame([(*key, at(second)) for key, second in behind.items()], BEHIND_DDL)
+
+
+def test_a_history_by_hand(spark: SparkSession) -> None:
+    key = ("grüße", "t", 0)
+    commits: list[Commit] = [(key, 10, 100), (key, 20, 150), (key, 35, 260), (key, 50, None)]
+    ends: list[End] = [
+        ("t", 0, second, end, "by_timestamp") for second, end in [(5, 90), (10, 120), (30, 200), (40, 250), (60, 300)]
+    ]
+    # Sampled wins over looked up; another topic's points are of no group.
+    ends += [("t", 0, 30, 210, "sampled"), ("u", 0, 30, 1, "sampled")]
+    rows = (
+        lag(commits_of(spark, commits), ends_of(spark, ends), behind_of(spark, {("t", 0, 150): 22}))
+        .orderBy("at")
+        .collect()
+    )
+    found = [tuple(row)[3:] for row in rows]
+    naive = [at(second).replace(tzinfo=None) for second in (10, 30, 40)]
+    assert found == [
+        # The commit of that very second counts; nobody says since when 20 records waited.
+        (naive[0], 100, 120, 20, None, None, None, None),
+        # 50 records in 20 s, 90 came: it does not shrink. The record at 150 was written at 22.
+        (naive[1], 150, 210, 60, 8_000, 2.5, 4.5, None),
+        # Beyond the end that was known: no lag.
+        (naive[2], 260, 250, 0, 0, 11.0, 4.0, 0.0),
+        # At 5 there was no commit yet, at 60 none any more.
+    ]
+
+
+def test_the_time_that_is_left_is_the_lag_by_what_is_gained(spark: SparkSession) -> None:
+    key = ("g", "t", 0)
+    commits: list[Commit] = [(key, 0, 0), (key, 9, 80)]
+    ends: list[End] = [("t", 0, 0, 100, "sampled"), ("t", 0, 10, 120, "sampled")]
+    *_, row = lag(commits_of(spark, commits), ends_of(spark, ends), behind_of(spark, {})).orderBy("at").collect()
+    # 8/s against 2/s gains 6 records a second on 40.
+    assert (row.lag, row.consume_rate, row.produce_rate, row.eta_s) == (40, 8.0, 2.0, pytest.approx(40 / 6))
+
+
+def test_offsets_that_no_log_has_raise_nothing(spark: SparkSession) -> None:
+    commits: list[Commit] = [(("g", "t", 0), 0, -(2**63)), (("h", "t", 0), 0, 2**63 - 1)]
+    ends: list[End] = [("t", 0, 1, 2**63 - 1, "sampled"), ("t", 0, 2, 5, "sampled")]
+    rows = lag(commits_of(spark, commits), ends_of(spark, ends), behind_of(spark, {})).orderBy("group", "at").collect()
+    assert [row.lag for row in rows] == [None, None, 0, 0]
+
+
+def test_many_histories_are_what_plain_python_says(spark: SparkSession) -> None:
+    chance = random.Random(5)
+    keys = [(group, topic, part) for group in ("a", "\u0000b", "") for topic in ("t", "ü") for part in range(3)]
+    commits: list[Commit] = [
+        (chance.choice(keys), chance.randrange(100), chance.choice([None, *range(0, 400, 7)])) for _ in range(600)
+    ]
+    commits.sort(key=lambda commit: commit[1])
+    ends: list[End] = [
+        (topic, part, second, second * 3 + chance.randrange(20), "sampled")
+        for topic in ("t", "ü")
+        for part in range(3)
+        for second in chance.sample(range(120), 40)
+    ]
+    behind = {
+        (topic, part, offset): chance.randrange(120)
+        for topic in "tü"
+        for part in range(2)
+        for offset in range(0, 400, 14)
+    }
+    rows = lag(commits_of(spark, commits), ends_of(spark, ends), behind_of(spark, behind)).collect()
+    found = {
+        (*tuple(row)[:3], round((row.at.replace(tzinfo=UTC) - START).total_seconds())): tuple(row)[4:] for row in rows
+    }
+    assert len(found) == len(rows)
+    assert found == expected(commits, ends, behind)
+    assert sum(row.eta_s is not None and row.eta_s > 0 for row in rows) > 30
+
+
+def expected(commits: list[Commit], ends: list[End], behind: dict[tuple[str, int, int], float]) -> dict[Any, Any]:
+    history: dict[Key, list[tuple[int, int | None]]] = defaultdict(list)
+    for key, second, offset in commits:
+        history[key].append((second, offset))
+    found: dict[Any, Any] = {}
+    for key, moves in history.items():
+        before: tuple[int, int, int] | None = None
+        for topic, part, second, end, _ in sorted(ends, key=lambda row: row[2]):
+            if (topic, part) != key[1:]:
+                continue
+            place = bisect_right([move[0] for move in moves], second)
+            committed = moves[place - 1][1] if place else None
+            if committed is None:
+                continue
+            records = max(0, end - committed)
+            since = behind.get((topic, part, committed))
+            lag_ms = 0 if not records else None if since is None else max(0, round((second - since) * 1000))
+            consumed = produced = left = None
+            if before is not None:
+                consumed = (committed - before[1]) / (second - before[0])
+                produced = (end - before[2]) / (second - before[0])
+            if not records:
+                left = 0.0
+            elif consumed is not None and produced is not None and consumed > produced:
+                left = pytest.approx(records / (consumed - produced))
+            found[(*key, second)] = (committed, end, records, lag_ms, consumed, produced, left)
+            before = (second, committed, end)
+    return found
+
+
+def test_no_rows_give_no_rows(spark: SparkSession) -> None:
+    frame = lag(commits_of(spark, []), ends_of(spark, []), behind_of(spark, {}))
+    assert frame.schema.simpleString() == spark.createDataFrame([], schemas.LAG.ddl).schema.simpleString()
+    assert frame.collect() == []

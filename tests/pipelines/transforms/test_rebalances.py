@@ -1,0 +1,230 @@
+"""Rebalances out of events and out of group metadata, as a batch, as a stream, and through the processors alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from broker.protocol.codec import encode
+from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
+from broker.protocol.offsets_topic import GroupMetadataKey, GroupMetadataValue, encode_key
+from kgctl.pipelines import schemas
+from kgctl.pipelines.transforms import decode, rebalances
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+START_MS = 1_700_000_000_000
+GROUP = "grüße-\U0001f600"
+
+
+def when(ms: int) -> datetime:
+    """What Spark hands over: a time without its zone, which is UTC."""
+    return (EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None)
+
+
+def event(happening: str, at_ms: int, generation: int = 1, group: str = GROUP, **told: object) -> bytes:
+    whole = {
+        "version": 1,
+        "group": group,
+        "event": happening,
+        "cause": "member joined",
+        "reason": None,
+        "generation": generation,
+        "timestamp": at_ms,
+        "members": 1,
+        "joined": [],
+        "left": [],
+        "prepare_ms": None,
+        "complete_ms": None,
+        "partitions_moved": None,
+        "commits_rejected": 0,
+        "something_new": {"a": [1]},
+    }
+    return json.dumps({**whole, **told}, ensure_ascii=False).encode()
+
+
+def raw(spark: SparkSession, values: list[bytes | None]) -> DataFrame:
+    rows = [(b"k", value, "__kgctl_group_events", 0, offset, EPOCH, 0) for offset, value in enumerate(values)]
+    return spark.createDataFrame(rows, schemas.RAW_DDL)
+
+
+BROKEN: list[tuple[bytes, str]] = [
+    (b"", "malformed value"),
+    (b"no json", "malformed value"),
+    (b"\xff\xfe", "malformed value"),
+    (b"[" * 3000, "malformed value"),
+    (b"[1, 2]", "malformed value"),
+    (b"{}", "malformed value"),
+    (event("stable", START_MS, version=0), "malformed value"),
+    (event("stable", START_MS, generation=2**31), "malformed value"),
+    (event("stable", 2**62), "malformed value"),
+    (event("stable", START_MS, version=2), "unknown value version"),
+]
+
+
+def test_events_become_rebalances_and_what_is_none_is_told_apart(spark: SparkSession) -> None:
+    values: list[bytes | None] = [
+        *(value for value, _ in BROKEN),
+        event("rebalance_started", START_MS, 0),
+        None,
+        event("stable", START_MS + 250, 1, joined=["m-1"], members=1, partitions_moved=0, reason="why"),
+        event("stable", START_MS + 9, 5, group="other", prepare_ms=4, complete_ms=2, joined=[], left=["x"]),
+        event("empty", START_MS + 900, 2, left=["m-1"], members=0, cause="member left", commits_rejected=3),
+    ]
+    frame = raw(spark, values)
+    rows = rebalances.from_events(frame).orderBy("group", "generation").collect()
+    end, beginning = when(START_MS + 250), when(START_MS)
+    gone, other = when(START_MS + 900), (when(START_MS + 3), when(START_MS + 9))
+    told = ("events", "member joined")
+    assert [tuple(row) for row in rows] == [
+        (GROUP, 1, beginning, end, 250, *told, "why", ["m-1"], [], 1, 0, None, 0),
+        (GROUP, 2, None, gone, None, "events", "member left", None, [], ["m-1"], 0, None, None, 3),
+        ("other", 5, *other, 6, *told, None, [], ["x"], 1, None, None, 0),
+    ]
+    assert rows[0].__fields__ == list(schemas.REBALANCES.column_names)
+    bad = rebalances.quarantine(frame).orderBy("offset").collect()
+    assert [(row.value, row.reason) for row in bad] == BROKEN
+
+
+def member(member_id: str, *parts: int, instance_id: str | None = None) -> GroupMetadataValue.Member:
+    row = ConsumerProtocolAssignment.TopicPartition(topic="t", partitions=list(parts))
+    return GroupMetadataValue.Member(
+        member_id=member_id,
+        group_instance_id=instance_id,
+        client_id="c",
+        client_host="h",
+        rebalance_timeout=1,
+        session_timeout=1,
+        subscription=b"",
+        assignment=encode_blob(ConsumerProtocolAssignment(assigned_partitions=[row])),
+    )
+
+
+def metadata(generation: int, *members: GroupMetadataValue.Member) -> bytes:
+    value = GroupMetadataValue(
+        protocol_type="consumer",
+        generation=generation,
+        protocol="range",
+        leader="a",
+        current_state_timestamp=START_MS,
+        members=list(members),
+    )
+    return b"\0\3" + encode(value, 3)
+
+
+def test_group_metadata_becomes_rebalances(spark: SparkSession) -> None:
+    values: list[bytes | None] = [
+        metadata(1, member("a", 0, 1, 2)),
+        metadata(2, member("a", 0, 1), member("b", 2)),
+        metadata(3),
+        None,
+        metadata(7, member("z", 0)),
+    ]
+    key = encode_key(GroupMetadataKey(GROUP))
+    records = [
+        (key, value, "__consumer_offsets", 3, offset, EPOCH + timedelta(milliseconds=START_MS + offset), 0)
+        for offset, value in enumerate(values)
+    ]
+    # The order of rows is not that of the log.
+    frame = spark.createDataFrame(records[::-1], schemas.RAW_DDL)
+    rows = rebalances.from_metadata(decode.group_events(decode.decode(frame))).orderBy("generation").collect()
+    none = (None, "log", None, None)
+    assert [tuple(row) for row in rows] == [
+        (GROUP, 1, None, when(START_MS), *none, ["a"], [], 1, 0, 1.0, None),
+        (GROUP, 2, None, when(START_MS + 1), *none, ["b"], [], 2, 1, 4 / 3, None),
+        (GROUP, 3, None, when(START_MS + 2), *none, [], ["a", "b"], 0, None, None, None),
+        (GROUP, 7, None, when(START_MS + 4), *none, None, None, 1, None, 1.0, None),
+    ]
+
+
+def told(happening: str, at_ms: int, offset: int) -> Row:
+    row = json.loads(event(happening, at_ms))
+    return Row(**row, log_partition=0, log_offset=offset)
+
+
+def test_the_beginning_of_a_rebalance_is_remembered_from_batch_to_batch() -> None:
+    tester = TwsTester(rebalances.FromEvents())
+    assert tester.test(GROUP, [told("rebalance_started", START_MS, 0)]) == []
+    assert tester.peekValueState("told", GROUP) == (START_MS, 0)
+    # The rows of a batch come in any order.
+    late = [
+        told("stable", START_MS + 900, 3),
+        told("stable", START_MS + 250, 1),
+        told("rebalance_started", START_MS + 800, 2),
+    ]
+    assert [row.duration_ms for row in tester.test(GROUP, late)] == [250, 100]
+    assert tester.peekValueState("told", GROUP) is None
+
+
+def record(generation: int | None, offset: int, *members: tuple[str, list[int]]) -> Row:
+    # Spark gives structs within arrays as dicts.
+    seats = [
+        {"member_id": name, "instance_id": None, "assigned": [{"topic": "t", "parts": parts}]}
+        for name, parts in members
+    ]
+    return Row(
+        generation=generation,
+        tombstone=generation is None,
+        seats=seats,
+        log_ms=START_MS,
+        log_partition=0,
+        log_offset=offset,
+    )
+
+
+def test_the_generation_before_is_remembered_from_batch_to_batch_until_the_group_is_deleted() -> None:
+    tester = TwsTester(rebalances.FromMetadata())
+    (first,) = tester.test(GROUP, [record(1, 0, ("a", [0, 1]))])
+    (second,) = tester.test(GROUP, [record(2, 1, ("a", [0]), ("b", [1]))])
+    assert (first.joined, second.group, second.joined, second.moved_parts) == (("a",), GROUP, ("b",), 1)
+    assert tester.test(GROUP, [record(None, 2)]) == []
+    assert tester.peekValueState("before", GROUP) is None
+
+
+def test_a_stream_remembers_from_batch_to_batch(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "events"
+    batches = [
+        [event("rebalance_started", START_MS), event("rebalance_started", START_MS + 5, group="other")],
+        [event("stable", START_MS + 250, 2), b"no json"],
+        [event("stable", START_MS + 500, 3, group="other")],
+    ]
+    offset = 0
+    for number, values in enumerate(batches):
+        rows = [(b"k", value, "e", 0, offset + place, EPOCH, 0) for place, value in enumerate(values)]
+        offset += len(rows)
+        frame = spark.createDataFrame(rows, schemas.RAW_DDL)
+        frame.coalesce(1).write.mode("append").parquet(str(source / f"batch={number}"))
+    stream = spark.readStream.schema(schemas.RAW_DDL).option("maxFilesPerTrigger", 1).parquet(str(source / "batch=*"))
+    query = (
+        rebalances.from_events(stream)
+        .writeStream.format("memory")
+        .queryName("rebalances_told")
+        .outputMode("append")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+        assert query.lastProgress["batchId"] == 2
+        rows = spark.table("rebalances_told").orderBy("generation").collect()
+    finally:
+        query.stop()
+        spark.sql("drop view rebalances_told")
+    assert [(row.group, row.generation, row.duration_ms) for row in rows] == [(GROUP, 2, 250), ("other", 3, 495)]
+
+
+def test_no_rows_give_no_rows(spark: SparkSession) -> None:
+    wanted = spark.createDataFrame([], schemas.REBALANCES.ddl).schema.simpleString()
+    empty = spark.createDataFrame([], schemas.GROUP_EVENTS.ddl)
+    for frame in (rebalances.from_events(raw(spark, [])), rebalances.from_metadata(empty)):
+        assert frame.schema.simpleString() == wanted
+        assert frame.collect() == []

@@ -227,10 +227,9 @@ def _environ(master: str, scratch: Path) -> dict[str, str]:
     environ = {**os.environ, "TZ": "UTC", "PYTHONPATH": _python_path(os.environ)}
     environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if not needs_sparks_launcher(master):
-        # As Spark's scripts do: the workers of local-cluster start their executors by these.
-        environ["SPARK_HOME"] = str(light_spark_home())
+        # The workers of local-cluster start their executors by these, and leave their files in the former.
+        environ["SPARK_HOME"] = str(light_spark_home(scratch if master.startswith("local-cluster") else None))
         environ["SPARK_SCALA_VERSION"] = scala_version()
-        environ["SPARK_WORKER_DIR"] = str(scratch / "work")
     return environ
 
 

@@ -45,10 +45,10 @@ def spark_class_path() -> str:
     return str(pyspark_dir() / "jars" / "*")
 
 
-def light_spark_home() -> Path:
-    """The folder of links in the cache, or pyspark's own where there is no cache."""
+def light_spark_home(folder: Path | None = None) -> Path:
+    """A folder of links, in that folder or in the cache; pyspark's own where there is no cache."""
     pyspark = pyspark_dir()
-    cache = writable_cache_dir()
+    cache = folder or writable_cache_dir()
     if cache is None:
         return pyspark
     name = hashlib.sha256(str(pyspark).encode()).hexdigest()[:12]

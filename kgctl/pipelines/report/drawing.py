@@ -169,7 +169,7 @@ def _settings() -> dict[str, object]:
 
 def fitting(text: str, width_pt: float) -> str:
     """As much of its start and end as has room, at the size of names."""
-    for columns in range(width_of(text), 4, -1):
+    for columns in range(width_of(text), 0, -1):
         short = shorten(text, columns, ELLIPSIS)
         if _width_pt(_drawable(short)) <= width_pt:
             return short

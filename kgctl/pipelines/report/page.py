@@ -225,11 +225,19 @@ def _rebalances(found: Rebalances | None, picture: Picture | None) -> list[str]:
         _note(
             "Moved: partitions that have another owner than before. Skew: partitions of the busiest member over "
             "the mean, 1 is even. Refused: commits that came too late, for an older generation. "
-            f"- under Took, Cause or Refused ({found.without_duration:,} without a duration): the cluster's own log tells "
-            "only how a rebalance ended; kgctl's broker tells the rest."
+            "-: not known." + _only_ends(found.without_duration)
         ),
         "</section>",
     ]
+
+
+def _only_ends(count: int) -> str:
+    if not count:
+        return ""
+    return (
+        f" Of {words.count(count, 'rebalance')} only the end is known: that is all that a cluster's own log tells; "
+        "kgctl's broker tells when they began, why, and what was refused."
+    )
 
 
 def _rebalance_row(one: Rebalance) -> list[Cell]:

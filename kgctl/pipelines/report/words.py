@@ -15,7 +15,7 @@ VERDICTS = {
     "REWIND": ("went back", "The committed position went back: records are read again."),
     "WARN": ("falling behind", "It moves, but the number of waiting records never falls."),
     "UNKNOWN": ("not known", "Too little was seen to judge."),
-    "OK": ("healthy", "It keeps up, or catches up."),
+    "OK": ("healthy", "It had read everything at some time within its last commits, or its lag falls."),
 }
 MOST_NAME_COLUMNS = 80
 END_OF_CALENDAR_MS = 253_402_300_800_000

@@ -11,7 +11,7 @@ LOADS = {"src", "href", "xlink:href", "action", "data", "srcset", "poster"}
 
 @dataclass
 class Page(HTMLParser):
-    """`tables` by their captions."""
+    """`tables` by their captions; `drawn` are the words in figures."""
 
     tables: dict[str, list[list[str]]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
@@ -19,6 +19,7 @@ class Page(HTMLParser):
     tags: set[str] = field(default_factory=set)
     ids: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -62,6 +63,8 @@ class Page(HTMLParser):
         if not self._open or "style" in self._open:
             return
         self.words.append(data)
+        if self._open[-1] == "text":
+            self.drawn.append(data)
         if "caption" in self._open:
             self._caption = data
         if "td" in self._open or "th" in self._open:

@@ -120,17 +120,6 @@ def test_a_topic_deleted_meanwhile_is_an_error_that_says_so(topics: Topics) -> N
     assert offsets(replace(wanted, fail_on_data_loss=False)) == []
 
 
-def test_the_next_fetch_is_under_way_before_an_answer_is_used(topics: Topics) -> None:
-    name = topics.make()
-    topics.count(name, 1000, **{"batch.num.messages": 50})
-    answers = read_range(task(topics, name, 0, 1000, fetch=FetchSettings(max_wait_ms=50, max_partition_bytes=1000)))
-    first = next(answers)
-    second = next(answers)
-    # The position of a request is fixed when it is sent, so the answer goes on exactly where the one before ended.
-    assert second.offset == first.next_offset()
-    answers.close()
-
-
 def test_a_broker_that_is_killed_and_comes_back_is_waited_for() -> None:
     with LocalBroker() as kafka:
         topics = Topics(kafka.bootstrap_servers)

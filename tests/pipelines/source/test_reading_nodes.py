@@ -1,4 +1,4 @@
-"""A partition whose leader moves while it is read: the reader finds the new one and misses nothing."""
+"""Against scripted nodes: a leader that moves while a range is read, and fetches that run ahead of what is used."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class TwoNodes:
         self._servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
         self.endpoints = [Endpoint(*server.getsockname()) for server in self._servers]
         self.fetches: list[tuple[int, int]] = []
+        self._came = threading.Condition()
 
     @contextlib.contextmanager
     def running(self) -> Iterator[TwoNodes]:
@@ -55,6 +56,11 @@ class TwoNodes:
         for thread in threads:
             thread.join(5)
 
+    def have_been_asked(self, times: int) -> bool:
+        """Whether so many fetches come within ten seconds."""
+        with self._came:
+            return self._came.wait_for(lambda: len(self.fetches) >= times, 10)
+
     def _accept(self, node: int) -> None:
         with contextlib.suppress(OSError):
             while True:
@@ -62,7 +68,8 @@ class TwoNodes:
                 threading.Thread(target=self._serve, args=(node, connection), daemon=True).start()
 
     def _serve(self, node: int, connection: socket.socket) -> None:
-        with connection, connection.makefile("rb") as stream:
+        # The reader hangs up with a fetch under way when it has enough.
+        with contextlib.suppress(OSError), connection, connection.makefile("rb") as stream:
             while len(size := stream.read(4)) == 4:
                 frame = stream.read(struct.unpack(">i", size)[0])
                 header = decode_request_header(frame)
@@ -88,7 +95,9 @@ class TwoNodes:
             return MetadataResponse(brokers=brokers, topics=[topic])
         request = decode(FetchRequest, frame, version, body)
         offset = request.topics[0].partitions[0].fetch_offset
-        self.fetches.append((node, offset))
+        with self._came:
+            self.fetches.append((node, offset))
+            self._came.notify_all()
         moved = offset >= self._moves_at
         if moved and self._arrives:
             self._leader = 1
@@ -110,6 +119,16 @@ def test_the_new_leader_is_asked_for_what_is_missing() -> None:
         offsets = [offset for made in read_task(task(nodes)) for offset in made.column("offset").to_pylist()]
     assert offsets == list(range(100))
     assert nodes.fetches == [(0, n) for n in range(0, 50, 10)] + [(1, n) for n in range(40, 100, 10)]
+
+
+def test_the_next_fetch_is_under_way_while_an_answer_is_used() -> None:
+    with TwoNodes(moves_at=1000).running() as nodes:
+        batches = read_task(task(nodes))
+        next(batches)
+        assert nodes.have_been_asked(2)
+        next(batches)
+        assert nodes.have_been_asked(3)
+        batches.close()  # type: ignore[attr-defined]
 
 
 def test_a_partition_without_a_leader_is_given_up_after_a_while() -> None:

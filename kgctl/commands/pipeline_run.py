@@ -128,7 +128,9 @@ def _finish(run_settings: RunSettings, json_lines: bool) -> None:
     except RunFailed as failure:
         line.close()
         if failure.log and failure.exit_code == 1:
-            note(f"The end of {run_settings.log_file}:\n{failure.log}\n")
+            note(f"The end of {run_settings.log_file}:")
+            for text in failure.log.splitlines():
+                note(f"  {text}")
         if json_lines:
             sys.stdout.write(Progress("failed", str(failure), exit_code=failure.exit_code).to_json() + "\n")
         raise

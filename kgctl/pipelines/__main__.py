@@ -33,8 +33,7 @@ def main() -> int:
         with lock:
             answers.write(progress.to_json() + "\n")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    _listen_for_signals(stop)
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     try:
         _work(settings, emit, stop)
@@ -46,6 +45,11 @@ def main() -> int:
         emit(Progress("failed", str(failure), job=getattr(failure, "job", None), exit_code=failure.exit_code))
         return failure.exit_code
     return 0
+
+
+def _listen_for_signals(stop: threading.Event) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
 
 
 def _end_with_parent(stop: threading.Event) -> None:
@@ -80,6 +84,8 @@ def _run(settings: RunSettings, emit: Callable[[Progress], None], stop: threadin
 
     jars = needed_jars(settings) if settings.source == "kafka" else ()
     with open_session(settings, app_name="kgctl " + " ".join(settings.jobs), jars=jars) as spark:
+        # Spark has put a handler of its own in place, which would end a job anywhere.
+        _listen_for_signals(stop)
         emit(Progress("started", f"Spark {spark.version} is up after {time.monotonic() - began:.1f} s"))
         run_jobs(Run(spark, settings, topics, cluster_id, emit, stop))
 

@@ -55,6 +55,8 @@ MODULE_FLAGS = (
     "--enable-native-access=ALL-UNNAMED",
 )
 
+# Spark walks plans and the code that it makes of them by recursion, in threads of its own.
+STACK_FLAG = "-Xss8m"
 # C1 alone and the serial collector: a short run ends before the better code would pay.
 QUICK_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
@@ -109,6 +111,7 @@ def start_jvm(launch: Launch) -> Jvm:
     command = [
         launch.java.command,
         *launch.flags,
+        STACK_FLAG,
         *MODULE_FLAGS,
         *_memory_flags(launch.conf),
         *shlex.split(launch.conf.get("spark.driver.defaultJavaOptions", "")),

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from kgctl.client.errors import KgctlError
 from kgctl.pipelines.settings import Progress
 
 Ends = dict[str, dict[int, int]]
@@ -22,7 +23,7 @@ class Watch:
 
     def __init__(self, job: str, query: StreamingQuery) -> None:
         self.job = job
-        self.rows = 0
+        self.records = 0
         self._query = query
         self._told = -1
         self._published: Ends = {}
@@ -52,14 +53,16 @@ class Watch:
         return len(self._ends.get(topic, {}))
 
     def failure(self) -> BaseException | None:
-        return self._query.exception()
+        """Why the query has ended; None while it goes on."""
+        if self._query.isActive:
+            return None
+        return self._query.exception() or KgctlError("the query has ended, and Spark does not say why")
 
     def stop(self) -> None:
         self._query.stop()
 
     def _progress(self, told: dict[str, Any]) -> Progress:
-        rows = int(told["numInputRows"])
-        self.rows += rows
+        self.records += int(told["numInputRows"])
         rate = float(told.get("processedRowsPerSecond") or 0.0)
         source = told["sources"][0] if told["sources"] else {}
         self._ends = _offsets(source.get("endOffset")) or self._ends
@@ -69,8 +72,8 @@ class Watch:
         return Progress(
             "progress",
             job=self.job,
-            rows=self.rows,
-            rows_per_s=round(rate, 1),
+            records=self.records,
+            records_per_s=round(rate, 1),
             behind=behind,
             eta_s=eta,
             batch=self._told,

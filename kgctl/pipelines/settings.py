@@ -58,13 +58,17 @@ def from_json(text: str) -> RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One line of what a run tells: `kind` is starting, started, job, progress, done, failed or note; counts in rows, times in s."""
+    """One line of what a run tells: `kind` is starting, started, job, progress, done, failed or note; times in s.
+
+    `records` were read by a stream, `rows` written by any other job; `behind` counts records.
+    """
 
     kind: str
     text: str = ""
     job: str | None = None
     rows: int | None = None
-    rows_per_s: float | None = None
+    records: int | None = None
+    records_per_s: float | None = None
     behind: int | None = None
     eta_s: float | None = None
     batch: int | None = None

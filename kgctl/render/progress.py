@@ -9,7 +9,7 @@ from kgctl.render.table import printable
 
 
 class Told(Protocol):
-    """One step of a run; counts in rows, times in seconds."""
+    """One step of a run; times in seconds."""
 
     @property
     def kind(self) -> str: ...
@@ -20,7 +20,9 @@ class Told(Protocol):
     @property
     def rows(self) -> int | None: ...
     @property
-    def rows_per_s(self) -> float | None: ...
+    def records(self) -> int | None: ...
+    @property
+    def records_per_s(self) -> float | None: ...
     @property
     def behind(self) -> int | None: ...
     @property
@@ -67,9 +69,11 @@ def measured(told: Told) -> str:
     """Rows, rate, distance to the head and time to get there, as far as they are known."""
     parts = [told.text] if told.text else []
     if told.rows is not None:
-        parts.append(f"{told.rows:,} rows")
-    if told.rows_per_s:
-        parts.append(f"{told.rows_per_s:,.0f} rows/s")
+        parts.append(_counted(told.rows, "row"))
+    if told.records is not None:
+        parts.append(_counted(told.records, "record"))
+    if told.records_per_s:
+        parts.append(f"{told.records_per_s:,.0f} records/s")
     if told.behind is not None:
         parts.append("at the head" if not told.behind else f"{told.behind:,} behind")
     if told.eta_s:
@@ -85,5 +89,11 @@ def _line(told: Told) -> str:
     if told.kind == "job":
         return f"{told.job:<11} begins"
     if told.kind == "done" and told.rows is not None:
-        return f"{told.job:<11} done, {told.rows:,} rows"
+        return f"{told.job:<11} done: {_counted(told.rows, 'row')} written"
+    if told.kind == "done" and told.records is not None:
+        return f"{told.job:<11} done: {_counted(told.records, 'record')} read"
     return f"{told.job:<11} {told.text or told.kind}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

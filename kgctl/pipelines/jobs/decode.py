@@ -25,11 +25,13 @@ TABLES = (
 
 
 def start(run: Run) -> StreamingQuery:
-    return run.start("decode", run.stream("decode"), partial(_write, run.settings), "append")
+    # Decoded here, once: to describe it to Spark anew takes longer than a small batch.
+    decoded = decode.decode(run.stream("decode"))
+    return run.start("decode", decoded, partial(_write, run.settings), "append")
 
 
-def _write(settings: RunSettings, raw: DataFrame, batch: str) -> None:
-    decoded = decode.decode(raw).persist(StorageLevel.MEMORY_AND_DISK)
+def _write(settings: RunSettings, decoded: DataFrame, batch: str) -> None:
+    decoded = decoded.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         for table, rows in TABLES:
             write_batch(rows(decoded), settings.table_dir(table.name), batch, table)

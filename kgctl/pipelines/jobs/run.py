@@ -63,11 +63,15 @@ class Run:
         """The query of a job: `write` gets each batch with an id that a repetition has again."""
         checkpoint = self.settings.checkpoint_dir / job
         name = claim(checkpoint, job, self.cluster_id, self.settings)
+
+        def write_numbered(batch: DataFrame, number: int) -> None:
+            write(batch, f"{name}-{number:06d}")
+
         writer = (
             frame.writeStream.queryName(job)
             .outputMode(mode)
             .option("checkpointLocation", str(checkpoint))
-            .foreachBatch(lambda batch, number: write(batch, f"{name}-{number:06d}"))
+            .foreachBatch(write_numbered)
         )
         if self.settings.follow:
             return writer.trigger(processingTime=f"{self.settings.trigger_s:g} seconds").start()
@@ -103,8 +107,8 @@ def _until_read(run: Run, name: str) -> None:
         raise JobFailed(name, reason_of(error)) from error
     _tell(run, watch)
     if is_first and run.settings.source == "kafka":
-        kafka_source.refuse_empty(run.settings.bootstrap, run.topics_of(name), watch.rows)
-    run.emit(Progress("done", job=name, rows=watch.rows))
+        kafka_source.refuse_empty(run.settings.bootstrap, run.topics_of(name), watch.records)
+    run.emit(Progress("done", job=name, records=watch.records))
 
 
 def _whole(run: Run, name: str) -> None:

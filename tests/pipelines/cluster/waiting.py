@@ -1,0 +1,44 @@
+"""Waits for conditions, and a gate at which a program under test stands still until the test has looked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+PATIENCE_S = 180.0
+_LOOK_EVERY_S = 0.01
+
+T = TypeVar("T")
+
+
+def await_that(condition: Callable[[], T], what: str, within_s: float = PATIENCE_S) -> T:
+    """What the condition gave as soon as it was true; AssertionError with `what` after the time."""
+    deadline = time.monotonic() + within_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"after {within_s:g} s: {what}"
+        time.sleep(_LOOK_EVERY_S)
+    return found
+
+
+class Gate:
+    """A folder: each who stands at the gate leaves a file with its process id, a file `open` lets all of them go on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def stand(self, name: str) -> None:
+        """Wait until the gate is open. Called in the program under test."""
+        draft = self.folder / f".{name}"
+        draft.write_text(str(os.getpid()))
+        draft.rename(self.folder / f"{name}.here")
+        await_that((self.folder / "open").exists, f"the gate {self.folder} was not opened for {name}")
+
+    def standing(self) -> dict[str, int]:
+        """Who came to the gate, also if they have gone on: name and process id."""
+        return {path.stem: int(path.read_text()) for path in sorted(self.folder.glob("*.here"))}
+
+    def open(self) -> None:
+        (self.folder / "open").touch()

@@ -97,7 +97,9 @@ def steps(names: Iterable[Step]) -> Column:
 
 def bound(value: Column, body: Callable[[Column], Column]) -> Column:
     """`body` of a value that is worked out once, however often the body names it."""
-    return f.transform(f.array(value), body)[0]
+    # Spark turns transform and aggregate into Java, but not zip_with, nor what is in it. With all of these walks in it, the
+    # method for a row was so long that the JVM left it uncompiled: twice the time for every commit.
+    return f.zip_with(f.array(value), f.array(f.lit(None)), lambda found, _: body(found))[0]
 
 
 def _after(binary: Column, at: Column, step: Column) -> Column:

@@ -185,14 +185,15 @@ def test_many_windows_are_what_plain_python_says(spark: SparkSession) -> None:
     histories: Histories = {}
     for number in range(1500):
         step, drift = chance.choice([0, 1, 5]), chance.choice([0, 0, 1, -2])
-        second, offset, commits, points = NOW - chance.randrange(30, 60), 500, list[Commit](), list[Point]()
-        for _ in range(chance.randrange(1, 15)):
-            second += chance.randrange(1, 4)
+        gaps = [chance.randrange(1, 4) for _ in range(chance.randrange(1, 15))]
+        second, offset, commits, points = NOW - sum(gaps) - chance.randrange(25), 500, list[Commit](), list[Point]()
+        for gap in gaps:
+            second += gap
             offset -= chance.choice([3, *[-step] * 30])
             commits.append((second, None if chance.random() < 0.03 else offset))
             points.append((second, offset + max(0, 20 + drift * len(commits) + chance.choice([0, 0, 0, 0, 0, -3]))))
         if second < NOW:
-            points.append((NOW, offset + chance.choice([0, 5, 50])))
+            points.append((NOW, offset + chance.choice([0, 5, 50, 50])))
         histories[f"group-{number}"] = (commits, points)
     rows = judged(spark, histories, NOW)
     wanted = {

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 
 from kgctl.client.errors import KgctlError
 
-# The last line of a Python worker's traceback, which Spark quotes in the middle of its own.
-_PYTHON_ERROR = re.compile(
-    r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Warning|Unreachable|Refused|NotFound|Damaged|TimedOut|NotKafka|Lost|Precondition|Busy|Unsupported|BadValue))(?:: (.*))?$",
-    re.MULTILINE,
-)
+# The last line of a Python worker's traceback, which Spark quotes in the middle of its own: of ours, and of any.
+_OWN_ERROR = re.compile(r"^(kgctl(?:\.\w+)+)\.(\w+): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
+_SPARKS_OWN = ("Py4JJavaError", "PythonException", "StreamingQueryException", "SparkException")
 _TAGS = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 LONGEST = 600
 
@@ -36,21 +37,37 @@ def reason_of(error: BaseException) -> KgctlError:
             return step
         seen.append(step)
         step = step.__cause__ or step.__context__
-    return KgctlError(sentence_of(str(error)))
+    return _from_text(str(error))
+
+
+def _from_text(text: str) -> KgctlError:
+    own = list(_OWN_ERROR.finditer(text))
+    if own:
+        module, name, told = own[-1].groups()
+        kind = getattr(importlib.import_module(module), name, None) if module in _known_modules() else None
+        failure = KgctlError(_short(told))
+        if isinstance(kind, type) and issubclass(kind, KgctlError):
+            failure.exit_code, failure.name = kind.exit_code, kind.name
+        return failure
+    return KgctlError(sentence_of(text))
+
+
+def _known_modules() -> set[str]:
+    """What a worker can have raised from: only what is installed here is imported by a name out of a text."""
+    import kgctl
+
+    return {module.name for module in pkgutil.walk_packages(kgctl.__path__, "kgctl.")}
 
 
 def sentence_of(text: str) -> str:
     """One line, of bounded length: the innermost error of a Python worker, else the first line that says something."""
-    quoted = [match for match in _PYTHON_ERROR.finditer(text) if match.group(2)]
-    own = [
-        match
-        for match in quoted
-        if match.group(1) not in ("Py4JJavaError", "PythonException", "StreamingQueryException")
-    ]
-    if own:
-        found = str(own[-1].group(2))
-    else:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        found = next((line for line in lines if not line.startswith(("at ", "=="))), "Spark gave no reason")
-    found = _TAGS.sub("", found)
-    return found if len(found) <= LONGEST else found[: LONGEST - 3] + "..."
+    quoted = [match.group(2) for match in _PYTHON_ERROR.finditer(text) if match.group(1) not in _SPARKS_OWN]
+    if quoted:
+        return _short(quoted[-1])
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return _short(next((line for line in lines if not line.startswith(("at ", "=="))), "Spark gave no reason"))
+
+
+def _short(text: str) -> str:
+    text = _TAGS.sub("", text)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -42,7 +42,6 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 _SQL_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }

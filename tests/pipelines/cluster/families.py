@@ -68,5 +68,5 @@ def _way_up(pid: int, parents: dict[int, int]) -> list[int]:
 
 
 def _table(which: str, columns: str) -> str:
-    asked = subprocess.run(["ps", which, "-o", columns], capture_output=True, text=True, check=False)
+    asked = subprocess.run(["ps", "-ww", which, "-o", columns], capture_output=True, text=True, check=False)
     return asked.stdout.strip()

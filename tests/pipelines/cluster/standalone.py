@@ -46,13 +46,13 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """The JVMs that run tasks now."""
-        return [
-            pid for tether in self.tethers for pid in below(tether) if EXECUTOR in command_of(pid).split(" --", 1)[0]
-        ]
+        return [pid for tether in self.tethers for pid in below(tether) if EXECUTOR in command_of(pid)]
 
     def executor_of(self, task_pid: int) -> int:
         """The JVM that started this Python worker."""
-        (found,) = [pid for pid in way_up(task_pid) if EXECUTOR in command_of(pid)]
+        commands = {pid: command_of(pid) for pid in way_up(task_pid)}
+        (found,) = [pid for pid, command in commands.items() if EXECUTOR in command] or [0]
+        assert found, commands
         return found
 
     def kill_executor(self, pid: int) -> None:

@@ -28,7 +28,7 @@ COMMANDS = {
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Read records of topics to stdout."),
     "pipeline": Entry(
-        "kgctl.commands.pipeline:pipeline_app", "Turn what groups do into tables and a report, on Spark."
+        "kgctl.commands.pipeline:pipeline_app", "Turn what consumer groups do into tables and a report, on Spark."
     ),
     "broker": Entry("kgctl.commands.broker:broker_app", "Run the local broker: one per data directory."),
     "demo": Entry("kgctl.commands.demo:demo", "Show the main job."),

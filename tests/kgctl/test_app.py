@@ -46,6 +46,10 @@ PAGES = [
     ("topics", "describe"),
     ("topics", "create"),
     ("topics", "delete"),
+    ("pipeline",),
+    ("pipeline", "run"),
+    ("pipeline", "bench"),
+    ("demo",),
     ("produce",),
     ("consume",),
 ]

@@ -136,7 +136,11 @@ def test_what_a_step_of_the_commit_rests_on_is_synced_before_it(
     named = told.index(("rename", str(day / "job-1-0.parquet")))
     before = [Path(path) for what, path in told[:commit] if what == "sync"]
     (staging,) = {path for path in before if path.parent == table.staging}
-    assert {staging / "date=2024-01-01" / "part-00000-c000.zstd.parquet", staging / "date=2024-01-01", table.staging} <= set(before)
+    assert {
+        staging / "date=2024-01-01" / "part-00000-c000.zstd.parquet",
+        staging / "date=2024-01-01",
+        table.staging,
+    } <= set(before)
     assert before[-1] == table.manifests / "job-1.new"
     assert ("sync", str(table.manifests)) in told[commit:named]
     assert ("sync", str(table.folder)) in told[commit:named]

@@ -10,7 +10,9 @@ import typer
 
 from kgctl.commands.settings import settings
 from kgctl.pipelines.bench.compare import NEEDS, EngineRow, compare
-from kgctl.pipelines.runner import PipelinesMissing
+from kgctl.pipelines.bench.sources import SourceRow, compare_sources
+from kgctl.pipelines.connector_jars import find_jars
+from kgctl.pipelines.runner import PipelinesMissing, check_installed
 from kgctl.render import note, show
 
 _COUNT = re.compile(r"(\d+)([km]?)", re.IGNORECASE)
@@ -24,13 +26,25 @@ def bench(
         str,
         typer.Option("--engines", metavar="NAME[,...]", help=f"Some of {', '.join(NEEDS)}. [default: those installed]"),
     ] = "",
+    sources: Annotated[bool, typer.Option("--sources", help="Measure the sources, not the engines.")] = False,
     rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Of which the medians are shown.")] = 2,
 ) -> None:
     """Decode and aggregate made-up commit records in Spark and, where they are installed, in DuckDB, Polars and plain Python.
 
-    Each engine runs in a process of its own, in turns. All must give the same answer.
+    Each engine runs in a process of its own, in turns. All must give the same answer. With --sources it is how fast a topic
+    of a local broker becomes a DataFrame: by kgctl's source and, where its jars are here, by Spark's own connector.
     """
     counts = [_count(text) for text in records.split(",")]
+    if sources:
+        check_installed()
+        jars = find_jars()
+        found = [
+            row
+            for count in counts
+            for row in compare_sources(count, jars.paths if jars and jars.usable else (), rounds, note)
+        ]
+        show(found, settings(ctx).output, kind="pipeline-bench-sources", row_type=SourceRow)
+        return
     rows = compare(counts, _engines(engines), rounds, note)
     show(rows, settings(ctx).output, kind="pipeline-bench", row_type=EngineRow)
 

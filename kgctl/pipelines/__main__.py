@@ -14,8 +14,9 @@ from pathlib import Path
 from kgctl.client.admin import Admin
 from kgctl.client.bootstrap import resolve
 from kgctl.client.errors import KgctlError, NotFound
-from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, STREAMING
 from kgctl.pipelines.failures import Interrupted, reason_of
+from kgctl.pipelines.jobs.marker import check
 from kgctl.pipelines.settings import Progress, RunSettings, from_json
 
 INTERRUPTED = 130
@@ -76,6 +77,8 @@ def _work(settings: RunSettings, emit: Callable[[Progress], None], stop: threadi
 
 def _run(settings: RunSettings, emit: Callable[[Progress], None], stop: threading.Event) -> None:
     topics, cluster_id = _look_at_cluster(settings)
+    for job in STREAMING.intersection(settings.jobs):
+        check(settings.checkpoint_dir / job, job, cluster_id, settings)
     emit(Progress("starting", "starting Spark, which takes a few seconds"))
     began = time.monotonic()
     from kgctl.pipelines.connector_jars import needed_jars

@@ -59,6 +59,9 @@ JOBS = {
     )
 }
 
+# These read topics and have a checkpoint; the others read tables.
+STREAMING = frozenset({"decode", "rebalances"})
+
 
 def in_order(names: Sequence[str]) -> list[str]:
     """The jobs each once, those whose tables others read first."""

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +17,10 @@ import pytest
 from broker.local import LocalBroker
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.kgctl.commandline import Kgctl, fill, member_of
+from tests.pipelines.runs import KGCTL, rows, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-KGCTL = [sys.executable, "-m", "kgctl"]
 JOBS = ("decode", "lag", "evaluate", "rebalances")
 PATIENCE_S = 120
 
@@ -125,6 +124,22 @@ def test_tables_of_another_cluster_are_not_mixed_in(out: Path) -> None:
         done = run(kgctl, out, "decode", "--once")
     assert done.returncode == 6
     assert "were read from another cluster" in done.stderr
+    assert "Spark" not in done.stderr
+
+
+def test_tables_without_their_checkpoint_are_not_read_into_twice(out: Path, kgctl: Kgctl, tmp_path: Path) -> None:
+    done = run(kgctl, out, "decode", "--once", "--checkpoint", str(tmp_path / "new"))
+    assert done.returncode == 6
+    assert "reading all again would double them" in done.stderr
+
+
+def test_a_second_run_at_the_same_time_is_refused(out: Path, kgctl: Kgctl) -> None:
+    before = rows(out, "health")
+    with TableFolder(out / "health").writing():
+        done = run(kgctl, out, "evaluate", "--once")
+    assert done.returncode == 6
+    assert f"pid {os.getpid()} is writing to this table" in done.stderr
+    assert rows(out, "health") == before
 
 
 def test_a_run_that_follows_sees_what_comes_and_ends_at_ctrl_c(kgctl: Kgctl, tmp_path: Path) -> None:
@@ -166,16 +181,6 @@ def test_a_setting_that_spark_refuses_is_told_with_the_end_of_its_log(kgctl: Kgc
     assert "Traceback" not in done.stderr.splitlines()[-1]
 
 
-def run(kgctl: Kgctl, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*KGCTL, "pipeline", "run", *words, "--quick", "--out", str(out), "--bootstrap", str(kgctl.bootstrap)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-
-
 @contextlib.contextmanager
 def running(kgctl: Kgctl, out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     command = [*KGCTL, "pipeline", "run", *words, "--quick", "--out", str(out), "--bootstrap", str(kgctl.bootstrap)]
@@ -199,13 +204,6 @@ def told_by(child: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
 
 def await_line(lines: Iterator[dict[str, Any]], holds: Any) -> None:
     assert any(holds(line) for line in lines), "the run ended before that"
-
-
-def rows(out: Path, table: str) -> list[dict[str, Any]]:
-    import pyarrow.parquet as parquet
-
-    files = TableFolder(out / table).files()
-    return [row for file in files for row in parquet.ParquetFile(file).read().to_pylist()]
 
 
 def below(pid: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -97,3 +99,14 @@ def _read(
     row = frame.load().agg(f.count("*"), f.sum(f.length("value") + f.length("key") + f.col("offset") * 0)).first()
     assert row is not None
     return SourceSpeed(name, number, int(row[0]), int(row[1] or 0), time.perf_counter() - begun)
+
+
+def main(bootstrap: str, records: str, rounds: str, jars: str) -> None:
+    """Fill a topic, and print [source, seconds] of each read of it, in order, as JSON."""
+    fill(bootstrap, "bench", int(records))
+    rows = measure(bootstrap, "bench", jars.split(",") if jars else (), rounds=int(rounds))
+    sys.stdout.write(json.dumps([[row.source, row.seconds] for row in rows]) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

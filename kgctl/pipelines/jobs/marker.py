@@ -21,10 +21,22 @@ def is_claimed(checkpoint: Path) -> bool:
 
 
 def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) -> str:
-    """The name that all batches of this checkpoint begin with. Precondition if checkpoint, tables and cluster do not belong together."""
-    marker = checkpoint / MARKER
-    if marker.exists():
-        told = json.loads(marker.read_text())
+    """The name that all batches of this checkpoint begin with; a new one where there is none yet. Raises as `check` does."""
+    known = check(checkpoint, job, cluster_id, settings)
+    if known is not None:
+        return known
+    name = f"{job}-{uuid.uuid4().hex[:8]}"
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    draft = checkpoint / f"{MARKER}.new"
+    draft.write_text(json.dumps({"name": name, "cluster_id": cluster_id, "source": settings.source}))
+    os.replace(draft, checkpoint / MARKER)
+    return name
+
+
+def check(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) -> str | None:
+    """The name of a checkpoint. Precondition if checkpoint, tables, cluster and source do not belong together."""
+    if is_claimed(checkpoint):
+        told = json.loads((checkpoint / MARKER).read_text())
         if told["cluster_id"] != cluster_id:
             raise Precondition(
                 f"job {job}: the tables in {settings.out} were read from another cluster ({told['cluster_id']}, "
@@ -41,9 +53,4 @@ def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) ->
                 f"job {job}: {settings.table_dir(table)} has rows, but their checkpoint {checkpoint} is gone; reading "
                 "all again would double them: give another --out, or remove the folder"
             )
-    name = f"{job}-{uuid.uuid4().hex[:8]}"
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    draft = marker.with_suffix(".new")
-    draft.write_text(json.dumps({"name": name, "cluster_id": cluster_id, "source": settings.source}))
-    os.replace(draft, marker)
-    return name
+    return None

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Iterable
 
 from tests.pipelines.cluster.waiting import await_that
 
@@ -24,16 +25,22 @@ def way_up(pid: int) -> list[int]:
 def kill_family(pid: int) -> list[int]:
     """SIGKILL for the process and all below it, and wait until they are gone. Their ids."""
     family = [pid, *below(pid)]
-    for one in family:
-        _kill(one)
+    kill_all(family)
     for one in family:
         await_end(one)
     return family
 
 
+def kill_all(pids: Iterable[int]) -> None:
+    """SIGKILL at once, without a look back."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def kill(pid: int) -> None:
     """SIGKILL, and wait until it is gone."""
-    _kill(pid)
+    kill_all([pid])
     await_end(pid)
 
 
@@ -48,11 +55,6 @@ def is_running(pid: int) -> bool:
 
 def command_of(pid: int) -> str:
     return _table(f"-p{pid}", "args=")
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _parents() -> dict[int, int]:

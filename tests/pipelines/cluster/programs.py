@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.pipelines.cluster.copying import Copy
-from tests.pipelines.cluster.families import kill_family
+from tests.pipelines.cluster.families import below, kill_all, kill_family
 from tests.pipelines.cluster.waiting import PATIENCE_S, await_that
 
 Line = dict[str, Any]
@@ -56,6 +56,14 @@ class Program:
         kill_family(self.process.pid)
         self.process.wait()
         self._reader.join()
+
+    def kill_at(self, ready: Callable[[], Any], moment: Callable[[], Any], what: str) -> None:
+        """Kill it in the moment itself; `ready`: from then on it starts no process that must be killed."""
+        self.await_that(ready, f"not ready for {what}")
+        family = [self.process.pid, *below(self.process.pid)]
+        self.await_that(moment, what)
+        kill_all(family)
+        self.kill()
 
     def said(self) -> str:
         return self.stderr.read_text(errors="replace")[-4000:]

@@ -29,7 +29,7 @@ from tests.pipelines.cluster.waiting import await_that
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-RESTARTS = 4
+RESTARTS = 3
 FOLLOWING = ("decode", "--follow", "--trigger", "0.5")
 
 
@@ -57,7 +57,9 @@ def test_a_broker_that_stays_away_ends_the_run_with_its_reason_and_the_next_one_
     broker: LocalBroker, cluster: Cluster, tmp_path: Path
 ) -> None:
     out, where = tmp_path / "out", broker.bootstrap_servers
-    with committing(where) as acknowledged, pipeline(cluster, where, out, *FOLLOWING, "--timeout", "5") as program:
+    # A task waits half a minute for a broker, and Spark tries it four times unless it is told otherwise.
+    words = (*FOLLOWING, "--conf", "spark.task.maxFailures=1")
+    with committing(where) as acknowledged, pipeline(cluster, where, out, *words) as program:
         await_rows_after(program, acknowledged)
         broker.kill()
         code = program.await_end()

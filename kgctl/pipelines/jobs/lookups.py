@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -41,24 +43,45 @@ class Ends:
     timeout_s: float
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        wanted: dict[int, set[Partition]] = {}
+        wanted: dict[Partition, set[int]] = {}
         for batch in batches:
             for topic, part, at in zip(
                 *(batch.column(name).to_pylist() for name in ("topic", "part", "at_ms")), strict=True
             ):
-                wanted.setdefault(at, set()).add((topic, part))
+                wanted.setdefault((topic, part), set()).add(at)
         if not wanted:
             return
-        everything = {partition for some in wanted.values() for partition in some}
         with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
-            latest = _offsets(admin, dict.fromkeys(everything, LATEST))
-            earliest = _offsets(admin, dict.fromkeys(everything, EARLIEST))
-            for at, partitions in sorted(wanted.items()):
-                if at >= self.now_ms:
-                    found: Mapping[Partition, int] = latest
-                else:
-                    found = _offsets(admin, dict.fromkeys(partitions & latest.keys(), at))
-                yield _ends_batch(at, sorted(partitions & latest.keys()), found, latest, earliest, at >= self.now_ms)
+            latest = _offsets(admin, dict.fromkeys(wanted, LATEST))
+            asked_ms = time.time_ns() // 1_000_000
+            now = [one for one, times in wanted.items() if one in latest and max(times) >= self.now_ms]
+            earliest = _offsets(admin, dict.fromkeys(now, EARLIEST))
+            for points in _rounds({one: wanted[one] for one in latest}):
+                found = _offsets(admin, points)
+                yield self._ends_batch(points, found, latest, earliest, asked_ms)
+
+    def _ends_batch(
+        self,
+        points: Mapping[Partition, int],
+        found: Mapping[Partition, OffsetAt],
+        latest: Mapping[Partition, OffsetAt],
+        earliest: Mapping[Partition, OffsetAt],
+        asked_ms: int,
+    ) -> pa.RecordBatch:
+        rows = []
+        for one, at_ms in sorted(points.items()):
+            sampled = at_ms >= self.now_ms
+            first = found.get(one)
+            # No record is that new, so the log ended then where it ends now. For now itself a record whose time has not come
+            # yet says nothing; what was written between now and the asking does not count.
+            if first is None or first.offset < 0 or (sampled and first.timestamp > asked_ms):
+                first = latest[one]
+            start = earliest[one].offset if sampled and one in earliest else None
+            rows.append((*one, 1000 * at_ms, start, first.offset, SAMPLED if sampled else BY_TIMESTAMP))
+        return pa.RecordBatch.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), _ENDS, strict=True)],
+            schema=_ENDS,
+        )
 
 
 def ends_at(points: DataFrame, ends: Ends) -> DataFrame:
@@ -103,7 +126,7 @@ def points_of(partitions: DataFrame, at_ms: list[int], tasks: int) -> DataFrame:
     return f.broadcast(times).crossJoin(partitions).repartition(max(1, min(tasks, len(at_ms))), "at_ms")
 
 
-def _offsets(admin: Admin, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+def _offsets(admin: Admin, wanted: Mapping[Partition, int]) -> dict[Partition, OffsetAt]:
     """Errors of single partitions mean that they are gone; if no partition answers, the first error stands for all."""
     if not wanted:
         return {}
@@ -111,27 +134,10 @@ def _offsets(admin: Admin, wanted: Mapping[Partition, int]) -> dict[Partition, i
     errors = [result for result in found.values() if isinstance(result, KgctlError)]
     if len(errors) == len(found) and any(error.retriable for error in errors):
         raise next(error for error in errors if error.retriable)
-    return {partition: result.offset for partition, result in found.items() if isinstance(result, OffsetAt)}
+    return {partition: result for partition, result in found.items() if isinstance(result, OffsetAt)}
 
 
-def _ends_batch(
-    at_ms: int,
-    partitions: list[Partition],
-    found: Mapping[Partition, int],
-    latest: Mapping[Partition, int],
-    earliest: Mapping[Partition, int],
-    sampled: bool,
-) -> pa.RecordBatch:
-    # -1: no record is that new, so the log ended then where it ends now.
-    ends = [latest[one] if found.get(one, -1) < 0 else found[one] for one in partitions]
-    values = [
-        [topic for topic, _ in partitions],
-        [part for _, part in partitions],
-        [1000 * at_ms] * len(partitions),
-        [earliest.get(one) if sampled else None for one in partitions],
-        ends,
-        [SAMPLED if sampled else BY_TIMESTAMP] * len(partitions),
-    ]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(values, _ENDS, strict=True)], schema=_ENDS
-    )
+def _rounds(wanted: Mapping[Partition, Iterable[int]]) -> Iterator[dict[Partition, int]]:
+    """As few requests as there are points of one partition: each asks about one point of every partition that has more."""
+    for times in zip_longest(*map(sorted, wanted.values())):
+        yield {one: at for one, at in zip(wanted, times, strict=True) if at is not None}

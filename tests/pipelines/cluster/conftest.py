@@ -46,20 +46,26 @@ def copy(million: Topic, cluster: Cluster, tmp_path: Path) -> Copy:
     gate = tmp_path / "gate"
     gate.mkdir()
     return Copy(
-        million.bootstrap, million.name, str(tmp_path / "out"), cluster.url, BATCH_ROWS, str(gate), conf_for(cluster)
+        million.bootstrap,
+        million.name,
+        str(tmp_path / "out"),
+        cluster.url,
+        BATCH_ROWS,
+        str(gate),
+        conf_for(cluster.scratch),
     )
 
 
-def conf_for(cluster: Cluster) -> tuple[tuple[str, str], ...]:
-    """What a small machine with all of the cluster on it needs."""
-    flags = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={cluster.scratch}"
+def conf_for(scratch: Path) -> tuple[tuple[str, str], ...]:
+    """What a small machine with all of the cluster on it needs; temporary files go to `scratch`."""
+    flags = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}"
     return (
         ("spark.driver.host", "127.0.0.1"),
         ("spark.driver.memory", "700m"),
         ("spark.executor.memory", "700m"),
-        ("spark.local.dir", str(cluster.scratch)),
+        ("spark.local.dir", str(scratch)),
         ("spark.sql.shuffle.partitions", "2"),
-        ("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={cluster.scratch}"),
+        ("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={scratch}"),
         ("spark.executor.extraJavaOptions", flags),
     )
 

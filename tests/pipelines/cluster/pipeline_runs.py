@@ -21,7 +21,7 @@ def pipeline(
 ) -> contextlib.AbstractContextManager[Program]:
     """Where the cluster is, unless another master is named; told in lines of JSON."""
     out.mkdir(parents=True, exist_ok=True)
-    conf = [word for key, value in conf_for(cluster) for word in ("--conf", f"{key}={value}")]
+    conf = [word for key, value in conf_for(cluster.scratch) for word in ("--conf", f"{key}={value}")]
     place = ["--master", cluster.url, *conf] if master is None else ["--master", master]
     told = ["--bootstrap", bootstrap, "--out", str(out), "--quick", "--json", *place]
     return running(["kgctl", "pipeline", "run", *words, *told], out.parent / f"{out.name}.stderr", cluster.scratch)

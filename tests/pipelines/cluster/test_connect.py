@@ -49,9 +49,10 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     submit = ["-cp", spark_class_path(), "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *conf]
     command = [sys.executable, "-m", "tests.pipelines.cluster.tether", *java, *submit, "--class", SERVER]
     log = folder / "server.log"
+    environ = {**spark_environ(folder), "PYSPARK_PYTHON": sys.executable}
     with log.open("wb") as noise:
         server = subprocess.Popen(
-            [*command, "spark-internal"], stdin=subprocess.PIPE, stdout=noise, stderr=noise, env=spark_environ(folder)
+            [*command, "spark-internal"], stdin=subprocess.PIPE, stdout=noise, stderr=noise, env=environ
         )
     assert server.stdin is not None
     try:

@@ -61,7 +61,7 @@ def test_killed_at_random_moments_again_and_again_nothing_is_lost_or_doubled(
     record_property("seed", seed)
     chance = random.Random(seed)
     done = -1
-    for _ in range(4):
+    for _ in range(3):
         done = min(done + chance.randrange(1, 4), BATCHES - 1)
         moment, happened = chance.choice(MOMENTS)
         with copying(copy, cluster.scratch) as program:

@@ -17,10 +17,10 @@ from tests.pipelines.cluster.standalone import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-GROUPS, ROUNDS = 30, 30
+GROUPS, ROUNDS = 30, 25
 # Each round of a group: members called, stable, empty. Batches end in the middle of rounds.
 EVENTS = 3 * GROUPS * ROUNDS
-BATCH = 250
+BATCH = 400
 
 
 @dataclass(frozen=True, slots=True)

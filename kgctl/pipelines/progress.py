@@ -25,11 +25,19 @@ class Watch:
         self.job = job
         self.records = 0
         self._query = query
+        self._seen: tuple[int, str] | None = None
         self._told = -1
+        self._behind: int | None = None
         self._published: Ends = {}
         self._ends: Ends = {}
 
     def news(self) -> list[Progress]:
+        # To ask for all that Spark remembers takes a third of a second, to ask for the last a hundredth of that.
+        last = self._query.lastProgress
+        seen = None if last is None else (last.batchId, last.timestamp)
+        if seen == self._seen:
+            return []
+        self._seen = seen
         found = []
         for progress in self._query.recentProgress:
             told: dict[str, Any] = progress if isinstance(progress, dict) else json.loads(progress.json)
@@ -52,6 +60,12 @@ class Watch:
         """How many partitions of the topic are read."""
         return len(self._ends.get(topic, {}))
 
+    def is_at_head(self) -> bool:
+        """Whether all that there was to read at the last look has been read."""
+        status = self._query.status
+        is_idle = not status["isDataAvailable"] and status["message"].startswith("Waiting for")
+        return self._behind == 0 or (is_idle and not self._behind)
+
     def failure(self) -> BaseException | None:
         """Why the query has ended; None while it goes on."""
         if self._query.isActive:
@@ -67,7 +81,7 @@ class Watch:
         source = told["sources"][0] if told["sources"] else {}
         self._ends = _offsets(source.get("endOffset")) or self._ends
         latest = _offsets(source.get("latestOffset"))
-        behind = _distance(latest, self._ends) if latest else None
+        behind = self._behind = _distance(latest, self._ends) if latest else None
         eta = None if behind is None or rate <= 0 else behind / rate
         return Progress(
             "progress",
@@ -101,17 +115,23 @@ def _distance(latest: Ends, ends: Ends) -> int:
 
 
 @contextlib.contextmanager
-def watch_stages(spark: SparkSession, job: str, emit: Callable[[Progress], None]) -> Iterator[None]:
-    """Tell how many tasks are done while the block runs; says nothing where Spark is somewhere else (Connect)."""
+def watch_stages(
+    spark: SparkSession, job: str, emit: Callable[[Progress], None], stop: threading.Event
+) -> Iterator[None]:
+    """Tell how many tasks are done while the block runs, and let Spark drop them when `stop` is set.
+
+    Says nothing where Spark is somewhere else (Connect).
+    """
     context = getattr(spark, "_sc", None)
-    if context is None:
-        yield
-        return
     over = threading.Event()
 
     def look() -> None:
-        tracker, told = context.statusTracker(), ""
+        tracker, told = None if context is None else context.statusTracker(), ""
         while not over.wait(LOOK_EVERY_S):
+            if stop.is_set():
+                _cancel_all(spark)
+            if tracker is None:
+                continue
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             live = [stage for stage in stages if stage is not None]
             text = f"{sum(one.numCompletedTasks for one in live)} of {sum(one.numTasks for one in live)} tasks"
@@ -126,3 +146,11 @@ def watch_stages(spark: SparkSession, job: str, emit: Callable[[Progress], None]
     finally:
         over.set()
         thread.join()
+
+
+def _cancel_all(spark: SparkSession) -> None:
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        spark.interruptAll()
+    else:
+        context.cancelAllJobs()

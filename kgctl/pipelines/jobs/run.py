@@ -74,7 +74,7 @@ class Run:
             .foreachBatch(write_numbered)
         )
         if self.settings.follow:
-            return writer.trigger(processingTime=f"{self.settings.trigger_s:g} seconds").start()
+            return writer.trigger(processingTime=f"{round(self.settings.trigger_s * 1000)} milliseconds").start()
         return writer.trigger(availableNow=True).start()
 
 
@@ -85,6 +85,7 @@ def run_jobs(run: Run) -> None:
         _follow(run, names)
         return
     for name in names:
+        _check_stop(run)
         run.emit(Progress("job", job=name))
         if name in STREAMS:
             _until_read(run, name)
@@ -106,14 +107,14 @@ def _until_read(run: Run, name: str) -> None:
     except Exception as error:
         raise JobFailed(name, reason_of(error)) from error
     _tell(run, watch)
-    if is_first and run.settings.source == "kafka":
+    if is_first and run.settings.source == "kafka" and run.settings.since == "earliest":
         kafka_source.refuse_empty(run.settings.bootstrap, run.topics_of(name), watch.records)
     run.emit(Progress("done", job=name, records=watch.records))
 
 
 def _whole(run: Run, name: str) -> None:
     try:
-        with watch_stages(run.spark, name, run.emit):
+        with watch_stages(run.spark, name, run.emit, run.stop):
             rows = BATCHES[name](run)
     except Exception as error:
         _check_stop(run)
@@ -136,7 +137,8 @@ def _follow(run: Run, names: Sequence[str]) -> None:
                 if failure is not None:
                     raise JobFailed(watch.job, reason_of(failure)) from failure
             _check_stop(run)
-            if time.monotonic() >= due:
+            # A point in time that was told with only a part of its commits would never be told again.
+            if time.monotonic() >= due and all(watch.is_at_head() for watch in watches):
                 for name in names:
                     if name in BATCHES:
                         _whole(run, name)
@@ -155,18 +157,19 @@ def _tell(run: Run, watch: Watch) -> None:
     for progress in watch.news():
         run.emit(progress)
     moved = watch.moved()
-    if moved and not _is_own_echo(watch, moved):
+    if moved and not is_echo(moved, watch.partitions(OFFSETS_TOPIC)):
         trouble = publish(run.settings.bootstrap, watch.job, moved)
         if trouble:
             run.emit(Progress("note", text=trouble, job=watch.job))
 
 
-def _is_own_echo(watch: Watch, moved: Ends) -> bool:
-    """Whether all that was read may be the commit of what was read before: it would go on for ever."""
-    partitions = watch.partitions(OFFSETS_TOPIC)
-    return moved.keys() == {OFFSETS_TOPIC} and set(moved[OFFSETS_TOPIC]) == {
-        partition_for(group_of(watch.job), partitions)
-    }
+def is_echo(moved: Ends, partitions: int) -> bool:
+    """Whether all that was read may be commits of what was read before, by this job or the other: it would go on for ever.
+
+    `partitions` are those of __consumer_offsets.
+    """
+    echoes = {partition_for(group_of(job), partitions) for job in STREAMS}
+    return moved.keys() == {OFFSETS_TOPIC} and echoes.issuperset(moved[OFFSETS_TOPIC])
 
 
 def _check_stop(run: Run) -> None:

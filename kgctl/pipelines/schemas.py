@@ -154,7 +154,11 @@ HEALTH = Table(
         Column("status", "string", "OK, WARN, STALL, STOP, REWIND or UNKNOWN"),
         Column("complete", "double", "share of the window that is filled with commits, 0 to 1"),
         Column("lag", "bigint", "records behind, at the last commit's time or now, whichever is more"),
-        Column("eta_s", "double", "from f_lag"),
+        Column(
+            "eta_s",
+            "double",
+            "seconds until the lag is gone, as it shrank since the window's first commit; null: it did not",
+        ),
         Column("reasons", "array<string>", "why, in words"),
     ),
     day_of="at",

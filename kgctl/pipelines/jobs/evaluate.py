@@ -10,9 +10,10 @@ from pyspark.sql import functions as f
 
 from kgctl.pipelines import schemas
 from kgctl.pipelines.jobs.committed import commits_of_people
-from kgctl.pipelines.jobs.lookups import BEHIND_DDL, Ends, ends_at
+from kgctl.pipelines.jobs.lookups import Ends, ends_at
 from kgctl.pipelines.tables.spark import write_batch
-from kgctl.pipelines.transforms import evaluate, lag
+from kgctl.pipelines.transforms import evaluate
+from kgctl.pipelines.transforms.lag import KEY
 
 if TYPE_CHECKING:
     from kgctl.pipelines.jobs.run import Run
@@ -25,16 +26,17 @@ def run(run: Run) -> int:
     settings = run.settings
     now_ms = settings.until or time.time_ns() // 1_000_000
     everything = commits_of_people(run)
-    newest = Window.partitionBy("group", "topic", "part").orderBy(f.desc("log_offset"))
+    newest = Window.partitionBy(*KEY).orderBy(f.desc("log_offset"))
     last = everything.withColumn("_rank", f.row_number().over(newest)).where(f.col("_rank") <= evaluate.WINDOW + 1)
     last = last.drop("_rank").persist()
     try:
-        commits = last.where("not tombstone").select("topic", "part", f.unix_millis("commit_ts").alias("at_ms"))
-        now = last.select("topic", "part").withColumn("at_ms", f.lit(now_ms))
-        wanted = commits.unionByName(now).distinct().repartition(TASKS, "topic", "part")
+        commits = last.where("not tombstone").select(*KEY, f.unix_millis("commit_ts").alias("at_ms"))
+        points = commits.unionByName(last.select(*KEY, f.lit(now_ms).alias("at_ms"))).distinct()
+        wanted = points.select("topic", "part", "at_ms").distinct().repartition(TASKS, "topic", "part")
         ends = ends_at(wanted, Ends(settings.bootstrap, now_ms, settings.timeout_s))
-        at_commits = lag.lag(last, ends, run.spark.createDataFrame([], BEHIND_DDL))
-        rows = evaluate.evaluate(last, at_commits, now_ms)
+        # Each group by its own points: those of all groups of a partition would be as many as their square.
+        ends = ends.withColumn("at_ms", f.unix_millis("at")).join(points, ["topic", "part", "at_ms"])
+        rows = evaluate.evaluate(last, ends, now_ms)
         written = write_batch(
             rows, settings.table_dir(schemas.HEALTH.name), f"evaluate-{now_ms}", schemas.HEALTH, notes={"at_ms": now_ms}
         )

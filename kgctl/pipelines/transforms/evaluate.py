@@ -1,8 +1,8 @@
 """A verdict per partition of a group: Burrow's five rules over its last commits.
 
 The window is the last WINDOW commits of a partition, those since it was last deleted. `complete` is the share of it that
-there is. The lag at a commit is the distance to the end of the log at that time: where `lag` has no point at the very time,
-between its neighbours in a straight line; beyond the first and last points, as at these. In this order:
+there is. The lag at a commit is the distance to the end of the log at that time: where `log_ends` has no point at the very
+time, between its neighbours in a straight line; beyond the first and last points, as at these. In this order:
 
 1. OK      there is no lag now, or there was none at some commit of the window
 2. REWIND  a committed offset is below the one before it
@@ -24,20 +24,18 @@ from kgctl.pipelines.transforms.lag import KEY, behind, committed_at
 WINDOW = 10
 
 
-def evaluate(commits: DataFrame, lag: DataFrame, at: int) -> DataFrame:
-    """The rows of schemas.HEALTH as of `at`, ms since 1970: one per partition that has commits then, or points in `lag`.
+def evaluate(commits: DataFrame, log_ends: DataFrame, at: int) -> DataFrame:
+    """The rows of schemas.HEALTH as of `at`, ms since 1970: one per partition that has commits then, or points in `log_ends`.
 
-    `commits` and `lag` are of their schemas; what is later than `at` does not count. A partition whose commit has been
-    deleted has no row.
+    `commits` is of its schema, `log_ends` has (group, topic, part, at, log_end); what is later than `at` does not count. A
+    partition whose commit has been deleted has no row.
     """
     now = f.timestamp_millis(f.lit(at))
     seen = commits.withColumn("_ts", committed_at()).where(f.col("_ts") <= now)
-    points = lag.where((f.col("at") <= now) & f.col("log_end").isNotNull())
-    latest = points.groupBy(*KEY).agg(f.max_by(f.struct("log_end", "eta_s"), "at").alias("_now"))
+    points = log_ends.where((f.col("at") <= now) & f.col("log_end").isNotNull())
+    latest = points.groupBy(*KEY).agg(f.max_by("log_end", "at").alias("_now_end"))
     judged = _summed_up(_with_lags(_window(seen), points)).join(latest, [*KEY], "left")
-    judged = judged.withColumns(
-        {"_now_end": f.col("_now.log_end"), "eta_s": f.col("_now.eta_s"), "at": now}
-    ).withColumn("now_lag", behind("_now_end", "last_offset"))
+    judged = judged.withColumns({"at": now, "now_lag": behind("_now_end", "last_offset")})
     verdict = _verdict()
     rows = judged.select(
         *KEY,
@@ -45,7 +43,7 @@ def evaluate(commits: DataFrame, lag: DataFrame, at: int) -> DataFrame:
         verdict["status"].alias("status"),
         (f.col("commits") / WINDOW).alias("complete"),
         f.greatest("last_lag", "now_lag").alias("lag"),
-        "eta_s",
+        _eta_s().alias("eta_s"),
         f.array(verdict["reason"]).alias("reasons"),
     )
     never_committed = latest.join(commits.select(*KEY).distinct(), [*KEY], "left_anti").select(
@@ -54,7 +52,7 @@ def evaluate(commits: DataFrame, lag: DataFrame, at: int) -> DataFrame:
         f.lit("UNKNOWN").alias("status"),
         f.lit(0.0).alias("complete"),
         f.lit(None).cast("bigint").alias("lag"),
-        f.col("_now.eta_s").alias("eta_s"),
+        f.lit(None).cast("double").alias("eta_s"),
         f.array(f.lit("no commit is known")).alias("reasons"),
     )
     return rows.unionByName(never_committed).select(*schemas.HEALTH.column_names)
@@ -128,6 +126,13 @@ def _summed_up(window: DataFrame) -> DataFrame:
         f.coalesce(f.bool_or(f.col("lag") < f.col("_lag_before")), f.lit(False)).alias("fell"),
         f.bool_or(f.col("lag").isNull()).alias("lag_unknown"),
     )
+
+
+def _eta_s() -> Column:
+    """As fast as lag has shrunk since the first commit of the window."""
+    shrunk = f.col("first_lag") - f.col("now_lag")
+    seconds = (f.unix_micros("at") - f.unix_micros("first_ts")) / 1e6
+    return f.when(f.col("now_lag") == 0, 0.0).when(shrunk > 0, f.col("now_lag") * seconds / shrunk)
 
 
 def _verdict() -> Column:

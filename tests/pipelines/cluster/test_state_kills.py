@@ -18,7 +18,7 @@ from tests.pipelines.cluster.standalone import Cluster
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 GROUPS, ROUNDS = 30, 25
-# Each round of a group: members called, stable, empty. Batches end in the middle of rounds.
+# At least: in each round a group is called together, stable, empty. Batches end in the middle of rounds.
 EVENTS = 3 * GROUPS * ROUNDS
 BATCH = 400
 

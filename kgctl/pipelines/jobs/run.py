@@ -168,8 +168,9 @@ def is_echo(moved: Ends, partitions: int) -> bool:
 
     `partitions` are those of __consumer_offsets.
     """
-    echoes = {partition_for(group_of(job), partitions) for job in STREAMS}
-    return moved.keys() == {OFFSETS_TOPIC} and echoes.issuperset(moved[OFFSETS_TOPIC])
+    if moved.keys() != {OFFSETS_TOPIC}:
+        return False
+    return {partition_for(group_of(job), partitions) for job in STREAMS}.issuperset(moved[OFFSETS_TOPIC])
 
 
 def _check_stop(run: Run) -> None:

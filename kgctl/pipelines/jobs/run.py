@@ -166,7 +166,7 @@ def _tell(run: Run, watch: Watch) -> None:
 def is_echo(moved: Ends, partitions: int) -> bool:
     """Whether all that was read may be commits of what was read before, by this job or the other: it would go on for ever.
 
-    `partitions` are those of __consumer_offsets.
+    `partitions`: how many of __consumer_offsets are read.
     """
     if moved.keys() != {OFFSETS_TOPIC}:
         return False

@@ -16,8 +16,9 @@ from kgctl.client.bootstrap import resolve
 from kgctl.client.errors import KgctlError, NotFound
 from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, STREAMING
 from kgctl.pipelines.failures import Interrupted, reason_of
-from kgctl.pipelines.jobs.marker import check
+from kgctl.pipelines.jobs.marker import check, check_commits
 from kgctl.pipelines.settings import Progress, RunSettings, from_json
+from kgctl.pipelines.tables.manifest import held_by_one_run
 
 INTERRUPTED = 130
 
@@ -67,7 +68,8 @@ GRACE_S = 20.0
 def _work(settings: RunSettings, emit: Callable[[Progress], None], stop: threading.Event) -> None:
     out = Path(settings.out)
     if settings.jobs:
-        _run(settings, emit, stop)
+        with held_by_one_run(out):
+            _run(settings, emit, stop)
     if settings.report:
         from kgctl.pipelines.report import build
 
@@ -77,8 +79,11 @@ def _work(settings: RunSettings, emit: Callable[[Progress], None], stop: threadi
 
 def _run(settings: RunSettings, emit: Callable[[Progress], None], stop: threading.Event) -> None:
     topics, cluster_id = _look_at_cluster(settings)
-    for job in STREAMING.intersection(settings.jobs):
-        check(settings.checkpoint_dir / job, job, cluster_id, settings)
+    for job in settings.jobs:
+        if job in STREAMING:
+            check(settings.checkpoint_dir / job, job, cluster_id, settings)
+        else:
+            check_commits(job, cluster_id, settings)
     emit(Progress("starting", "starting Spark, which takes a few seconds"))
     began = time.monotonic()
     from kgctl.pipelines.connector_jars import needed_jars

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kgctl.client.errors import KgctlError
@@ -60,7 +60,7 @@ def run(settings: RunSettings, tell: Callable[[Progress], None]) -> int:
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        with process, _signals_to(process):
+        with process, _signals_to(process) as came:
             try:
                 process.stdin.write(settings.to_json().encode() + b"\n")
                 process.stdin.flush()
@@ -76,7 +76,7 @@ def run(settings: RunSettings, tell: Callable[[Progress], None]) -> int:
                 raise
     if code == 0:
         return 0
-    if code == INTERRUPTED and failed is None:
+    if failed is None and (code == INTERRUPTED or len(came) > 1):
         return INTERRUPTED
     said = _tail(log, begin)
     if failed is not None:
@@ -91,16 +91,15 @@ def _environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _signals_to(process: subprocess.Popen[bytes]):  # type: ignore[no-untyped-def]
-    """The first signal asks the child to end in order, the second one ends it."""
-    asked = False
+def _signals_to(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """The signals that came: the first one asks the child to end in order, the second one ends it."""
+    came: list[int] = []
 
     def on_signal(number: int, _frame: object) -> None:
-        nonlocal asked
-        if asked:
+        came.append(number)
+        if len(came) > 1:
             process.kill()
         else:
-            asked = True
             process.send_signal(number)
 
     before = {}
@@ -108,7 +107,7 @@ def _signals_to(process: subprocess.Popen[bytes]):  # type: ignore[no-untyped-de
         with contextlib.suppress(ValueError):
             before[number] = signal.signal(number, on_signal)
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

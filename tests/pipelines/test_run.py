@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from broker.local import LocalBroker
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.manifest import TableFolder, held_by_one_run
 from tests.kgctl.commandline import Kgctl, fill, member_of
 from tests.pipelines.runs import KGCTL, rows, run
 
@@ -115,13 +115,14 @@ def test_a_second_run_adds_what_is_new_and_doubles_nothing(out: Path, kgctl: Kgc
     )
 
 
-def test_tables_of_another_cluster_are_not_mixed_in(out: Path) -> None:
+@pytest.mark.parametrize("job", ["decode", "lag", "evaluate"])
+def test_tables_of_another_cluster_are_not_mixed_in(out: Path, job: str) -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         assert kgctl("topics", "create", "t").exit_code == 0
         fill(kgctl, "t", [1])
         kgctl.commit("g", "t", p0=1)
-        done = run(kgctl, out, "decode", "--once")
+        done = run(kgctl, out, job, "--once")
     assert done.returncode == 6
     assert "were read from another cluster" in done.stderr
     assert "Spark" not in done.stderr
@@ -140,6 +141,22 @@ def test_a_second_run_at_the_same_time_is_refused(out: Path, kgctl: Kgctl) -> No
     assert done.returncode == 6
     assert f"pid {os.getpid()} is writing to this table" in done.stderr
     assert rows(out, "health") == before
+
+
+def test_a_second_run_is_refused_also_between_the_writes_of_the_first(out: Path, kgctl: Kgctl) -> None:
+    with held_by_one_run(out):
+        done = run(kgctl, out, "lag", "--once")
+    assert done.returncode == 6
+    assert f"pid {os.getpid()} runs jobs there" in done.stderr
+    assert "Spark" not in done.stderr
+
+
+def test_a_second_signal_ends_a_run_at_once_and_is_no_failure(kgctl: Kgctl, tmp_path: Path) -> None:
+    with running(kgctl, tmp_path, "decode", "--follow", "--json") as child:
+        await_line(told_by(child), lambda line: line["kind"] == "starting")
+        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(PATIENCE_S) == 130
 
 
 def test_a_run_that_follows_sees_what_comes_and_ends_at_ctrl_c(kgctl: Kgctl, tmp_path: Path) -> None:

@@ -36,17 +36,12 @@ def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) ->
 def check(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) -> str | None:
     """The name of a checkpoint. Precondition if checkpoint, tables, cluster and source do not belong together."""
     if is_claimed(checkpoint):
-        told = json.loads((checkpoint / MARKER).read_text())
-        if told["cluster_id"] != cluster_id:
-            raise Precondition(
-                f"job {job}: the tables in {settings.out} were read from another cluster ({told['cluster_id']}, "
-                f"this one is {cluster_id}); give another --out"
-            )
+        told = _told(checkpoint, job, cluster_id, settings)
         if told["source"] != settings.source:
             raise Precondition(
                 f"job {job}: it was begun with --source {told['source']}, whose checkpoint the other source cannot read"
             )
-        return str(told["name"])
+        return told["name"]
     for table in JOBS[job].writes:
         if TableFolder(settings.table_dir(table)).batches():
             raise Precondition(
@@ -54,3 +49,20 @@ def check(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) ->
                 "all again would double them: give another --out, or remove the folder"
             )
     return None
+
+
+def check_commits(job: str, cluster_id: str, settings: RunSettings) -> None:
+    """Precondition if the commits that a job sets against this cluster's logs are another cluster's."""
+    checkpoint = settings.checkpoint_dir / "decode"
+    if is_claimed(checkpoint):
+        _told(checkpoint, job, cluster_id, settings)
+
+
+def _told(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) -> dict[str, str]:
+    told: dict[str, str] = json.loads((checkpoint / MARKER).read_text())
+    if told["cluster_id"] != cluster_id:
+        raise Precondition(
+            f"job {job}: the tables in {settings.out} were read from another cluster ({told['cluster_id']}, "
+            f"this one is {cluster_id}); give another --out"
+        )
+    return told

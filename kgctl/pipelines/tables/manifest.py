@@ -38,7 +38,7 @@ Note = str | int
 
 
 class Busy(Precondition):
-    """Another program writes to the table."""
+    """Another program writes to the table, or runs jobs in the folder."""
 
     name = "BUSY"
 
@@ -117,7 +117,7 @@ class TableFolder:
     def writing(self) -> Iterator[Writer]:
         """Hold the table, with what an earlier writer left put in order. Raises Busy, Damaged."""
         _make_folder(self.manifests)
-        lock = _hold(self.manifests / LOCK, self.folder)
+        lock = _hold(self.manifests / LOCK, self.folder, "is writing to this table")
         try:
             self._put_in_order()
             yield Writer(self)
@@ -219,7 +219,18 @@ class Writer:
         return True
 
 
-def _hold(path: Path, folder: Path) -> int:
+@contextmanager
+def held_by_one_run(out: Path) -> Iterator[None]:
+    """Hold all tables of a folder: two runs at once would each tell the same points. Raises Busy."""
+    _make_folder(out / STAGING)
+    lock = _hold(out / STAGING / LOCK, out, "runs jobs there")
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _hold(path: Path, folder: Path, doing: str) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -229,7 +240,7 @@ def _hold(path: Path, folder: Path) -> int:
         if not isinstance(error, BlockingIOError):
             raise
         who = f"pid {told}" if told.isdigit() else "another program"
-        raise Busy(f"{folder}: {who} is writing to this table; wait until it ends, or give another --out") from None
+        raise Busy(f"{folder}: {who} {doing}; wait until it ends, or give another --out") from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor

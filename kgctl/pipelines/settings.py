@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 SOURCES = ("kgctl", "kafka")
@@ -73,10 +73,9 @@ class Progress:
     eta_s: float | None = None
     batch: int | None = None
     exit_code: int | None = None
-    counters: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, {}, "")})
+        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "")})
 
 
 def progress_from_json(text: str) -> Progress:

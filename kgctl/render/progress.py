@@ -53,7 +53,7 @@ class ProgressLine:
         sys.stderr.write(printable(_line(told)) + "\n")
 
     def close(self) -> None:
-        """Let the line stand that is being rewritten."""
+        """Take the line away that is being rewritten."""
         if self._is_open:
             sys.stderr.write("\r\x1b[K")
             self._is_open = False

@@ -82,7 +82,7 @@ def test_settings_and_progress_cross_to_the_other_process_unchanged() -> None:
         kafka_options=(("k", "v"),),
     )
     assert from_json(settings.to_json()) == settings
-    progress = Progress("progress", job="lag", rows=0, behind=0, counters={"bad": 3})
+    progress = Progress("progress", job="lag", rows=0, behind=0)
     assert progress_from_json(progress.to_json()) == progress
 
 

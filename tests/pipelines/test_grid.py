@@ -23,6 +23,10 @@ def test_now_is_a_point_even_where_no_multiple_lies_in_between() -> None:
     assert points(10_500, None, 10_700, 1000) == [10_700]
 
 
+def test_a_step_that_is_shorter_than_a_millisecond_is_one() -> None:
+    assert points(10, None, 13, 0) == [10, 11, 12, 13]
+
+
 def test_a_commit_of_the_future_has_no_points() -> None:
     assert points(10_500, None, 10_499, 1000) == []
 

@@ -14,7 +14,7 @@ def points(first_ms: int, told_until_ms: int | None, now_ms: int, step_ms: int, 
     begin = max(first_ms, first_ms if told_until_ms is None else told_until_ms + 1)
     if begin > now_ms:
         return []
-    step = wide_enough(now_ms - begin, step_ms, most)
+    step = wide_enough(now_ms - begin, max(1, step_ms), most)
     at = -(-begin // step) * step
     return [*range(at, now_ms, step), now_ms]
 

@@ -35,7 +35,7 @@ def run(run: Run) -> int:
     if first is None or first["first"] is None:
         return 0
     told_until = _told_until(run)
-    at = points(int(first["first"]), told_until, now_ms, int(settings.step_s * 1000))
+    at = points(int(first["first"]), told_until, now_ms, round(settings.step_s * 1000))
     if not at:
         return 0
     partitions = commits.select("topic", "part").distinct()

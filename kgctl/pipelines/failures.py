@@ -12,6 +12,8 @@ from kgctl.client.errors import KgctlError
 _OWN_ERROR = re.compile(r"^(kgctl(?:\.\w+)+)\.(\w+): (.+)$", re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 _SPARKS_OWN = ("Py4JJavaError", "PythonException", "StreamingQueryException", "SparkException")
+# What Java says it was, at the end: Caused by: org.apache.spark.SparkException: text
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _TAGS = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 LONGEST = 600
 
@@ -60,10 +62,13 @@ def _known_modules() -> set[str]:
 
 
 def sentence_of(text: str) -> str:
-    """One line, of bounded length: the innermost error of a Python worker, else the first line that says something."""
+    """One line, of bounded length: the innermost error of a Python worker or of Java, else the first line that says something."""
     quoted = [match.group(2) for match in _PYTHON_ERROR.finditer(text) if match.group(1) not in _SPARKS_OWN]
     if quoted:
         return _short(quoted[-1])
+    causes = [match.group(1) for match in _CAUSE.finditer(text)]
+    if causes:
+        return _short(causes[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return _short(next((line for line in lines if not line.startswith(("at ", "=="))), "Spark gave no reason"))
 

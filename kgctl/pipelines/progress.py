@@ -76,8 +76,9 @@ class Watch:
         self._query.stop()
 
     def _progress(self, told: dict[str, Any]) -> Progress:
-        self.records += int(told["numInputRows"])
-        rate = float(told.get("processedRowsPerSecond") or 0.0)
+        # Not its sums over all sources: over Connect they are null.
+        self.records += sum(int(one["numInputRows"] or 0) for one in told["sources"])
+        rate = sum(float(one.get("processedRowsPerSecond") or 0.0) for one in told["sources"])
         source = told["sources"][0] if told["sources"] else {}
         self._ends = _offsets(source.get("endOffset")) or self._ends
         latest = _offsets(source.get("latestOffset"))

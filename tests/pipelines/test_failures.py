@@ -50,6 +50,13 @@ def test_a_reason_of_spark_itself_loses_its_tag_and_its_stack() -> None:
     assert sentence_of(text) == "A column cannot be resolved."
 
 
+def test_of_javas_errors_the_innermost_is_told() -> None:
+    text = (
+        "Exception thrown in awaitResult:\n\tat a.B\nCaused by: java.lang.X: y\n\tat c.D\nCaused by: e.F: disk full\n"
+    )
+    assert sentence_of(text) == "disk full"
+
+
 def test_a_reason_is_one_line_of_bounded_length_and_never_empty() -> None:
     assert len(sentence_of("x" * 5000)) == LONGEST
     assert sentence_of("") == "Spark gave no reason"

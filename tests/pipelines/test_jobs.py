@@ -42,14 +42,17 @@ def kgctl() -> Iterator[Kgctl]:
 def test_a_run_that_follows_tells_no_lag_before_it_has_read_all_commits(
     spark: SparkSession, kgctl: Kgctl, tmp_path: Path
 ) -> None:
-    run = run_of(spark, kgctl, tmp_path, "decode", "lag", until=lambda told: told.kind == "done" and bool(told.rows))
-    watchdog = threading.Timer(PATIENCE_S, run.stop.set)
-    watchdog.start()
-    with pytest.raises(Interrupted):
-        run_jobs(run)
-    watchdog.cancel()
+    follow(run_of(spark, kgctl, tmp_path, "decode", "lag", until=told_lag))
     newest = max(rows(tmp_path, "f_lag"), key=lambda row: row["at"])
     assert newest["committed"] == COMMITS
+
+
+def test_a_run_that_follows_tells_lag_where_a_stream_has_nothing_to_read(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
+) -> None:
+    run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
+    follow(run_of(spark, kgctl, tmp_path, "lag", "rebalances", until=told_lag))
+    assert rows(tmp_path, "f_lag")
 
 
 def test_a_job_over_tables_is_dropped_when_a_person_ends_the_run(
@@ -67,6 +70,18 @@ def test_a_job_does_not_go_on_because_of_what_it_or_the_other_one_has_committed(
     assert is_echo({OFFSETS_TOPIC: {own: 7, other: 9}}, 50)
     assert not is_echo({OFFSETS_TOPIC: {own: 7, (own + 1) % 50: 1}}, 50)
     assert not is_echo({EVENTS_TOPIC: {0: 7}}, 0)
+
+
+def told_lag(told: Progress) -> bool:
+    return told.kind == "done" and bool(told.rows)
+
+
+def follow(run: Run) -> None:
+    watchdog = threading.Timer(PATIENCE_S, run.stop.set)
+    watchdog.start()
+    with pytest.raises(Interrupted):
+        run_jobs(run)
+    watchdog.cancel()
 
 
 def run_of(

@@ -7,6 +7,7 @@ import pkgutil
 import re
 
 from kgctl.client.errors import KgctlError
+from kgctl.pipelines.source.losses import ADVICE
 
 # The last line of a Python worker's traceback, which Spark quotes in the middle of its own: of ours, and of any.
 _OWN_ERROR = re.compile(r"^(kgctl(?:\.\w+)+)\.(\w+): (.+)$", re.MULTILINE)
@@ -27,7 +28,9 @@ class JobFailed(KgctlError):
 
     def __init__(self, job: str, reason: KgctlError) -> None:
         self.job, self.exit_code, self.name = job, reason.exit_code, reason.name
-        super().__init__(f"job {job} failed: {reason}")
+        # A run has no such option: to go on in the same tables would leave a gap that nobody sees.
+        told = str(reason).replace(ADVICE, "another --out begins anew with what is there")
+        super().__init__(f"job {job} failed: {told}")
 
 
 def reason_of(error: BaseException) -> KgctlError:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kgctl.client.errors import KgctlError, Unreachable
+from kgctl.client.topic_partition import TopicPartition
 from kgctl.pipelines.failures import LONGEST, JobFailed, reason_of, sentence_of
-from kgctl.pipelines.source.losses import DataLoss
+from kgctl.pipelines.source.losses import DataLoss, deleted
 
 WORKER = """An error occurred while calling o57.load.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure:
@@ -61,3 +62,12 @@ def test_a_reason_is_one_line_of_bounded_length_and_never_empty() -> None:
     assert len(sentence_of("x" * 5000)) == LONGEST
     assert sentence_of("") == "Spark gave no reason"
     assert isinstance(reason_of(ValueError("")), KgctlError)
+
+
+def test_a_job_that_lost_records_advises_what_a_run_can_do() -> None:
+    loss = deleted(TopicPartition("__consumer_offsets", 3), 5, 9)
+    failure = JobFailed("decode", loss)
+    assert "failOnDataLoss" in str(loss)
+    assert "failOnDataLoss" not in str(failure)
+    assert str(failure).endswith("another --out begins anew with what is there")
+    assert failure.exit_code == 6

@@ -91,7 +91,7 @@ class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options, log_ends = self._options, self._open()
         found = log_ends.find(options.selection)
         if found.missing and options.fail_on_data_loss:
-            raise losses.DataLoss(f"{found.missing[0]} no longer exists: set failOnDataLoss=false to go on without it")
+            raise losses.DataLoss(f"{found.missing[0]} no longer exists: {losses.ADVICE}")
         return log_ends.at(dict.fromkeys(found.partitions, LATEST))
 
     def _beginnings(self, partitions: Sequence[TopicPartition]) -> Offsets:

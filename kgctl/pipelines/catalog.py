@@ -36,7 +36,7 @@ JOBS = {
             "committed offsets against the ends of the logs",
             ("commits", "log ends of the cluster"),
             ("log_ends", "f_lag"),
-            "A point in time every --step. The cluster is asked where each log ended then, so lag is known for the past too. "
+            "A point in time every --step, up to when decode last looked for commits. The cluster is asked where each log ended then, so lag is known for the past too. "
             "Lag in time is how long ago the first record behind the commit was written.",
         ),
         Job(

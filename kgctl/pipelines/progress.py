@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -28,6 +29,8 @@ class Watch:
         self._seen: tuple[int, str] | None = None
         self._told = -1
         self._behind: int | None = None
+        # When Spark last looked for what is new, ms since 1970.
+        self.looked_ms: int | None = None
         self._published: Ends = {}
         self._ends: Ends = {}
 
@@ -38,6 +41,8 @@ class Watch:
         if seen == self._seen:
             return []
         self._seen = seen
+        if last is not None:
+            self.looked_ms = round(datetime.fromisoformat(last.timestamp).timestamp() * 1000)
         found = []
         for progress in self._query.recentProgress:
             told: dict[str, Any] = progress if isinstance(progress, dict) else json.loads(progress.json)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from kgctl.pipelines import schemas
 from kgctl.pipelines.jobs.committed import commits_of_people
 from kgctl.pipelines.jobs.lookups import Ends, ends_at
+from kgctl.pipelines.jobs.reached import reached
 from kgctl.pipelines.tables.spark import write_batch
 from kgctl.pipelines.transforms import evaluate
 from kgctl.pipelines.transforms.lag import KEY
@@ -24,7 +25,7 @@ TASKS = 8
 def run(run: Run) -> int:
     """Rows written to health: one per partition that has commits."""
     settings = run.settings
-    now_ms = settings.until or time.time_ns() // 1_000_000
+    now_ms = reached(settings) or time.time_ns() // 1_000_000
     everything = commits_of_people(run)
     newest = Window.partitionBy(*KEY).orderBy(f.desc("log_offset"))
     last = everything.withColumn("_rank", f.row_number().over(newest)).where(f.col("_rank") <= evaluate.WINDOW + 1)

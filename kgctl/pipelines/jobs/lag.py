@@ -12,6 +12,7 @@ from kgctl.pipelines import schemas
 from kgctl.pipelines.jobs.committed import commits_of_people
 from kgctl.pipelines.jobs.grid import points
 from kgctl.pipelines.jobs.lookups import BEHIND_DDL, Ends, FirstBehind, ends_at, first_behind, points_of
+from kgctl.pipelines.jobs.reached import reached
 from kgctl.pipelines.settings import Progress
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.spark import read_table, write_batch
@@ -29,7 +30,7 @@ MOST_LOOKUPS = 50_000
 def run(run: Run) -> int:
     """Rows written to f_lag; each run goes on after the last point of the one before."""
     settings = run.settings
-    now_ms = settings.until or time.time_ns() // 1_000_000
+    now_ms = reached(settings) or time.time_ns() // 1_000_000
     commits = commits_of_people(run)
     first = commits.where("not tombstone").agg(f.min(f.unix_millis("commit_ts")).alias("first")).first()
     if first is None or first["first"] is None:

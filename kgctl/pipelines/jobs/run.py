@@ -16,6 +16,7 @@ from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, in_order
 from kgctl.pipelines.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.jobs import decode, evaluate, lag, rebalances
 from kgctl.pipelines.jobs.marker import claim, is_claimed
+from kgctl.pipelines.jobs.reached import remember
 from kgctl.pipelines.progress import Ends, Watch, watch_stages
 from kgctl.pipelines.settings import Progress, RunSettings
 from kgctl.pipelines.source.positions import group_of, publish
@@ -95,6 +96,7 @@ def run_jobs(run: Run) -> None:
 
 def _until_read(run: Run, name: str) -> None:
     is_first = not is_claimed(run.settings.checkpoint_dir / name)
+    began_ms = time.time_ns() // 1_000_000
     query = _started(run, name)
     watch = Watch(name, query)
     try:
@@ -109,6 +111,8 @@ def _until_read(run: Run, name: str) -> None:
     _tell(run, watch)
     if is_first and run.settings.source == "kafka" and run.settings.since == "earliest":
         kafka_source.refuse_empty(run.settings.bootstrap, run.topics_of(name), watch.records)
+    if name == "decode":
+        remember(run.settings, began_ms)
     run.emit(Progress("done", job=name, records=watch.records))
 
 
@@ -139,6 +143,9 @@ def _follow(run: Run, names: Sequence[str]) -> None:
             _check_stop(run)
             # A point in time that was told with only a part of its commits would never be told again.
             if time.monotonic() >= due and all(watch.is_at_head() for watch in watches):
+                for watch in watches:
+                    if watch.job == "decode" and watch.looked_ms is not None:
+                        remember(run.settings, watch.looked_ms)
                 for name in names:
                     if name in BATCHES:
                         _whole(run, name)

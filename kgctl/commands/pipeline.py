@@ -75,7 +75,7 @@ def status(ctx: typer.Context, out: Out) -> None:
 
 @pipeline_app.command()
 def report(ctx: typer.Context, out: Out) -> None:
-    """Write report.html and its pictures into the folder, from the tables there. Prints where it is."""
+    """Write report.html and its pictures into the folder, from the tables there, and say where it is."""
     if not any(TableFolder(out / name).batches() for name in TABLES):
         raise NotFound(f"{out}: no table was written there; `kgctl pipeline run --out {out}` does")
     pipeline_run.report_only(out)

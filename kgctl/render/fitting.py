@@ -1,7 +1,8 @@
-"""Tables for a terminal that is too narrow for them: names shortened in the middle, the least telling columns left out."""
+"""Tables for a terminal that is too narrow for them: sentences wrapped, names shortened, the least telling columns left out."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -61,6 +62,8 @@ SHORTENED = {
     "NOTE",
     "ERROR",
 }
+# Sentences of ours go on in the next line.
+WRAPPED = {"SUMMARY", "READS", "WRITES", "MEANING", "FOUND", "ADVICE"}
 # What people copy: readable at twice the width, and of the room that is left over they get twice as much.
 FIRST = {"GROUP", "TOPIC"}
 READABLE, RECOGNISABLE = 20, 10
@@ -84,12 +87,15 @@ def fit(blocks: Sequence[Block], limit: int, ellipsis: str = "\u2026") -> Fitted
     texts, shortened = [], False
     for block, of in zip(blocks, kept, strict=True):
         widths = _widths(block, of, floor, limit)
-        shortened = shortened or any(width < block.widths[number] for number, width in zip(of, widths, strict=True))
+        shortened = shortened or any(
+            width < block.widths[number] and block.columns[number].header not in WRAPPED
+            for number, width in zip(of, widths, strict=True)
+        )
         columns = [
-            [shorten(text, width, ellipsis) for text in block.texts[number]]
+            [_cell_lines(block.columns[number].header, text, width, ellipsis) for text in block.texts[number]]
             for number, width in zip(of, widths, strict=True)
         ]
-        texts.append(lines_of(columns, widths))
+        texts.append(lines_of(_of_equal_height(columns), widths))
     there = dict.fromkeys(column.header for block in blocks for column in block.columns)
     return Fitted("\n".join(texts), tuple(header for header in there if header in without - hollow), shortened)
 
@@ -100,6 +106,21 @@ def ellipsis_for(encoding: str) -> str:
     except (UnicodeEncodeError, LookupError):
         return "~"
     return "\u2026"
+
+
+def _cell_lines(header: str, text: str, width: int, ellipsis: str) -> list[str]:
+    if header in WRAPPED and width_of(text) > width:
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+    return [shorten(text, width, ellipsis)]
+
+
+def _of_equal_height(columns: list[list[list[str]]]) -> list[list[str]]:
+    """Rows of several lines as so many lines, empty where a cell has fewer."""
+    heights = [max(map(len, row)) for row in zip(*columns, strict=True)]
+    return [
+        [line for cell, height in zip(column, heights, strict=True) for line in [*cell, *[""] * (height - len(cell))]]
+        for column in columns
+    ]
 
 
 def _hollow(blocks: Sequence[Block]) -> frozenset[str]:
@@ -126,7 +147,7 @@ def _least(block: Block, number: int, floor: int) -> int:
     header, width = block.columns[number].header, block.widths[number]
     if floor == READABLE and header in FIRST:
         floor *= 2
-    return min(width, max(len(header), floor)) if header in SHORTENED else width
+    return min(width, max(len(header), floor)) if header in SHORTENED | WRAPPED else width
 
 
 def _least_width(block: Block, of: Sequence[int], floor: int) -> int:

@@ -15,6 +15,7 @@ from kgctl.model.changes import GroupChange
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.history import GroupEventRow
+from kgctl.model.pipelines import JobRow
 from kgctl.render.fitting import Fitted, ellipsis_for, fit, shorten
 from kgctl.render.layouts import LAYOUTS
 from kgctl.render.table import blocks, width_of
@@ -117,6 +118,17 @@ def test_a_name_keeps_its_start_and_its_end() -> None:
     assert shorten("abcdefghij", 9, "…") == "abcd…ghij"
     assert shorten("abcdefghij", 4, "…") == "ab…j"
     assert shorten("abcdefghij", 4, "~") == "ab~j"
+
+
+def test_sentences_go_on_in_the_next_line_and_are_whole() -> None:
+    rows = [JobRow("decode", ("__consumer_offsets",), ("commits",), "one two three four five six seven eight nine ten")]
+    found = fitted([*rows], "pipeline-jobs", 60)
+    lines = found.text.splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 60
+    at = lines[0].index("SUMMARY")
+    assert " ".join(line[at:] for line in lines[1:]) == rows[0].summary
+    assert (found.shortened, found.left_out) == (False, ())
 
 
 def test_characters_of_two_columns_are_never_cut_in_half() -> None:

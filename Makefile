@@ -60,7 +60,7 @@ types: $(READY)
 contracts: $(READY)
 	$(BIN)/lint-imports
 
-fast: compiled
+fast: compiled $(PIPELINES)
 	$(PYTEST) -q -m "not reference and not slow and not spark and not cluster" -x --ignore=tests/clients
 
 test: compiled $(PIPELINES)  ## Run every test that needs nothing but Python

@@ -28,7 +28,8 @@ def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) ->
     name = f"{job}-{uuid.uuid4().hex[:8]}"
     checkpoint.mkdir(parents=True, exist_ok=True)
     draft = checkpoint / f"{MARKER}.new"
-    draft.write_text(json.dumps({"name": name, "cluster_id": cluster_id, "source": settings.source}))
+    told = {"name": name, "cluster_id": cluster_id, "source": settings.source, "out": settings.out}
+    draft.write_text(json.dumps(told))
     os.replace(draft, checkpoint / MARKER)
     return name
 
@@ -64,5 +65,11 @@ def _told(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) ->
         raise Precondition(
             f"job {job}: the tables in {settings.out} were read from another cluster ({told['cluster_id']}, "
             f"this one is {cluster_id}); give another --out"
+        )
+    # A checkpoint within the folder moves with it.
+    if settings.checkpoint is not None and told["out"] != settings.out:
+        raise Precondition(
+            f"job {job}: the checkpoint {settings.checkpoint} belongs to the tables in {told['out']}; those in "
+            f"{settings.out} would lack what it has read: give it the --out it was made with, or another --checkpoint"
         )
     return told

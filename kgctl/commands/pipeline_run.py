@@ -71,6 +71,10 @@ def run(
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="One setting of Spark; repeatable.")
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="One option of the source; repeatable."),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="For little data: the JVM starts faster and runs slower.")
     ] = False,
@@ -98,7 +102,8 @@ def run(
         checkpoint=None if checkpoint is None else str(checkpoint.absolute()),
         master=master,
         remote=remote,
-        conf=tuple(_pair(text) for text in conf or ()),
+        conf=tuple(_pair(text, "--conf") for text in conf or ()),
+        source_options=tuple(_pair(text, "--option") for text in option or ()),
         quick=quick,
         report=report,
         timeout_s=settings(ctx).timeout,
@@ -171,8 +176,8 @@ def _above_zero(value: float, option: str) -> float:
     return value
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str, flag: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint="'--conf'")
+        raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=f"'{flag}'")
     return key, value

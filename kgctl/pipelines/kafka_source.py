@@ -43,7 +43,7 @@ def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, st
         options["startingOffsets"] = settings.since
     if settings.max_offsets_per_trigger is not None:
         options["maxOffsetsPerTrigger"] = str(settings.max_offsets_per_trigger)
-    return options | dict(settings.kafka_options)
+    return options | dict(settings.source_options)
 
 
 def batch_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def batch_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str
     ending = {one: max(starting[one], offset) for one, offset in ending.items()}
     options["startingOffsets"] = json.dumps(to_json(starting))
     options["endingOffsets"] = json.dumps(to_json(ending))
-    return options | dict(settings.kafka_options)
+    return options | dict(settings.source_options)
 
 
 def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
@@ -85,4 +85,6 @@ def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
 
 def _options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
     fast: Mapping[str, str] = FAST if settings.source == "kafka" else {}
-    return {"kafka.bootstrap.servers": settings.bootstrap, "subscribe": ",".join(topics), **fast}
+    # Offsets that a transaction commits are commits only if it does.
+    committed = {"kafka.isolation.level": "read_committed"}
+    return {"kafka.bootstrap.servers": settings.bootstrap, "subscribe": ",".join(topics), **committed, **fast}

@@ -27,7 +27,7 @@ class RunSettings:
     master: str = "local[*]"
     remote: str | None = None
     conf: tuple[tuple[str, str], ...] = ()
-    kafka_options: tuple[tuple[str, str], ...] = ()
+    source_options: tuple[tuple[str, str], ...] = ()
     quick: bool = False
     report: bool = False
     timeout_s: float = 30.0
@@ -50,7 +50,7 @@ class RunSettings:
 
 def from_json(text: str) -> RunSettings:
     told = json.loads(text)
-    for name in ("conf", "kafka_options"):
+    for name in ("conf", "source_options"):
         told[name] = tuple((key, value) for key, value in told[name])
     told["jobs"] = tuple(told["jobs"])
     return RunSettings(**told)

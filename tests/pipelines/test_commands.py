@@ -43,6 +43,7 @@ def test_explain_tells_the_meaning_of_every_column(job: str) -> None:
         (["run", "decode", "--from", "yesterday", "--out", "x"], "'yesterday' is not a time"),
         (["run", "decode", "--step", "0", "--out", "x"], "0 is not a number of seconds above 0."),
         (["run", "decode", "--conf", "spark.x", "--out", "x"], "'spark.x' is not KEY=VALUE."),
+        (["run", "decode", "--option", "failOnDataLoss", "--out", "x"], "'failOnDataLoss' is not KEY=VALUE."),
         (["run", "--out", "x"], "Missing argument 'JOB...'"),
         (["run", "decode"], "Missing option '--out'"),
         (["explain", "lags"], "Did you mean lag?"),
@@ -79,7 +80,7 @@ def test_settings_and_progress_cross_to_the_other_process_unchanged() -> None:
         since=17,
         until=18,
         conf=(("spark.x", "1=2"),),
-        kafka_options=(("k", "v"),),
+        source_options=(("k", "v"),),
     )
     assert from_json(settings.to_json()) == settings
     progress = Progress("progress", job="lag", rows=0, behind=0)

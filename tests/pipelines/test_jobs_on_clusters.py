@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.kgctl.commandline import Kgctl, fill, member_of
 from tests.pipelines.runs import rows, run
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.reference, pytest.mark.timeout(600)]
 
 TOPIC, PARTITIONS = "orders", 3
 COMMITS = {(group, part): 10 * number + part for number, group in enumerate("abcde", 1) for part in range(PARTITIONS)}
+TRANSACTIONAL = "transactional"
 JOBS = ("decode", "lag", "evaluate", "rebalances")
 
 
@@ -51,6 +53,8 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             pass
         for (group, part), offset in COMMITS.items():
             kgctl.commit(group, TOPIC, **{f"p{part}": offset})
+        if request.param == "kafka":
+            commit_in_transactions(cluster.bootstrap_servers, committed=5, aborted=77)
         out = tmp_path_factory.mktemp("out")
         for source in ("kgctl", "kafka"):
             done = run(kgctl, out / source, *JOBS, "--once", "--source", source, "--step", "1", env=environment)
@@ -60,10 +64,17 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def test_commits_are_those_that_were_acknowledged(runs: Runs) -> None:
     for out in (runs.ours, runs.connectors):
-        found = [row for row in rows(out, "commits") if row["topic"] == TOPIC]
+        found = [row for row in rows(out, "commits") if row["topic"] == TOPIC and row["group"] != TRANSACTIONAL]
         assert {(row["group"], row["part"]): row["committed"] for row in found} == COMMITS
         assert len(found) == len(COMMITS)
         assert rows(out, "quarantine") == []
+
+
+def test_offsets_of_an_aborted_transaction_are_no_commits(runs: Runs) -> None:
+    if runs.kind == "kgctl":
+        pytest.skip("kgctl's broker has no transactions")
+    for out in (runs.ours, runs.connectors):
+        assert [row["committed"] for row in rows(out, "commits") if row["group"] == TRANSACTIONAL] == [5]
 
 
 def test_both_sources_decode_the_same_rows(runs: Runs) -> None:
@@ -107,6 +118,18 @@ def test_causes_and_durations_are_known_on_our_broker_alone(runs: Runs) -> None:
         assert all(row["duration_ms"] is not None for row in found)
     else:
         assert {(row["duration_source"], row["cause"], row["duration_ms"]) for row in found} == {("log", None, None)}
+
+
+def commit_in_transactions(bootstrap: str, *, committed: int, aborted: int) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": TRANSACTIONAL})
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": TRANSACTIONAL})
+    producer.init_transactions(30)
+    for offset, end in ((committed, producer.commit_transaction), (aborted, producer.abort_transaction)):
+        producer.begin_transaction()
+        offsets = [TopicPartition(TOPIC, 0, offset)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
+        end(30)
+    consumer.close()
 
 
 def by_place(out: Path, table: str) -> dict[tuple[int, int], dict[str, Any]]:

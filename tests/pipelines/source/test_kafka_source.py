@@ -36,7 +36,7 @@ def test_the_connector_gets_the_options_that_make_it_fast(topics: Topics) -> Non
 
 def test_what_a_person_sets_stands_above(topics: Topics) -> None:
     given = (("kafka.fetch.max.wait.ms", "99"), ("failOnDataLoss", "false"))
-    options = stream_options(settings(topics, kafka_options=given), ["a"])
+    options = stream_options(settings(topics, source_options=given), ["a"])
     assert (options["kafka.fetch.max.wait.ms"], options["failOnDataLoss"]) == ("99", "false")
 
 

@@ -186,7 +186,7 @@ def test_a_remote_session_without_its_libraries_says_what_to_install() -> None:
         pass
 
 
-@pytest.mark.spark
+@pytest.mark.cluster
 def test_without_a_cache_a_session_starts_all_the_same_and_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file stands in the way")
     temporary = tmp_path / "temporary"
@@ -233,7 +233,7 @@ def _is_running(pid: int) -> bool:
     return state != "Z"
 
 
-@pytest.mark.spark
+@pytest.mark.cluster
 def test_an_archive_that_no_jvm_can_read_breaks_no_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()

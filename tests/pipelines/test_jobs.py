@@ -47,6 +47,7 @@ def test_a_run_that_follows_tells_no_lag_before_it_has_read_all_commits(
     assert newest["committed"] == COMMITS
 
 
+@pytest.mark.cluster
 def test_a_run_that_follows_tells_lag_where_a_stream_has_nothing_to_read(
     spark: SparkSession, kgctl: Kgctl, tmp_path: Path
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_run_that_follows_tells_lag_where_a_stream_has_nothing_to_read(
     assert rows(tmp_path, "f_lag")
 
 
+@pytest.mark.cluster
 def test_a_job_over_tables_is_dropped_when_a_person_ends_the_run(
     spark: SparkSession, kgctl: Kgctl, tmp_path: Path
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_run_that_follows_sees_what_comes_and_ends_at_ctrl_c(kgctl: Kgctl, tmp
         assert child.wait(PATIENCE_S) == 130
 
 
+@pytest.mark.cluster
 def test_a_killed_run_leaves_no_process_and_the_next_one_goes_on(kgctl: Kgctl, tmp_path: Path) -> None:
     with running(kgctl, tmp_path, "decode", "--follow", "--trigger", "0.2", "--json") as child:
         await_line(told_by(child), lambda line: line["kind"] == "progress")

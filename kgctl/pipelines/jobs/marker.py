@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from kgctl.client.errors import Precondition
 from kgctl.pipelines.catalog import JOBS
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.whole_files import replace_file
 
 MARKER = "kgctl.json"
 
@@ -27,10 +27,8 @@ def claim(checkpoint: Path, job: str, cluster_id: str, settings: RunSettings) ->
         return known
     name = f"{job}-{uuid.uuid4().hex[:8]}"
     checkpoint.mkdir(parents=True, exist_ok=True)
-    draft = checkpoint / f"{MARKER}.new"
     told = {"name": name, "cluster_id": cluster_id, "source": settings.source, "out": settings.out}
-    draft.write_text(json.dumps(told))
-    os.replace(draft, checkpoint / MARKER)
+    replace_file(checkpoint / MARKER, json.dumps(told).encode())
     return name
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.whole_files import replace_file
 
 _FILE = "kgctl-read-until"
 
 
 def remember(settings: RunSettings, until_ms: int) -> None:
     """`until_ms`, ms since 1970: decode has begun to look for what is new then, and has read all that it found."""
-    path = _path(settings)
-    draft = path.with_suffix(".new")
-    draft.write_text(str(until_ms))
-    os.replace(draft, path)
+    replace_file(_path(settings), str(until_ms).encode())
 
 
 def reached(settings: RunSettings) -> int | None:

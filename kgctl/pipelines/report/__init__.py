@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from kgctl.pipelines.report.drawing import as_png
 from kgctl.pipelines.report.facts import read_facts
 from kgctl.pipelines.report.figures import lag_picture, rebalance_picture
 from kgctl.pipelines.report.page import page
+from kgctl.pipelines.whole_files import replace_file
 
 TITLE = "Consumer groups"
 PAGE, PICTURES = "report.html", "report"
@@ -37,14 +37,7 @@ def build(out_dir: Path, *, title: str | None = None, made_ms: int | None = None
             # That of an earlier report would show what is not there.
             (folder / name).unlink(missing_ok=True)
             continue
-        _write(folder / name, as_png(picture.draw, picture.height_in))
+        replace_file(folder / name, as_png(picture.draw, picture.height_in))
         pngs.append(folder / name)
-    _write(out_dir / PAGE, html.encode())
+    replace_file(out_dir / PAGE, html.encode())
     return Report(out_dir / PAGE, tuple(pngs))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whoever has the old one open in a browser sees it, or all of the new."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(content)
-    os.replace(draft, path)

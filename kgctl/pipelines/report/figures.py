@@ -30,7 +30,6 @@ LONE_SPAN_MS = 60_000
 class Picture:
     """`described` is for those who cannot see it."""
 
-    file_name: str
     described: str
     height_in: float
     draw: Draw
@@ -42,7 +41,7 @@ def lag_picture(lag: LagMap) -> Picture:
         f"Lag of {words.count(len(lag.groups), 'group')} over time, {words.period(lag.edges_ms[0], lag.edges_ms[-1])}: "
         f"the stronger the colour, the more records wait; the most is {words.number(peak)}, of {words.name(lag.groups[0])}."
     )
-    return Picture("lag.png", described, _height(len(lag.groups)), lambda sheet: _draw_lag(sheet, lag))
+    return Picture(described, _height(len(lag.groups)), lambda sheet: _draw_lag(sheet, lag))
 
 
 def rebalance_picture(found: Rebalances) -> Picture:
@@ -52,7 +51,7 @@ def rebalance_picture(found: Rebalances) -> Picture:
         + "; ".join(f"{words.name(group)} {words.count(len(of), 'time')}" for group, of in rows[:5])
         + ("; and others." if len(rows) > 5 else ".")
     )
-    return Picture("rebalances.png", described, _height(len(rows)), lambda sheet: _draw_rebalances(sheet, rows))
+    return Picture(described, _height(len(rows)), lambda sheet: _draw_rebalances(sheet, rows))
 
 
 def _height(rows: int) -> float:

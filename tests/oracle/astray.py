@@ -115,13 +115,18 @@ class Astray(Moves):
             (1, lambda: self.join(person, protocol_type="")),
             (1, lambda: self.join(person, protocols=[])),
             (2, lambda: self.join(person, protocols=foreign)),
-            (1, lambda: self.join(person, protocols=[*person.offers, *foreign])),
+            (1, lambda: self.join(person, protocols=self._each_name_once([*person.offers, *foreign]))),
             (1.5, lambda: self.join(person, session_timeout_ms=chance.choice((5_999, 0, -1, 1_800_001, 2**31 - 1)))),
             (1, lambda: self.join(person, group_id="")),
             *self._joins_of_known(group, members),
         ]
         made: Step = self.walk.weighed(*moves)()
         return made
+
+    @staticmethod
+    def _each_name_once(protocols: list[dict[str, str]]) -> list[dict[str, str]]:
+        """A protocol that is named twice wedges a Kafka (docs/protocol.md): nothing to compare."""
+        return list({protocol["name"]: protocol for protocol in reversed(protocols)}.values())[::-1]
 
     def _joins_of_known(self, group: str, members: list[Person]) -> list[tuple[float, Callable[[], Step]]]:
         chance, join = self.chance, self.join

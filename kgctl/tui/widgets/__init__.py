@@ -1,0 +1,1 @@
+"""Regions of a screen, named after what a person sees there."""

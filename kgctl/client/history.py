@@ -15,6 +15,7 @@ from kgctl.client.consumer.starting import Reset, log_ends, partition_counts
 from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition
 from kgctl.client.steps import Steps
 from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import EMPTY, STABLE, STARTED, GroupEventRow
 
 EVENTS_TOPIC = "__kgctl_group_events"
@@ -116,9 +117,19 @@ def _row(offset: int, value: bytes | None) -> GroupEventRow:
             left_causes=tuple(told.get("left_causes", ())),
             absent=tuple(told.get("absent", ())),
             absent_count=told.get("absent_count", 0),
+            assignment=_assignment(told.get("assignment")),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{EVENTS_TOPIC}, offset {offset}: not an event of a group ({error!r})") from error
+
+
+def _assignment(told: dict[str, dict[str, list[int]]] | None) -> dict[str, tuple[TopicPartitions, ...]] | None:
+    if told is None:
+        return None
+    return {
+        member: tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in topics.items())
+        for member, topics in told.items()
+    }
 
 
 def _without_beginnings(rows: Iterable[GroupEventRow]) -> list[GroupEventRow]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from kgctl.model.groups import TopicPartitions
 
 STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
 
@@ -12,6 +15,7 @@ class GroupEventRow:
     """One event of a group's history; `timestamp` in ms since 1970. `joined`, `left` and `absent` may name fewer than there were.
 
     `left_causes` says of each in `left` why; `absent` are those who were awaited when the rebalance timeout had passed.
+    `assignment` is what each member got by the rebalance, by member id; None where it is not known.
     """
 
     group: str
@@ -32,3 +36,4 @@ class GroupEventRow:
     left_causes: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     absent_count: int = 0
+    assignment: Mapping[str, tuple[TopicPartitions, ...]] | None = None

@@ -28,7 +28,8 @@ def exactly(**properties: dict[str, Any]) -> dict[str, Any]:
 
 
 MAYBE_TEXT, MAYBE_NUMBER = or_null(TEXT), or_null(NUMBER)
-ASSIGNMENT = or_null(array(exactly(topic=TEXT, partitions=array(NUMBER))))
+TOPIC_PARTITIONS = array(exactly(topic=TEXT, partitions=array(NUMBER)))
+ASSIGNMENT = or_null(TOPIC_PARTITIONS)
 STATUS = {"enum": ["planned", "done", "failed", "exists"]}
 ROWS = {
     "groups": exactly(group=TEXT, type=MAYBE_TEXT, state=MAYBE_TEXT, protocol=MAYBE_TEXT),
@@ -121,6 +122,7 @@ ROWS = {
         left_causes=array(TEXT),
         absent=array(TEXT),
         absent_count=NUMBER,
+        assignment=or_null({"type": "object", "additionalProperties": TOPIC_PARTITIONS}),
     ),
     "group-rebalance": exactly(
         group=TEXT,

@@ -6,17 +6,16 @@ import csv
 import errno
 import sys
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from kgctl.client.errors import NotFound
+from kgctl.client.errors import BadValue
 from kgctl.client.reset import Scope, Target
+from kgctl.client.reset_input import STRATEGIES, decoded, offsets_in, target_of, topic_partitions
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
-from kgctl.commands.times import parse_datetime, parse_duration
 from kgctl.model.changes import DONE, OffsetChange, ResetPlan, ResetRow
 from kgctl.render import note, show
 
@@ -138,13 +137,10 @@ def _scope(topics: list[str], all_topics: bool, needed: bool) -> Scope:
 
 
 def _topic(text: str) -> tuple[str, tuple[int, ...] | None]:
-    name, colon, numbers = text.partition(":")
-    if not colon:
-        return name, None
-    parts = numbers.split(",")
-    if not name or not all(part.isascii() and part.isdigit() for part in parts):
-        raise typer.BadParameter(f"{text!r} is not TOPIC or TOPIC:P,...", param_hint="'--topic'")
-    return name, tuple(int(part) for part in parts)
+    try:
+        return topic_partitions(text)
+    except BadValue as error:
+        raise typer.BadParameter(str(error), param_hint="'--topic'") from None
 
 
 def _target(group: str, given: dict[str, Any]) -> Target:
@@ -155,59 +151,16 @@ def _target(group: str, given: dict[str, Any]) -> Target:
             param_hint=", ".join(f"'{name}'" for name in given) or None,
         )
     (option, value) = next(iter(given.items()))
-    kind = option.rpartition("-")[2]
-    if kind == "by":
-        return Target("shift", value)
-    if kind == "duration":
-        return Target("timestamp", int(time.time() * 1000) - parse_duration(value))
-    if kind == "datetime":
-        return Target("timestamp", parse_datetime(value))
-    if kind == "file":
-        return Target("file", offsets=_read_plan(group, value))
-    return Target(kind, value if kind == "offset" else 0)  # type: ignore[arg-type]
-
-
-def _read_text(path: str) -> str:
-    """A whole file; `-` is stdin. Spreadsheets begin one with a byte order mark."""
     try:
-        if path != "-":
-            return Path(path).read_bytes().decode("utf-8-sig")
-        if sys.stdin is None:
-            raise OSError(errno.EBADF, "it is closed")
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8"
-    raise typer.BadParameter(f"Cannot read {'stdin' if path == '-' else path}: {reason}.", param_hint="'--from-file'")
+        if option == "--from-file" and value == "-":
+            return Target("file", offsets=offsets_in(group, decoded(_stdin, "stdin"), "-"))
+        strategy = next(name for name in STRATEGIES if option == f"--{name}")
+        return target_of(group, strategy, str(value), int(time.time() * 1000))
+    except BadValue as error:
+        raise typer.BadParameter(str(error), param_hint=f"'{option}'") from None
 
 
-def _read_plan(group: str, path: str) -> dict[tuple[str, int], int]:
-    """`topic,partition,offset` or `group,topic,partition,offset` lines without a header, as Kafka's tool writes them."""
-    plan: dict[tuple[str, int], int] = {}
-    others = False
-    text = _read_text(path)
-    for number, fields in enumerate(csv.reader(text.splitlines()), 1):
-        if not fields:
-            continue
-        try:
-            *names, topic, partition, offset = fields
-            key, value = (topic, int(partition)), int(offset)
-            if len(names) > 1 or key[1] < 0 or value < 0:
-                raise ValueError
-        except ValueError:
-            where = f"{path}, line {number}: not [group,]topic,partition,offset"
-            raise typer.BadParameter(where, param_hint="'--from-file'") from None
-        if names and names[0] != group:
-            others = True
-            continue
-        if key in plan:
-            where = f"{path}, line {number}: {key[0]}-{key[1]} has an offset already"
-            raise typer.BadParameter(where, param_hint="'--from-file'")
-        plan[key] = value
-    if not plan:
-        raise NotFound(
-            f"No reset plan for group {group} found"
-            + (f"; {path} is about other groups." if others else f" in {path}.")
-        )
-    return plan
+def _stdin() -> bytes:
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed")
+    return sys.stdin.buffer.read()

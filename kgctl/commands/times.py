@@ -1,40 +1,24 @@
-"""Durations and times as Kafka's tools take them."""
+"""Durations and times as options give them."""
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
-
 import typer
 
-_DURATION = re.compile(
-    r"(?P<sign>-)?P(?:(?P<days>[+-]?\d+)D)?"
-    r"(?:T(?=[-+\d])(?:(?P<hours>[+-]?\d+)H)?(?:(?P<minutes>[+-]?\d+)M)?(?:(?P<seconds>[+-]?\d+(?:\.\d{1,9})?)S)?)?",
-    re.IGNORECASE | re.ASCII,
-)
-_MS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
+from kgctl.client.errors import BadValue
+from kgctl.client.times import duration_ms, time_ms
 
 
 def parse_duration(text: str) -> int:
-    """`P1DT2H3M4.5S` in milliseconds; signs as Java's Duration has them."""
-    found = _DURATION.fullmatch(text)
-    parts = {name: found[name] for name in _MS if found[name]} if found else {}
-    if not found or not parts:
-        raise typer.BadParameter(
-            f"{text!r} is not a duration; PT1H30M is an hour and a half.", param_hint="'--by-duration'"
-        )
-    total = sum(round(float(value) * _MS[name]) for name, value in parts.items())
-    return -total if found["sign"] else total
+    """`P1DT2H3M4.5S` in milliseconds; BadParameter if it is none."""
+    try:
+        return duration_ms(text)
+    except BadValue as error:
+        raise typer.BadParameter(str(error), param_hint="'--by-duration'") from None
 
 
 def parse_datetime(text: str, option: str = "--to-datetime") -> int:
-    """An ISO 8601 time in milliseconds since 1970; without a zone it is UTC, as Kafka's tools have it."""
+    """An ISO 8601 time in milliseconds since 1970; BadParameter if it is none."""
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is not a time; write it as 2026-01-31T12:00:00.000+01:00.", param_hint=f"'{option}'"
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+        return time_ms(text)
+    except BadValue as error:
+        raise typer.BadParameter(str(error), param_hint=f"'{option}'") from None

@@ -24,6 +24,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "groups": Entry("kgctl.commands.groups:groups_app", "List, describe and change consumer groups."),
+    "ui": Entry("kgctl.commands.ui:ui", "Watch groups live on a dashboard, and act on them."),
     "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Read records of topics to stdout."),

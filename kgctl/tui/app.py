@@ -1,0 +1,117 @@
+"""The dashboard: which screen is on, how often it asks, and what holds on all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from kgctl.tui.feed import Feed
+from kgctl.tui.screens.group import GroupScreen
+from kgctl.tui.screens.groups import GroupsScreen
+from kgctl.tui.screens.help import HelpScreen
+from kgctl.tui.screens.watching import Watching
+from kgctl.tui.themes import DARK, THEMES
+
+INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+DEFAULT_INTERVAL_S = 2.0
+
+
+class KgctlApp(App[None]):
+    """`interval_s`: how often to look. `clock`: monotonic seconds, `wall_ms`: since 1970; both of what ages are told by.
+
+    `group` opens that group; `read_only` shows every action as switched off.
+    """
+
+    TITLE = "kgctl"
+    ENABLE_COMMAND_PALETTE = True
+    CSS = """
+    Screen { background: $surface; color: $foreground; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "Quit"),
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("colon", "command_palette", "Commands", key_display=":"),
+        Binding("plus,equals_sign", "slower", "Look less often", show=False, key_display="+"),
+        Binding("minus", "faster", "Look more often", show=False, key_display="-"),
+        Binding("p", "pause", "Pause", show=False),
+        Binding("ctrl+r", "look_now", "Look now", show=False),
+        Binding("t", "next_theme", "Next colours", show=False),
+    ]
+
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        interval_s: float = DEFAULT_INTERVAL_S,
+        read_only: bool = False,
+        group: str | None = None,
+        theme: str = DARK.name,
+        clock: Callable[[], float] = time.monotonic,
+        wall_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+    ) -> None:
+        super().__init__()
+        self.feed = feed
+        self.interval_s = interval_s
+        self.read_only = read_only
+        self.clock, self.wall_ms = clock, wall_ms
+        self.is_paused = False
+        self.heard = asyncio.Event()
+        self._first_group = group
+        for one in THEMES:
+            self.register_theme(one)
+        self.theme = theme
+
+    def get_default_screen(self) -> Screen[None]:
+        return GroupsScreen()
+
+    def on_mount(self) -> None:
+        if self._first_group is not None:
+            self.open_group(self._first_group)
+
+    def open_group(self, group: str) -> None:
+        self.push_screen(GroupScreen(group))
+
+    def has_heard(self) -> None:
+        """A screen has had its first answer, or the reason why there is none: there is something to see."""
+        self.heard.set()
+
+    # ---- actions that all screens have
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.screen))
+
+    def action_slower(self) -> None:
+        self.interval_s = next((one for one in INTERVALS_S if one > self.interval_s), INTERVALS_S[-1])
+        self._tick()
+
+    def action_faster(self) -> None:
+        self.interval_s = next((one for one in reversed(INTERVALS_S) if one < self.interval_s), INTERVALS_S[0])
+        self._tick()
+
+    def action_pause(self) -> None:
+        self.is_paused = not self.is_paused
+        for screen in self._watching():
+            screen.polling.is_paused = self.is_paused
+        self._tick()
+
+    def action_look_now(self) -> None:
+        for screen in self._watching()[-1:]:
+            screen.polling.now()
+
+    def action_next_theme(self) -> None:
+        names = [theme.name for theme in THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+
+    def _watching(self) -> list[Watching[object]]:
+        return [screen for screen in self.screen_stack if isinstance(screen, Watching)]
+
+    def _tick(self) -> None:
+        for screen in self._watching():
+            screen.tick()

@@ -1,0 +1,93 @@
+"""Asking again and again without overlap: what a screen shows, how old it is, and what to do when nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kgctl.client.errors import KgctlError
+
+T = TypeVar("T")
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 5.0
+
+
+@dataclass(slots=True)
+class Freshness:
+    """How it stands with the answers: when the last one came, and why there is none since."""
+
+    heard_at_s: float | None = None
+    took_s: float = 0.0
+    error: KgctlError | None = None
+    failed_at_s: float | None = None
+    attempts: int = 0
+    next_at_s: float = 0.0
+
+    @property
+    def is_lost(self) -> bool:
+        return self.error is not None
+
+
+class Polling(Generic[T]):
+    """Runs `ask` until it is cancelled, one at a time, and hands on what it answers.
+
+    Times are seconds of `clock`. The next question waits for the interval, and at least as long as the last answer took:
+    a cluster that needs long is asked less often. After a failure it tries again after 0.5 s, 1 s, ... up to 5 s.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], Awaitable[T]],
+        answered: Callable[[T], None],
+        failed: Callable[[KgctlError], None],
+        interval_s: Callable[[], float],
+        clock: Callable[[], float],
+    ) -> None:
+        self.freshness = Freshness()
+        self._ask, self._answered, self._failed = ask, answered, failed
+        self._interval_s, self._clock = interval_s, clock
+        self._wanted = asyncio.Event()
+        self.is_paused = False
+
+    def now(self) -> None:
+        """Ask at once, or right after the question that is under way."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        while True:
+            self._wanted.clear()
+            await self._once()
+            await self._wait()
+
+    async def _once(self) -> None:
+        fresh, started = self.freshness, self._clock()
+        try:
+            answer = await self._ask()
+        except KgctlError as error:
+            fresh.failed_at_s = self._clock() if fresh.error is None else fresh.failed_at_s
+            fresh.error, fresh.attempts = error, fresh.attempts + 1
+            self._failed(error)
+            return
+        fresh.heard_at_s = self._clock()
+        fresh.took_s = fresh.heard_at_s - started
+        fresh.error, fresh.failed_at_s, fresh.attempts = None, None, 0
+        self._answered(answer)
+
+    async def _wait(self) -> None:
+        fresh = self.freshness
+        ended_s = self._clock()
+        while not self._wanted.is_set():
+            if fresh.error is not None:
+                wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** (fresh.attempts - 1))
+            else:
+                wait_s = max(self._interval_s() - fresh.took_s, fresh.took_s)
+            fresh.next_at_s = ended_s + wait_s
+            left_s = fresh.next_at_s - self._clock()
+            if left_s <= 0 and not self.is_paused:
+                return
+            # Short steps: the interval may be changed meanwhile, and a pause ended.
+            try:
+                await asyncio.wait_for(self._wanted.wait(), 0.25 if self.is_paused else min(max(left_s, 0.0), 0.25))
+            except TimeoutError:
+                continue

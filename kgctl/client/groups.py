@@ -286,7 +286,8 @@ def _detailed(group: GroupDescription, details: DescribeGroupDetailsResponse.Gro
                 heartbeat_age_ms=None if more.heartbeat_age_ms < 0 else more.heartbeat_age_ms,
             )
         members.append(row)
-    return replace(group, generation=generation, leader=details.leader, members=tuple(members))
+    since = None if details.state_since_ms < 0 else details.state_since_ms
+    return replace(group, generation=generation, leader=details.leader, members=tuple(members), state_since_ms=since)
 
 
 # --- offsets ---

@@ -149,6 +149,8 @@ class GroupDescription:
     partitions: tuple[PartitionLag, ...] = ()
     # The topics that its members want; None where the coordinator does not tell, as in a rebalance.
     subscribed: frozenset[str] | None = None
+    # Since when it is in its state, ms since 1970; only our own broker tells.
+    state_since_ms: int | None = None
     error: RowError | None = None
 
     def member_rows(self) -> tuple[MemberRow, ...]:

@@ -71,7 +71,7 @@ class Watching(Screen[None], Generic[T]):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.query_one(Unreachable).display = False
+        self._shown(False)
         self.set_interval(TICK_S, self.tick)
         self.tick()
 
@@ -112,5 +112,8 @@ class Watching(Screen[None], Generic[T]):
         self.kgctl.has_heard()
 
     def _shown(self, is_known: bool) -> None:
+        contents = self.query_one("#contents")
         self.query_one(Unreachable).display = not is_known
-        self.query_one("#contents").display = is_known
+        if is_known and not contents.display and self.focused is None:
+            self.call_after_refresh(self.focus_next)
+        contents.display = is_known

@@ -1,4 +1,4 @@
-"""What fills the screen while no broker has answered yet: what was tried, what went wrong, what to do."""
+"""What fills the screen until a broker has answered: who is asked, what went wrong, what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ class Unreachable(Widget):
         self._text = Text()
 
     def tell(self, cluster: str, fresh: Freshness, now_s: float) -> None:
-        if not self.display or fresh.error is None:
+        if not self.display:
+            return
+        if fresh.error is None:
+            self._text = Text(f"Asking {cells.name(cluster)} \u2026")
+            self.refresh()
             return
         wait_s = max(0.0, fresh.next_at_s - now_s)
         again = (

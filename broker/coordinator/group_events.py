@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 from broker.coordinator.story import Cause
 
 SCHEMA_VERSION = 1
 # Ids that one event names; those beyond are counted.
 NAMED_CHARACTERS = 8_192
+# The JSON of who got what; where it is longer, nothing is told of it.
+ASSIGNMENT_CHARACTERS = 8_192
+
+Assignment: TypeAlias = "Mapping[str, Mapping[str, Sequence[int]]]"  # member id -> topic -> partitions
 
 
 class Happening(Enum):
@@ -94,11 +99,12 @@ class GroupEvent:
     left_causes: tuple[Cause, ...] = ()
     absent: tuple[str, ...] = ()
     absent_count: int = 0
+    assignment: Assignment | None = None
 
 
 def to_json(event: GroupEvent) -> bytes:
     """The value of the event's record. A new field leaves the version as it is; a changed meaning does not."""
-    return json.dumps(
+    return compact(
         {
             "version": SCHEMA_VERSION,
             "group": event.group_id,
@@ -119,6 +125,11 @@ def to_json(event: GroupEvent) -> bytes:
             "complete_ms": event.complete_ms,
             "partitions_moved": event.partitions_moved,
             "commits_rejected": event.commits_rejected,
-        },
-        separators=(",", ":"),
-    ).encode()
+            "assignment": event.assignment,
+        }
+    )
+
+
+def compact(value: object) -> bytes:
+    """JSON in ASCII without spaces: a character is a byte."""
+    return json.dumps(value, separators=(",", ":")).encode()

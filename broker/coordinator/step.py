@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker.coordinator.group import Group, Member, Parked
-from broker.coordinator.group_events import GroupEvent, Happening, Names, Tale
+from broker.coordinator.group_events import Assignment, GroupEvent, Happening, Names, Tale
 from broker.coordinator.hard_state import HardState
 from broker.coordinator.records import HardRecord
 from broker.coordinator.settings import GroupSettings
@@ -129,7 +129,14 @@ class Step:
             group.tale = Tale()
         return group.tale
 
-    def happened(self, group: Group, happening: Happening, *, partitions_moved: int | None = None) -> None:
+    def happened(
+        self,
+        group: Group,
+        happening: Happening,
+        *,
+        partitions_moved: int | None = None,
+        assignment: Assignment | None = None,
+    ) -> None:
         """Emit an event with what has gathered since the last one. A rebalance that goes on keeps its cause and its members."""
         tale = self.tale(group)
         goes_on = happening is Happening.REBALANCE_STARTED
@@ -158,6 +165,7 @@ class Step:
                 left_causes=tuple(tale.left.causes),
                 absent=tuple(absent.named),
                 absent_count=absent.count,
+                assignment=assignment,
             )
         )
         tale.commits_rejected = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.coordinator import rebalance
+from broker.coordinator.assigned import assigned
 from broker.coordinator.group import Group, GroupState
 from broker.coordinator.group_events import Happening
 from broker.coordinator.moves import partitions_moved
@@ -72,7 +73,7 @@ def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     group.transition(GroupState.STABLE, step.wall_ms)
-    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group))
+    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))
     step.record(group.to_record(step.wall_ms))
     _answer_parked(step, group)
 

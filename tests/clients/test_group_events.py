@@ -21,7 +21,7 @@ from tests.reference.clusters import Cluster, fresh
 DOCUMENT = Path(__file__).parents[2] / "docs" / "group-events.md"
 TOPIC = "__kgctl_group_events"
 # Events of earlier versions, which stay in the topic when a data directory is brought up to date, do not have these.
-ADDED = ("left_causes", "absent", "absent_count")
+ADDED = ("left_causes", "absent", "absent_count", "assignment")
 
 
 def documented_schema() -> dict[str, Any]:
@@ -56,6 +56,9 @@ def test_events_survive_a_kill_and_are_what_the_documents_say() -> None:
         jsonschema.validate(event, {**schema, "required": [*schema["required"], *ADDED]})
         jsonschema.validate({name: value for name, value in event.items() if name not in ADDED}, schema)
     assert [event["event"] for event in told] == [row["event"] for row in before]
+    for event in told:
+        got = {} if event["assignment"] is None else event["assignment"]
+        assert list(got.values()) == ([{"t": [0]}] if event["event"] == "stable" else [])
     assert [event["timestamp"] for event in told] == [record.timestamp_ms for record in records]
     assert {event["reason"] for event in told if event["cause"] == "requested by an admin"} >= {"ünïcode"}
     assert {event["event"] for event in told} == {"rebalance_started", "stable", "empty", "deleted"}

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from broker.coordinator.group_events import NAMED_CHARACTERS, GroupEvent, Happening, to_json
+from broker.coordinator.group_events import (
+    ASSIGNMENT_CHARACTERS,
+    NAMED_CHARACTERS,
+    GroupEvent,
+    Happening,
+    compact,
+    to_json,
+)
 from broker.coordinator.moves import COUNTED_BYTES
 from broker.coordinator.story import DETAIL_CHARACTERS, Cause
 from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
@@ -63,6 +70,50 @@ def test_assignments_of_other_protocols_or_beyond_the_limit_are_not_counted() ->
     assert rebalanced(world, [share(0, padding=room)]).partitions_moved == 0
     rebalanced(world, [share(0)])
     assert rebalanced(world, [share(0, padding=room + 1)]).partitions_moved is None
+
+
+def test_a_stable_event_tells_who_got_what_and_no_other_event_does() -> None:
+    world = World()
+    first, second = world.generation(2)
+    row = ConsumerProtocolAssignment.TopicPartition
+    rows = [
+        row(topic="orders", partitions=[2, 0]),
+        row(topic="views", partitions=[7]),
+        row(topic="orders", partitions=[1]),
+    ]
+    event = rebalanced(world, [encode_blob(ConsumerProtocolAssignment(assigned_partitions=rows)), b""])
+    assert json.loads(to_json(event))["assignment"] == {first: {"orders": [2, 0, 1], "views": [7]}, second: {}}
+    world.answer(leave(second), 3)
+    assert world.events[-1].happening is Happening.REBALANCE_STARTED
+    assert json.loads(to_json(world.events[-1]))["assignment"] is None
+
+
+def test_assignments_of_other_protocols_or_that_cannot_be_read_are_not_told() -> None:
+    world = World()
+    world.generation(1, protocol_type="connect")
+    assert rebalanced(world, [share(0)], protocol_type="connect").assignment is None
+    world = World()
+    world.generation(2)
+    assert rebalanced(world, [share(0), b"\0\1not an assignment"]).assignment is None
+    assert rebalanced(world, [share(0), share(1)]).assignment is not None
+
+
+def test_an_assignment_is_told_whole_up_to_its_limit_and_not_at_all_beyond() -> None:
+    for members in (1, 3):
+        bare = {f"c{n}-{n}": {"": [0]} for n in range(1, members + 1)}
+        room = ASSIGNMENT_CHARACTERS - len(compact(bare))
+        for length, told in ((room, True), (room + 1, False)):
+            world = World()
+            world.generation(members)
+            shares = [share(0, topic="t" * length if n == 0 else "") for n in range(members)]
+            event = rebalanced(world, shares)
+            assert (event.assignment is not None) == told
+            assert event.assignment is None or len(compact(event.assignment)) == ASSIGNMENT_CHARACTERS
+    world = World()
+    world.generation(1)
+    padding = COUNTED_BYTES - len(share(0))
+    assert rebalanced(world, [share(0, padding=padding)]).assignment == {"c1-1": {"orders": [0]}}
+    assert rebalanced(world, [share(0, padding=padding + 1)]).assignment is None
 
 
 def test_a_deleted_group_and_rejected_commits_are_told() -> None:
@@ -164,6 +215,7 @@ def test_an_event_with_every_field_at_its_longest_is_small() -> None:
         left_causes=(Cause.REQUESTED_BY_ADMIN,) * len(member_ids),
         absent=member_ids,
         absent_count=10**6,
+        assignment={"m" * (ASSIGNMENT_CHARACTERS - len('{"":{}}')): {}},
     )
-    assert len(to_json(event)) < 40_000
+    assert len(to_json(event)) < 45_000
     assert json.loads(to_json(event))["reason"] == "é" * 255

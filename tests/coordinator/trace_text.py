@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broker.coordinator.group_events import GroupEvent
@@ -86,6 +87,10 @@ def _extras(record: OffsetCommitRecord) -> str:
     return epoch + metadata + (f" expires at {show_seconds(expires - WALL_MS)}" if expires is not None else "")
 
 
+def _show_share(topics: Mapping[str, Sequence[int]]) -> str:
+    return ",".join(f"{topic}/{number}" for topic, partitions in topics.items() for number in partitions) or "(nothing)"
+
+
 def show_event(event: GroupEvent, wall_ms: int) -> str:
     """An event of the durable story; times and counts that it does not have are left out."""
     cause = f"{event.cause.value}{f' ({event.reason})' if event.reason else ''}" if event.cause is not None else "-"
@@ -101,5 +106,6 @@ def show_event(event: GroupEvent, wall_ms: int) -> str:
     for name, why in zip(event.left, event.left_causes, strict=True):
         words.append(f"-{name}" if why is event.cause else f"-{name}({why.value})")
     words += [f"absent={name}" for name in event.absent]
+    words += [f"{name}:{_show_share(share)}" for name, share in (event.assignment or {}).items()]
     at = show_seconds(event.wall_ms - wall_ms)
     return f"{at} {event.happening.value}, generation {event.generation}: {cause} {' '.join(words)}"

@@ -310,7 +310,7 @@ FAULTS = (
     Fault(
         "a generation's assignment is not told",
         "coordinator/sync.py",
-        "    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group))\n",
+        "    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))\n",
         "",
         STORY,
     ),

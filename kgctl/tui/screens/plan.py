@@ -1,0 +1,274 @@
+"""What the dialogs that change a group share: a plan that is shown, consent to it, its outcome, the same as a command."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, ClassVar, Protocol
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Button, Static
+
+from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition
+from kgctl.model.failure import RowError
+from kgctl.render.table import printable
+from kgctl.tui.feed import Feed
+from kgctl.tui.widgets.rows import Rows
+
+# Errors after which a change may have happened all the same.
+OPEN_OUTCOMES = ("TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
+READ_ONLY = "Started with --read-only: this shows what would be, and changes nothing."
+UNDER_WAY = "The change is under way; stay until its outcome is here."
+
+
+class Stage(Enum):
+    PLANNING = "planning"
+    PLANNED = "planned"
+    REFUSED = "refused"
+    CHANGING = "changing"
+    CHANGED = "changed"
+
+
+class Changed(Protocol):
+    @property
+    def error(self) -> RowError | None: ...
+
+
+class PlanDialog(ModalScreen[bool]):
+    """One change of one group. It ends with True if something was changed, or may have been."""
+
+    DEFAULT_CSS = """
+    PlanDialog {
+        align: center middle;
+        & > #frame {
+            width: 100%; max-width: 116; height: 100%; max-height: 34;
+            background: $surface; border: round $primary; padding: 0 1;
+        }
+        & #title { height: auto; max-height: 2; text-style: bold; }
+        & #body { height: 1fr; scrollbar-size-vertical: 1; background: $surface; }
+        & .line { height: auto; }
+        & .line > .label { width: 11; color: $text-muted; }
+        & .line > Input { width: 1fr; }
+        & Input { background: $panel; }
+        & Rows { height: 1fr; min-height: 5; }
+        & #message { height: auto; }
+        & #message.-error { color: $text-error; }
+        & #message.-warning { color: $text-warning; }
+        & #message.-good { color: $text-success; }
+        & #detail { height: auto; color: $text-muted; }
+        & #totals { height: auto; text-style: bold; }
+        & #command { height: auto; color: $text-muted; }
+        & #consent { height: auto; max-height: 6; }
+        & #buttons { height: 1; }
+        & #buttons Button { margin-right: 2; }
+        & #keys { width: 1fr; height: 1; color: $text-muted; text-align: right; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "Close"),
+        Binding("y", "copy", "Copy as kgctl command"),
+        Binding("ctrl+y", "copy", "Copy, also while typing", show=False),
+        Binding("ctrl+r", "plan", "Plan anew", priority=True),
+    ]
+    DEBOUNCE_S: ClassVar[float] = 0.25
+    NAME: ClassVar[str] = ""
+    WORKING: ClassVar[str] = "changing"
+
+    def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
+        super().__init__()
+        self.feed, self.group, self.read_only = feed, group, read_only
+        self.stage = Stage.PLANNING
+        self.was_changed = False
+        self._began_s = 0.0
+
+    # ---- what each dialog says for itself
+
+    @abstractmethod
+    def form(self) -> Iterable[Widget]:
+        """What is asked, above the plan."""
+
+    @abstractmethod
+    def table(self) -> Rows[Any]: ...
+
+    def consent(self) -> Iterable[Widget]:
+        """What stands above the buttons; by default their press is the consent."""
+        return ()
+
+    @abstractmethod
+    async def preview(self) -> None:
+        """Ask for the plan, show it and `enter` a stage. May raise a KgctlError."""
+
+    @abstractmethod
+    async def carry_out(self) -> None:
+        """Execute the plan that is shown, show the outcome and `enter` CHANGED. May raise a KgctlError."""
+
+    @abstractmethod
+    def obstacle(self) -> str:
+        """Why the plan that is shown cannot be executed yet; empty if it can."""
+
+    @abstractmethod
+    def verb(self) -> str:
+        """What the button does."""
+
+    @abstractmethod
+    def command(self) -> str:
+        """The same for a shell; empty as long as something is missing."""
+
+    @abstractmethod
+    def detail(self, row: Any) -> str:
+        """All of what a row says, where its cells may be cut."""
+
+    # ---- the frame
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="frame"):
+            yield Static(f"{self.NAME} '{printable(self.group)}'", id="title", markup=False)
+            with VerticalScroll(id="body", can_focus=False):
+                yield from self.form()
+                yield Static(id="message", markup=False)
+                yield self.table()
+                yield Static(id="detail", markup=False)
+                yield Static(id="totals", markup=False)
+                yield Static(id="command", markup=False)
+            with Vertical(id="consent"):
+                yield from self.consent()
+            with Horizontal(id="buttons"):
+                yield Button("", id="execute", variant="warning", compact=True)
+                yield Button("Copy as command", id="copy", compact=True)
+                yield Button("Close", id="close", compact=True)
+                yield Static("y copy  ^r plan anew  Esc close", id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self._tell_time)
+        self.plan_anew(0.0)
+
+    def plan_anew(self, delay_s: float | None = None) -> None:
+        """Drop the plan that is shown, and whatever is on its way; ask when nothing was typed for a moment."""
+        if self.stage is Stage.CHANGING:
+            return
+        self.enter(Stage.PLANNING)
+        self.run_worker(self._plan_after(self.DEBOUNCE_S if delay_s is None else delay_s), group="plan", exclusive=True)
+
+    async def _plan_after(self, delay_s: float) -> None:
+        if delay_s:
+            await asyncio.sleep(delay_s)
+        try:
+            await self.preview()
+        except KgctlError as error:
+            self.refuse(str(error))
+
+    def enter(self, stage: Stage) -> None:
+        self.stage = stage
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Bring buttons and the command line in step with what was typed and found."""
+        execute = self.query_one("#execute", Button)
+        execute.label = f"{self.verb()}: read-only" if self.read_only else self.verb()
+        execute.disabled = self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle())
+        line = self.command()
+        self.query_one("#copy", Button).disabled = not line
+        self.query_one("#command", Static).update(f"As a command: {line}" if line else "")
+        is_under_way = self.stage is Stage.CHANGING
+        for control in self.query("#body Input, #body Select, #body Checkbox, #consent Input, #consent Checkbox"):
+            control.set_class(is_under_way, "-under-way")
+            control.disabled = is_under_way or self.is_idle(control)
+
+    def is_idle(self, control: Widget) -> bool:
+        """Whether a control of the form means nothing at the moment."""
+        return False
+
+    def say(self, sentence: str, kind: str = "") -> None:
+        """One sentence above the plan; `kind` is error, warning, good or nothing."""
+        words = {"error": "Error: ", "warning": "Note: "}.get(kind, "")
+        message = self.query_one("#message", Static)
+        message.set_classes(f"-{kind}" if kind else "")
+        message.update(printable(words + sentence) if sentence else "")
+
+    def say_totals(self, sentence: str) -> None:
+        self.query_one("#totals", Static).update(printable(sentence))
+
+    def refuse(self, sentence: str, kind: str = "error") -> None:
+        """There is no plan; say why."""
+        self.query_one(Rows).show([])
+        self.say_totals("")
+        self.say(sentence, kind)
+        self.enter(Stage.REFUSED)
+
+    # ---- the change
+
+    def execute(self) -> None:
+        if self.read_only:
+            self.say(READ_ONLY, "warning")
+        elif self.stage is Stage.PLANNING:
+            self.say("The plan is on its way; look at it first.", "warning")
+        elif self.stage is Stage.PLANNED and self.obstacle():
+            self.say(self.obstacle(), "warning")
+        elif self.stage is Stage.PLANNED:
+            self._began_s = time.monotonic()
+            self.enter(Stage.CHANGING)
+            self._tell_time()
+            self.run_worker(self._carry_out(), group="change")
+
+    async def _carry_out(self) -> None:
+        try:
+            await self.carry_out()
+        except (Precondition, NotFound, BrokerError) as error:
+            self.say(f"{ended(str(error))} Nothing was changed.", "error")
+            self.enter(Stage.PLANNED)
+        except KgctlError as error:
+            # The plan may be half done: it is not offered again.
+            self.was_changed = True
+            self.say(f"{ended(str(error))} Whether anything was changed is not known; ^r looks again.", "error")
+            self.enter(Stage.REFUSED)
+        if self.stage is Stage.CHANGED:
+            self.query_one("#close", Button).focus()
+
+    def note_outcome(self, rows: Sequence[Changed]) -> None:
+        self.was_changed |= any(row.error is None or row.error.name in OPEN_OUTCOMES for row in rows)
+
+    def _tell_time(self) -> None:
+        if self.stage is Stage.CHANGING:
+            self.say(f"{self.WORKING[0].upper()}{self.WORKING[1:]}: {time.monotonic() - self._began_s:.0f} s")
+
+    # ---- keys and mouse
+
+    def action_close(self) -> None:
+        if self.stage is Stage.CHANGING:
+            self.notify(UNDER_WAY, severity="warning", markup=False)
+            return
+        self.dismiss(self.was_changed)
+
+    def action_plan(self) -> None:
+        self.plan_anew(0.0)
+
+    def action_copy(self) -> None:
+        line = self.command()
+        if line:
+            self.app.copy_to_clipboard(line)
+            self.notify("The command was given to the terminal's clipboard.", markup=False)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.id == "execute":
+            self.execute()
+        elif event.button.id == "copy":
+            self.action_copy()
+        elif event.button.id == "close":
+            self.action_close()
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        event.stop()
+        self.query_one("#detail", Static).update("" if event.row is None else printable(self.detail(event.row)))
+
+
+def ended(sentence: str) -> str:
+    """With a full stop, so that another sentence may follow."""
+    return sentence if sentence.endswith(".") else f"{sentence}."

@@ -1,0 +1,190 @@
+"""The dialog that lets a group rebalance: by the native request, else by consent to eviction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Static
+
+from kgctl.client.admin import Admin
+from kgctl.client.errors import Precondition
+from kgctl.model.changes import DONE, EVICTION, GONE, JOINED, PLANNED, REJOINED, TRIGGER, RebalanceRow
+from kgctl.render.table import printable
+from kgctl.tui import cells, command_line
+from kgctl.tui.feed import Feed
+from kgctl.tui.screens.plan import PlanDialog, Stage, ended
+from kgctl.tui.widgets.columns import Column
+from kgctl.tui.widgets.rows import Rows
+
+NATIVE = "All members are told to join again. Nobody is evicted, and they keep their ids."
+EVICTING = (
+    "This broker cannot be asked for a rebalance that evicts nobody. All members below would be made to leave; "
+    "those that run join again, under new ids."
+)
+
+
+class RebalanceDialog(PlanDialog):
+    DEFAULT_CSS = """
+    RebalanceDialog #evict { background: $surface; display: none; }
+    """
+    NAME: ClassVar[str] = "Rebalance group"
+    WORKING: ClassVar[str] = "waiting for the group to be Stable again"
+
+    def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
+        super().__init__(feed, group, read_only)
+        self.plan: list[RebalanceRow] = []
+
+    # ---- what is asked
+
+    def form(self) -> Iterable[Widget]:
+        yield Horizontal(
+            Static("Reason", classes="label"),
+            Input(placeholder="kept in the group's history; may be left out", compact=True, id="reason"),
+            classes="line",
+        )
+
+    def table(self) -> Rows[RebalanceRow]:
+        columns: list[Column[RebalanceRow]] = [
+            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=3, most=60),
+            Column("instance", "INSTANCE", lambda row: cells.name(row.group_instance_id), 8, flex=1, most=24),
+            Column("client", "CLIENT", lambda row: cells.name(row.client_id), 8, flex=1, most=24, priority=1),
+            Column("host", "HOST", lambda row: cells.name(row.host), 10, most=20, flex=1),
+            Column("status", "STATUS", _status, 16, flex=1, style=_status_style),
+        ]
+        return Rows(columns, key=_key, empty="no members", id="plan")
+
+    def consent(self) -> Iterable[Widget]:
+        yield Checkbox(
+            "Evict all members (they lose what they have not committed)",
+            compact=True,
+            id="evict",
+            disabled=self.read_only,
+        )
+
+    def is_idle(self, control: Widget) -> bool:
+        return control.id == "evict" and self.read_only
+
+    @property
+    def reason(self) -> str:
+        return self.query_one("#reason", Input).value.strip()
+
+    @property
+    def evicts(self) -> bool:
+        """Whether the plan that is shown makes members leave."""
+        return any(row.method == EVICTION for row in self.plan)
+
+    @on(Input.Changed, "#reason")
+    @on(Checkbox.Changed, "#evict")
+    def _answer(self, event: Input.Changed | Checkbox.Changed) -> None:
+        event.stop()
+        self.show_state()
+
+    @on(Input.Submitted, "#reason")
+    def _submit(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.focus_next()
+
+    # ---- plan and execution
+
+    async def preview(self) -> None:
+        self.plan = []
+        group = self.group
+        plan = await self.feed.ask(lambda admin: _plan(admin, group))
+        self.plan = plan
+        self.query_one("#plan", Rows).show(plan)
+        self.query_one("#evict", Checkbox).display = self.evicts
+        self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
+        self.say_totals(f"{_members(len(plan))}{_in_generation(plan)}")
+        self.enter(Stage.PLANNED)
+
+    async def carry_out(self) -> None:
+        group, plan, reason = self.group, self.plan, self.reason
+        done = await self.feed.ask(lambda admin: admin.rebalance(group, plan, reason, wait=True))
+        self.note_outcome(done)
+        with self.prevent(Checkbox.Changed):
+            self.query_one("#evict", Checkbox).value = False
+        self.query_one("#plan", Rows).show(done)
+        self.say(*_outcome(done))
+        self.say_totals(_counts(done))
+        self.enter(Stage.CHANGED)
+
+    def obstacle(self) -> str:
+        if not self.plan:
+            return "There is nothing to do."
+        if self.evicts and not self.query_one("#evict", Checkbox).value:
+            return "Tick the box to consent to eviction."
+        return ""
+
+    def verb(self) -> str:
+        return "Evict all members" if self.evicts else "Trigger rebalance"
+
+    def command(self) -> str:
+        return command_line.rebalance(self.feed.name, self.group, self.reason, evict=self.evicts)
+
+    def detail(self, row: RebalanceRow) -> str:
+        static = f", instance {row.group_instance_id}" if row.group_instance_id else ""
+        return f"{row.consumer_id}{static}: {_status(row)}"
+
+
+def _plan(admin: Admin, group: str) -> list[RebalanceRow]:
+    """The plan without eviction, else with it: what is refused without may be possible with consent."""
+    try:
+        return admin.plan_rebalance(group)
+    except Precondition:
+        return admin.plan_rebalance(group, evict=True)
+
+
+def _key(row: RebalanceRow) -> str:
+    return f"instance {row.group_instance_id}" if row.group_instance_id else f"member {row.consumer_id}"
+
+
+def _status(row: RebalanceRow) -> str:
+    if row.error:
+        return printable(f"failed: {row.error.message}")
+    if row.status == PLANNED:
+        return "joins again" if row.method == TRIGGER else "is evicted"
+    if row.status == DONE:
+        return "told to join" if row.method == TRIGGER else "evicted"
+    return row.status
+
+
+def _status_style(row: RebalanceRow) -> str:
+    if row.error:
+        return "bad"
+    return {REJOINED: "good", JOINED: "good", GONE: "warn"}.get(row.status, "dim")
+
+
+def _members(number: int) -> str:
+    return f"{number:,} {'member' if number == 1 else 'members'}"
+
+
+def _in_generation(plan: Sequence[RebalanceRow]) -> str:
+    generation = plan[0].generation_before if plan else None
+    return "" if generation is None else f", now in generation {generation}"
+
+
+def _outcome(rows: Sequence[RebalanceRow]) -> tuple[str, str]:
+    """What came of it, and how it is meant."""
+    errors = [row.error for row in rows if row.error]
+    stable = next((row for row in rows if row.stable_after_ms is not None), None)
+    if stable is None and errors and errors[0].name == "TIMED_OUT":
+        return f"The rebalance was begun. {ended(errors[0].message)}", "error"
+    if errors:
+        return f"{len(errors)} of {len(rows)} failed: {errors[0].message}", "error"
+    if stable is None:
+        return "The rebalance was begun.", "good"
+    generations = ""
+    if stable.generation_after is not None:
+        before = "" if stable.generation_before is None else f", before it {stable.generation_before}"
+        generations = f" in generation {stable.generation_after}{before}"
+    return f"Done: Stable again after {cells.milliseconds(stable.stable_after_ms)}{generations}.", "good"
+
+
+def _counts(rows: Sequence[RebalanceRow]) -> str:
+    counts = Counter("failed" if row.error else row.status for row in rows)
+    return ", ".join(f"{number:,} {status}" for status, number in counts.items())

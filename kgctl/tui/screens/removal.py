@@ -1,0 +1,194 @@
+"""The dialog that removes one member of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from kgctl.client.admin import Admin
+from kgctl.model.changes import DONE, MemberChange
+from kgctl.model.groups import GroupDescription
+from kgctl.render.table import printable
+from kgctl.tui import cells, command_line
+from kgctl.tui.feed import Feed
+from kgctl.tui.screens.plan import PlanDialog, Stage, ended
+from kgctl.tui.widgets.columns import Column
+from kgctl.tui.widgets.rows import Rows
+
+DYNAMIC = "It leaves and the group rebalances. If its consumer still runs, it joins again under a new id."
+STATIC = "It leaves, by its instance id, and the group rebalances. If its consumer still runs, it joins again with that instance id."
+
+
+class RemoveMemberDialog(PlanDialog):
+    """`member_id` or `instance` is the member that the cursor stands on first. What the cursor is on is what is removed."""
+
+    NAME: ClassVar[str] = "Remove a member of group"
+    WORKING: ClassVar[str] = "removing the member and looking at the group"
+
+    def __init__(
+        self,
+        feed: Feed,
+        group: str,
+        member_id: str | None = None,
+        instance: str | None = None,
+        read_only: bool = False,
+    ) -> None:
+        super().__init__(feed, group, read_only)
+        self._wanted = (member_id, instance)
+        self._is_first = True
+
+    # ---- what is asked
+
+    def form(self) -> Iterable[Widget]:
+        yield Horizontal(
+            Static("Reason", classes="label"),
+            Input(placeholder="told to the broker, which logs it; may be left out", compact=True, id="reason"),
+            classes="line",
+        )
+
+    def table(self) -> Rows[MemberChange]:
+        columns: list[Column[MemberChange]] = [
+            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=3, most=60),
+            Column("instance", "INSTANCE", lambda row: cells.name(row.group_instance_id), 8, flex=1, most=24),
+            Column("client", "CLIENT", lambda row: cells.name(row.client_id), 10, flex=1, most=24),
+            Column("host", "HOST", lambda row: cells.name(row.host), 10, flex=1, most=20),
+            Column("status", "STATUS", _status, 10, flex=1, style=_status_style),
+        ]
+        return Rows(columns, key=_key, empty="no members", id="plan")
+
+    @property
+    def reason(self) -> str:
+        return self.query_one("#reason", Input).value.strip()
+
+    @property
+    def chosen(self) -> MemberChange | None:
+        row: MemberChange | None = self.query_one("#plan", Rows).cursor_row
+        return row
+
+    @on(Input.Changed, "#reason")
+    def _type(self, event: Input.Changed) -> None:
+        event.stop()
+        self.show_state()
+
+    @on(Input.Submitted, "#reason")
+    def _submit(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.focus_next()
+
+    @on(Rows.Moved)
+    def _choose(self, event: Rows.Moved) -> None:
+        if self.stage is Stage.PLANNED:
+            self._say_choice()
+        self.show_state()
+
+    # ---- plan and execution
+
+    async def preview(self) -> None:
+        group = self.group
+        rows = await self.feed.ask(lambda admin: admin.plan_member_removal(group, everyone=True))
+        table = self.query_one("#plan", Rows)
+        table.show(rows)
+        missing = self._preselect(rows)
+        self.say_totals(f"{len(rows):,} {'member' if len(rows) == 1 else 'members'}")
+        if not rows:
+            self.refuse("The group has no active members.", "warning")
+            return
+        self.enter(Stage.PLANNED)
+        self._say_choice()
+        if missing:
+            self.say(missing, "warning")
+
+    def _preselect(self, rows: Sequence[MemberChange]) -> str:
+        """Put the cursor on the member that was asked for; what to say if it is not there. Once: later the cursor has moved."""
+        member_id, instance = self._wanted
+        if not self._is_first or (member_id is None and instance is None):
+            return ""
+        self._is_first = False
+        table = self.query_one("#plan", Rows)
+        for row in rows:
+            if (member_id is not None and row.consumer_id == member_id) or (
+                instance is not None and row.group_instance_id == instance
+            ):
+                table.put_cursor(_key(row))
+                table.focus()
+                return ""
+        name = f"Instance '{instance}'" if instance is not None else f"Member '{member_id}'"
+        return f"{name} is not in the group any more; the cursor is on another."
+
+    async def carry_out(self) -> None:
+        row, group, reason = self._marked(), self.group, self.reason
+        (done,), after = await self.feed.ask(lambda admin: _remove(admin, group, row, reason))
+        self.note_outcome([done])
+        self.query_one("#plan", Rows).show([done])
+        if done.error:
+            self.say(f"It was not removed: {ended(done.error.message)} ^r looks again.", "error")
+        else:
+            self.say(f"Done: removed. {_now(done, after)}", "good")
+        self.say_totals("")
+        self.enter(Stage.CHANGED)
+
+    def _marked(self) -> MemberChange:
+        row = self.chosen
+        assert row is not None
+        return row
+
+    def obstacle(self) -> str:
+        return "" if self.chosen else "There is no member to remove."
+
+    def verb(self) -> str:
+        return "Remove this member"
+
+    def command(self) -> str:
+        row = self.chosen
+        if row is None:
+            return ""
+        members, instances = ([], [row.group_instance_id]) if row.group_instance_id else ([row.consumer_id], [])
+        return command_line.remove_members(self.feed.name, self.group, members, instances, self.reason)
+
+    def detail(self, row: MemberChange) -> str:
+        instance = f" (instance {row.group_instance_id})" if row.group_instance_id else ""
+        return f"{row.consumer_id}{instance} of client {row.client_id} at {row.host}"
+
+    def _say_choice(self) -> None:
+        row = self.chosen
+        if row is not None:
+            who = row.group_instance_id or row.consumer_id
+            self.say(f"Removes {who}. {STATIC if row.group_instance_id else DYNAMIC}", "warning")
+
+
+def _remove(admin: Admin, group: str, row: MemberChange, reason: str) -> tuple[list[MemberChange], GroupDescription]:
+    done = admin.remove_members(group, [row], reason)
+    (after,) = admin.describe_groups([group], offsets=False)
+    return done, after
+
+
+def _now(done: MemberChange, after: GroupDescription) -> str:
+    """What the group is after it, as it was read back."""
+    if after.error:
+        return f"The group could not be read back: {ended(after.error.message)}"
+    ids = {member.consumer_id for member in after.members}
+    instances = {member.group_instance_id for member in after.members}
+    if done.consumer_id in ids:
+        return "The coordinator still lists it."
+    again = " It has joined again already." if done.group_instance_id in instances - {None} else ""
+    number = len(after.members)
+    return f"The group is {after.state} with {number} {'member' if number == 1 else 'members'}.{again}"
+
+
+def _key(row: MemberChange) -> str:
+    return f"{row.consumer_id}\0{row.group_instance_id}"
+
+
+def _status(row: MemberChange) -> str:
+    if row.error:
+        return printable(f"failed: {row.error.message}")
+    return "removed" if row.status == DONE else "member"
+
+
+def _status_style(row: MemberChange) -> str:
+    return "bad" if row.error else "good" if row.status == DONE else "dim"

@@ -1,0 +1,270 @@
+"""The dialog that moves committed offsets of a group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from textual import on
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Select, Static
+
+from kgctl.client.errors import BadValue, NotFound, Precondition
+from kgctl.client.reset import Scope
+from kgctl.client.reset_input import Strategy, target_of, topic_partitions
+from kgctl.model.changes import DONE, ResetPlan, ResetRow
+from kgctl.render.table import printable
+from kgctl.tui import cells, command_line
+from kgctl.tui.feed import Feed
+from kgctl.tui.screens.plan import PlanDialog, Stage
+from kgctl.tui.widgets.columns import Column
+from kgctl.tui.widgets.rows import Rows
+
+CHOICES: tuple[tuple[str, Strategy], ...] = (
+    ("current: where it is", "to-current"),
+    ("earliest: start of the log", "to-earliest"),
+    ("latest: end of the log", "to-latest"),
+    ("offset", "to-offset"),
+    ("shift by so many records", "shift-by"),
+    ("by duration: that long ago", "by-duration"),
+    ("date and time", "to-datetime"),
+    ("from a file of offsets", "from-file"),
+)
+VALUES: dict[Strategy, str] = {
+    "to-offset": "an offset, as 1200",
+    "shift-by": "records on, or back: -100",
+    "by-duration": "PT1H30M is an hour and a half",
+    "to-datetime": "2026-01-31T12:00:00+01:00; no zone is UTC",
+    "from-file": "CSV: topic,partition,offset",
+}
+ALL_TOPICS = "all that the group has commits for; or TOPIC TOPIC:0,2 ..."
+WITH_MEMBERS = "Then ^r plans anew."
+
+
+class ResetDialog(PlanDialog):
+    """`topic` and `partition` are where the scope begins; without them it is all that the group has commits for."""
+
+    DEFAULT_CSS = """
+    ResetDialog {
+        & #strategy { width: 32; margin-right: 1; }
+        & #strategy > SelectCurrent { background: $panel; }
+        & #value { width: 1fr; }
+    }
+    """
+    NAME: ClassVar[str] = "Reset offsets of group"
+    WORKING: ClassVar[str] = "committing the offsets and reading them back"
+
+    def __init__(
+        self,
+        feed: Feed,
+        group: str,
+        topic: str | None = None,
+        partition: int | None = None,
+        read_only: bool = False,
+    ) -> None:
+        super().__init__(feed, group, read_only)
+        self.plan: ResetPlan | None = None
+        self._scope = "" if topic is None else printable(topic) + ("" if partition is None else f":{partition}")
+
+    # ---- what is asked
+
+    def form(self) -> Iterable[Widget]:
+        value = Input(compact=True, id="value")
+        value.display = False
+        yield Horizontal(
+            Static("Move to", classes="label"),
+            Select(CHOICES, value=CHOICES[0][1], allow_blank=False, compact=True, id="strategy"),
+            value,
+            classes="line",
+        )
+        yield Horizontal(
+            Static("Topics", classes="label"),
+            Input(self._scope, placeholder=ALL_TOPICS, compact=True, id="topics"),
+            classes="line",
+        )
+
+    def table(self) -> Rows[ResetRow]:
+        columns: list[Column[ResetRow]] = [
+            Column("topic", "TOPIC", lambda row: cells.name(row.topic), 12, flex=2, most=40),
+            Column("partition", "PARTITION", lambda row: cells.count(row.partition), 9, right=True),
+            Column("old", "OLD", lambda row: cells.count(row.old_offset), 9, flex=1, most=15, right=True),
+            Column("new", "NEW", lambda row: cells.count(row.new_offset), 9, flex=1, most=15, right=True),
+            Column("delta", "DELTA", lambda row: _signed(row.delta), 9, flex=1, most=15, right=True),
+            Column("note", "NOTE", _note, 12, flex=3, style=_note_style),
+        ]
+        return Rows(columns, key=lambda row: f"{row.topic}\0{row.partition}", empty="no plan", id="plan")
+
+    def consent(self) -> Iterable[Widget]:
+        yield Static(
+            f"To execute, type the group's name and press Enter: {printable(self.group)}", id="ask", markup=False
+        )
+        yield Input(placeholder="the group's name", compact=True, id="name", disabled=self.read_only)
+
+    def is_idle(self, control: Widget) -> bool:
+        if control.id == "name":
+            return self.read_only
+        return control.id == "topics" and self.strategy == "from-file"
+
+    # ---- what was answered
+
+    @property
+    def strategy(self) -> Strategy:
+        found: Any = self.query_one("#strategy", Select).value
+        chosen: Strategy = found
+        return chosen
+
+    @property
+    def value(self) -> str:
+        return self.query_one("#value", Input).value.strip()
+
+    @property
+    def topics(self) -> list[str]:
+        """As written; none for a file, which brings its own."""
+        return [] if self.strategy == "from-file" else self.query_one("#topics", Input).value.split()
+
+    @property
+    def _is_complete(self) -> bool:
+        return self.strategy not in VALUES or bool(self.value)
+
+    @on(Select.Changed, "#strategy")
+    def _choose(self, event: Select.Changed) -> None:
+        event.stop()
+        value = self.query_one("#value", Input)
+        value.display = self.strategy in VALUES
+        value.placeholder = VALUES.get(self.strategy, "")
+        with self.prevent(Input.Changed):
+            value.value = ""
+        topics = self.query_one("#topics", Input)
+        topics.placeholder = "the file says which" if self.strategy == "from-file" else ALL_TOPICS
+        self.plan_anew(0.0)
+
+    @on(Input.Changed)
+    def _type(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.input.id == "name":
+            self.show_state()
+        else:
+            self.plan_anew()
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input.id == "name":
+            self.execute()
+        else:
+            self.plan_anew(0.0)
+
+    # ---- plan and execution
+
+    async def preview(self) -> None:
+        self.plan = None
+        if not self._is_complete:
+            self.refuse(f"Write {VALUES[self.strategy].partition(';')[0]}.", kind="")
+            return
+        group, strategy, value = self.group, self.strategy, self.value
+        topics = tuple(topic_partitions(text) for text in self.topics)
+        scope = Scope(topics, all_topics=not topics and strategy != "from-file")
+        target = target_of(group, strategy, value, int(time.time() * 1000))
+        try:
+            plan = await self.feed.ask(lambda admin: admin.plan_reset(group, scope, target))
+        except Precondition as error:
+            self.refuse(f"{error} {WITH_MEMBERS}")
+            return
+        except NotFound as error:
+            self.refuse(str(error).replace("with --topic", "above"))
+            return
+        self.plan = plan
+        self._show(plan)
+        self.say(*_standing(plan))
+        self.enter(Stage.PLANNED)
+
+    async def carry_out(self) -> None:
+        plan = self.plan
+        assert plan is not None
+        done = await self.feed.ask(lambda admin: admin.apply_reset(plan))
+        self.note_outcome(done.rows)
+        with self.prevent(Input.Changed):
+            self.query_one("#name", Input).value = ""
+        self._show(done)
+        failed = [row.error for row in done.rows if row.error]
+        if failed:
+            self.say(f"{len(failed)} of {len(done.rows)} failed: {failed[0].message}", "error")
+        else:
+            self.say(f"Done: {_partitions(len(done.rows))} committed, and read back as planned.", "good")
+        self.enter(Stage.CHANGED)
+
+    def obstacle(self) -> str:
+        if self.plan is None or not self.plan.rows:
+            return "There is nothing to do."
+        if self.plan.failed:
+            return "An error stands in the way of all; nothing is changed by halves."
+        typed = self.query_one("#name", Input).value
+        if not typed or typed not in (self.group, printable(self.group)):
+            return f"Type the group's name to consent: {self.group}"
+        return ""
+
+    def verb(self) -> str:
+        return "Reset offsets"
+
+    def command(self) -> str:
+        if not self._is_complete:
+            return ""
+        try:
+            for text in self.topics:
+                topic_partitions(text)
+        except BadValue:
+            return ""
+        return command_line.reset_offsets(self.feed.name, self.group, self.strategy, self.value, self.topics)
+
+    def detail(self, row: ResetRow) -> str:
+        place = row.topic if row.partition is None else f"{row.topic}-{row.partition}"
+        return f"{place}: {_note(row)}" if _note(row) else ""
+
+    def _show(self, plan: ResetPlan) -> None:
+        self.query_one("#plan", Rows).show(plan.rows)
+        self.say_totals(_totals(plan))
+
+
+def _standing(plan: ResetPlan) -> tuple[str, str]:
+    """What is to say of a plan, and how it is meant."""
+    errors = [row.error for row in plan.rows if row.error]
+    if errors:
+        stand = "one error stands" if len(errors) == 1 else f"{len(errors)} errors stand"
+        return f"{stand} in the way of all: {errors[0].message}", "error"
+    if plan.state is None:
+        return "The group does not exist yet; executing this makes it.", "warning"
+    return "Nothing is changed until you consent.", ""
+
+
+def _totals(plan: ResetPlan) -> str:
+    deltas = [row.delta for row in plan.rows if row.delta is not None]
+    parts = [
+        (-sum(delta for delta in deltas if delta < 0), "read again"),
+        (sum(delta for delta in deltas if delta > 0), "skipped"),
+    ]
+    said = [f"{number:,} {'record' if number == 1 else 'records'} {what}" for number, what in parts if number]
+    fresh = sum(row.old_offset is None and row.new_offset is not None for row in plan.rows)
+    if fresh:
+        said.append(f"{fresh:,} without a commit before")
+    return ", ".join([_partitions(len(plan.rows)), *(said or ["nothing moves"])])
+
+
+def _partitions(number: int) -> str:
+    return f"{number:,} {'partition' if number == 1 else 'partitions'}"
+
+
+def _signed(number: int | None) -> str:
+    return cells.count(number) if not number else f"{number:+,}"
+
+
+def _note(row: ResetRow) -> str:
+    if row.error:
+        return printable(f"failed: {row.error.message}")
+    words = ["done"] if row.status == DONE else []
+    return printable("; ".join([*words, *([row.note] if row.note else [])]))
+
+
+def _note_style(row: ResetRow) -> str:
+    return "bad" if row.error else "good" if row.status == DONE else "dim"

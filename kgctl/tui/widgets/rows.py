@@ -91,6 +91,7 @@ class Rows(ScrollView, Generic[R], can_focus=True):
         self.marked: set[str] = set()
         self.empty = empty
         self._key = key
+        self._given: Sequence[R] = ()
         self._rows: list[R] = []
         self._cursor = 0
         self._sorted: Column[R] | None = None
@@ -118,6 +119,7 @@ class Rows(ScrollView, Generic[R], can_focus=True):
         before = self.cursor_row
         key = None if before is None else self._key(before)
         was_at = self._cursor - self.scroll_offset.y
+        self._given = rows
         self._rows = in_order(rows, self._sorted, self._descending)
         places = {self._key(row): place for place, row in enumerate(self._rows)} if key is not None else {}
         moved = places.get(key) if key is not None else None
@@ -135,7 +137,20 @@ class Rows(ScrollView, Generic[R], can_focus=True):
         """Sort by a column, from now on; None is the order in which rows are given to `show`."""
         self._sorted = next((column for column in self.columns if column.key == key and column.order), None)
         self._descending = bool(descending if descending is not None else self._sorted and self._sorted.falling)
-        self.show(self._rows)
+        # From the given order: equal rows stand as they will after the next refresh.
+        self.show(self._given)
+
+    def sort_next(self) -> None:
+        """Sort by the next of the columns that are seen, from the last on by the first."""
+        columns = [column for column, _ in self._laid_out() if column.order]
+        at = next((place for place, column in enumerate(columns) if column is self._sorted), -1)
+        if columns:
+            self.sort_by(columns[(at + 1) % len(columns)].key)
+
+    def reverse(self) -> None:
+        """The same column the other way round."""
+        if self._sorted is not None:
+            self.sort_by(self._sorted.key, not self._descending)
 
     def put_cursor(self, key: str) -> bool:
         """False if there is no such row."""

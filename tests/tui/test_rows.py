@@ -1,0 +1,304 @@
+"""The table: sorting, cursor, marks, and what it does when its rows change under it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from kgctl.tui.widgets.columns import Column, in_order, laid_out
+from kgctl.tui.widgets.rows import Rows
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    lag: int | None = 0
+    note: str = ""
+
+
+NAME = Column[Row]("name", "NAME", lambda row: row.name, 6, flex=1, most=30, order=lambda row: row.name)
+LAG = Column[Row]("lag", "LAG", lambda row: str(row.lag), 6, right=True, order=lambda row: row.lag, falling=True)
+NOTE = Column[Row]("note", "NOTE", lambda row: row.note, 8, priority=2)
+WIDE = Column[Row]("wide", "WIDE", lambda row: "w", 20, order=lambda row: row.note, priority=1)
+
+
+class OneTable(App[None]):
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__()
+        self.table = Rows[Row]([NAME, LAG, NOTE, WIDE], key=lambda row: row.name, empty="Nothing here.")
+        self.first = rows
+        self.moved: list[str | None] = []
+        self.chosen: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.table
+
+    def on_mount(self) -> None:
+        self.table.show(self.first)
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        self.moved.append(event.row.name if event.row else None)
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        self.chosen.append(event.row.name)
+
+
+def numbered(count: int) -> list[Row]:
+    return [Row(f"r{number:05}", number % 7) for number in range(count)]
+
+
+def on_table(
+    rows: Sequence[Row], walk: Callable[[OneTable, Pilot[None]], Awaitable[Any]], size: tuple[int, int] = (80, 24)
+) -> None:
+    async def run() -> None:
+        app = OneTable(rows)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await walk(app, pilot)
+
+    asyncio.run(run())
+
+
+def names(app: OneTable) -> list[str]:
+    return [row.name for row in app.table.rows]
+
+
+def line(app: OneTable, y: int) -> str:
+    return app.table.render_line(y).text
+
+
+# ---- columns
+
+
+def test_the_highest_priority_goes_first_where_there_is_no_room() -> None:
+    columns = [NAME, LAG, NOTE, WIDE]
+    assert [column.key for column, _ in laid_out(columns, 46)] == ["name", "lag", "note", "wide"]
+    assert [column.key for column, _ in laid_out(columns, 45)] == ["name", "lag", "wide"]
+    assert [column.key for column, _ in laid_out(columns, 30)] == ["name", "lag"]
+
+
+def test_room_that_is_left_goes_to_those_that_flex_up_to_their_most() -> None:
+    assert {column.key: width for column, width in laid_out([NAME, LAG], 20)} == {"name": 12, "lag": 6}
+    assert {column.key: width for column, width in laid_out([NAME, LAG], 99)} == {"name": 30, "lag": 6}
+
+
+def test_what_must_stay_is_squeezed_into_what_there_is() -> None:
+    assert sum(width for _, width in laid_out([NAME, LAG], 10)) + 2 <= 10
+
+
+def test_rows_without_a_value_stand_last_either_way() -> None:
+    rows = [Row("a", None), Row("b", 1), Row("c", 2), Row("d", None)]
+    assert [row.name for row in in_order(rows, LAG, False)] == ["b", "c", "a", "d"]
+    assert [row.name for row in in_order(rows, LAG, True)] == ["c", "b", "a", "d"]
+
+
+# ---- keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "place"),
+    [
+        (["j"], 1),
+        (["down", "down"], 2),
+        (["j", "j", "k"], 1),
+        (["j", "up", "up"], 0),
+        (["pagedown"], 23),
+        (["ctrl+f", "ctrl+b"], 0),
+        (["pagedown", "pageup"], 0),
+        (["ctrl+d"], 12),
+        (["ctrl+d", "ctrl+u"], 0),
+        (["G"], 99),
+        (["end", "home"], 0),
+        (["G", "g"], 0),
+        (["G", "j"], 99),
+    ],
+)
+def test_keys_move_the_cursor(keys: list[str], place: int) -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.press(*keys)
+        assert app.table.cursor_row == app.table.rows[place]
+        region = app.table.region_of_cursor()
+        assert 1 <= region.y < 24
+        assert app.table.rows[place].name in line(app, region.y)
+
+    on_table(numbered(100), walk)
+
+
+def test_enter_and_a_double_click_choose() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.press("j", "enter")
+        await pilot.click(Rows, offset=(4, 4), times=2)
+        await pilot.pause()
+        assert app.chosen == ["r00001", "r00003"]
+
+    on_table(numbered(10), walk)
+
+
+def test_a_click_below_the_rows_moves_nothing() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.click(Rows, offset=(4, 20), times=2)
+        assert (app.table.cursor_row, app.chosen) == (Row("r00000", 0), [])
+
+    on_table(numbered(3), walk)
+
+
+def test_a_table_without_rows_says_so_and_takes_every_key() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.press("j", "G", "g", "pagedown", "enter")
+        app.table.toggle_mark()
+        app.table.sort_next()
+        assert (app.table.cursor_row, app.chosen, app.table.marked) == (None, [], set())
+        assert line(app, 2).strip() == "Nothing here."
+
+    on_table([], walk)
+
+
+# ---- sorting
+
+
+def test_the_next_column_is_one_that_is_seen_and_after_the_last_comes_the_first() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        seen = []
+        for _ in range(3):
+            app.table.sort_next()
+            seen.append(app.table.sorted_by)
+        assert seen == [("name", False), ("lag", True), ("name", False)]
+
+    # 34 cells have no room for the columns that may go.
+    on_table(numbered(9), walk, size=(34, 10))
+
+
+def test_a_header_tells_by_what_it_is_sorted() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        app.table.sort_by("lag")
+        assert "LAG\u2193" in line(app, 0)
+        app.table.reverse()
+        assert "LAG\u2191" in line(app, 0)
+
+    on_table(numbered(9), walk)
+
+
+def test_a_click_on_a_header_sorts_and_a_second_one_reverses() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.click(Rows, offset=(3, 0))
+        assert app.table.sorted_by == ("name", False)
+        await pilot.click(Rows, offset=(3, 0))
+        assert app.table.sorted_by == ("name", True)
+
+    on_table(numbered(9), walk)
+
+
+def test_equal_rows_stand_after_sorting_as_they_do_after_the_next_refresh() -> None:
+    rows = [Row("a", 1), Row("b", 2), Row("c", 1)]
+
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        app.table.sort_by("name", descending=True)
+        app.table.sort_by("lag")
+        sorted_now = names(app)
+        app.table.show(rows)
+        assert names(app) == sorted_now == ["b", "a", "c"]
+
+    on_table(rows, walk)
+
+
+def test_the_cursor_stays_on_its_row_when_the_order_changes() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.press("j", "j")
+        app.table.sort_by("name", descending=True)
+        assert app.table.cursor_row == Row("r00002", 2)
+
+    on_table(numbered(9), walk)
+
+
+# ---- other rows
+
+
+def test_a_refresh_moves_neither_the_cursor_nor_what_is_seen() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.press(*["pagedown"] * 2, "k", "k")
+        before, at = app.table.cursor_row, app.table.region_of_cursor()
+        app.table.show([Row(f"q{number}") for number in range(5)] + numbered(100))
+        await pilot.pause()
+        assert app.table.cursor_row == before
+        assert app.table.region_of_cursor() == at
+
+    on_table(numbered(100), walk)
+
+
+def test_when_its_row_goes_the_cursor_keeps_its_place() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        await pilot.press("j", "j")
+        app.table.show([row for row in numbered(9) if row.name != "r00002"])
+        assert app.table.cursor_row == Row("r00003", 3)
+        app.table.show(numbered(1))
+        assert app.table.cursor_row == Row("r00000", 0)
+
+    on_table(numbered(9), walk)
+
+
+def test_it_tells_when_the_row_of_the_cursor_says_something_else() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        app.moved.clear()
+        app.table.show([Row("r00000", 5), *numbered(9)[1:]])
+        await pilot.pause()
+        assert app.moved == ["r00000"]
+        app.table.show([Row("r00000", 5), *numbered(5)[1:]])
+        await pilot.pause()
+        assert app.moved == ["r00000"]
+
+    on_table(numbered(9), walk)
+
+
+def test_marks_stay_with_their_rows() -> None:
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        app.table.toggle_mark()
+        app.table.toggle_mark()
+        assert app.table.marked == {"r00000", "r00001"}
+        assert app.table.cursor_row == Row("r00002", 2)
+        app.table.show(numbered(9)[1:])
+        assert line(app, 1).startswith("\u25cf r00001")
+        assert line(app, 2).startswith("  r00002")
+        app.table.show(numbered(9))
+        assert line(app, 1).startswith("\u25cf r00000")
+        await pilot.press("g")
+        app.table.toggle_mark()
+        assert app.table.marked == {"r00001"}
+
+    on_table(numbered(9), walk)
+
+
+# ---- what a terminal is shown
+
+
+def test_every_line_has_the_width_of_the_table_whatever_is_in_it() -> None:
+    rows = [Row("\u7d44" * 60), Row("x" * 200), Row("[red]no markup[/red]"), Row("e\u0301" * 40)]
+
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        width = app.table.scrollable_content_region.width
+        assert {app.table.render_line(y).cell_length for y in range(10)} == {width}
+        assert "[red]no markup[/red]" in line(app, 3)
+        assert "\u2026" in line(app, 1)
+        assert "\u2026" in line(app, 2)
+
+    on_table(rows, walk)
+
+
+def test_ten_thousand_rows_draw_no_more_lines_than_are_seen() -> None:
+    drawn: list[str] = []
+    column = Column[Row]("name", "NAME", lambda row: drawn.append(row.name) or row.name, 10)  # type: ignore[func-returns-value]
+
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        app.table.columns = (column,)
+        drawn.clear()
+        await pilot.press("G")
+        await pilot.pause()
+        assert app.table.cursor_row == Row("r09999", 9999 % 7)
+        assert set(drawn) <= {f"r{number:05}" for number in range(9970, 10_000)}
+
+    on_table(numbered(10_000), walk)

@@ -1,0 +1,265 @@
+"""How far a group has read each partition: offsets, lag and how it goes, rates, and when it will have caught up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from kgctl.model.watched import Partition, WatchedPartition
+from kgctl.tui import cells
+from kgctl.tui.widgets.columns import Column, laid_out
+from kgctl.tui.widgets.rows import NO_MARK, Rows
+from kgctl.tui.widgets.sparkline import sparkline
+
+NOTHING = "Nothing is assigned, and nothing was committed."
+# The longest offset that is shown digit by digit: 13 cells.
+_LONGEST = 9_999_999_999
+_TREND = "trend"
+
+
+class OffsetsPane(Vertical):
+    """A table of WatchedPartition under their sum; below it the row of the cursor in words.
+
+    OffsetsPane(id=...), then `show(partitions)` after each look. It takes the height that is left and can be shown before
+    the first look. `cursor_row` is the partition to act on (None without rows), `why` says what its `-` mean, and changes
+    with the cursor. Its Rows post Rows.Moved and Rows.Chosen as everywhere; `focus()` goes to them.
+    """
+
+    DEFAULT_CSS = """
+    OffsetsPane { height: 1fr; }
+    OffsetsPane > Static { height: 1; padding: 0 2; color: $foreground; }
+    OffsetsPane > .offsets--more, OffsetsPane > .offsets--why { color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "next_sort", "Sort"),
+        Binding("S", "reverse_sort", "Reverse", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._partitions: tuple[WatchedPartition, ...] = ()
+        self._trend_at = (-1, 0)
+        self._columns = self._made_columns()
+        self._total = Static("", markup=False)
+        self._more = Static("", markup=False, classes="offsets--more")
+        self._why = Static("", markup=False, classes="offsets--why")
+        self._rows: Rows[WatchedPartition] = Rows(self._columns, key=_key, empty=NOTHING)
+
+    def compose(self) -> ComposeResult:
+        yield self._total
+        yield self._rows
+        yield self._more
+        yield self._why
+
+    def on_mount(self) -> None:
+        self._rows.sort_by("partition")
+        self.show(self._partitions)
+
+    # ---- what a screen uses
+
+    def show(self, partitions: Sequence[WatchedPartition], empty: str = NOTHING) -> None:
+        """Show these partitions, in any order. `empty` is the sentence if there are none."""
+        self._partitions = tuple(sorted(partitions, key=_place))
+        self._rows.empty = empty
+        self._rows.show(self._partitions)
+        self._total.update(Text(total_line(self._partitions), no_wrap=True, overflow="ellipsis"))
+        self._tell()
+
+    @property
+    def cursor_row(self) -> WatchedPartition | None:
+        return self._rows.cursor_row
+
+    @property
+    def why(self) -> str:
+        """What the row of the cursor does not tell and why, in sentences; "" if it tells all."""
+        row = self.cursor_row
+        return "" if row is None else why(row)
+
+    def focus(self, scroll_visible: bool = True) -> OffsetsPane:
+        self._rows.focus(scroll_visible)
+        return self
+
+    # ---- keys
+
+    def action_next_sort(self) -> None:
+        """By the next column that is seen; after the last one by partition again."""
+        keys = [column.key for column, _ in self._laid_out() if column.order is not None]
+        now = self._rows.sorted_by[0] if self._rows.sorted_by else None
+        self._sort(keys[(keys.index(now) + 1) % len(keys)] if now in keys else keys[0])
+
+    def action_reverse_sort(self) -> None:
+        if self._rows.sorted_by is not None:
+            key, is_falling = self._rows.sorted_by
+            self._sort(key, not is_falling)
+
+    def on_rows_moved(self) -> None:
+        self._tell()
+
+    def _sort(self, key: str, falling: bool | None = None) -> None:
+        self._rows.sort_by(key, falling)
+        # Equal ones stand in the order of partitions, whatever they were sorted by before.
+        self._rows.show(self._partitions)
+
+    # ---- drawing
+
+    def _tell(self) -> None:
+        row = self.cursor_row
+        self._more.update(Text("" if row is None else _in_words(row), no_wrap=True, overflow="ellipsis"))
+        self._why.update(Text(self.why, no_wrap=True, overflow="ellipsis"))
+
+    def _laid_out(self) -> list[tuple[Column[WatchedPartition], int]]:
+        return laid_out(self._columns, self._rows.scrollable_content_region.width - len(NO_MARK))
+
+    def _trend(self, row: WatchedPartition) -> str:
+        room = self._rows.scrollable_content_region.width
+        if self._trend_at[0] != room:
+            self._trend_at = (room, next((width for column, width in self._laid_out() if column.key == _TREND), 0))
+        return sparkline(row.lags, self._trend_at[1])
+
+    def _made_columns(self) -> list[Column[WatchedPartition]]:
+        return [
+            Column("topic", "TOPIC", lambda row: cells.name(row.topic), 10, flex=3, most=60),
+            Column("partition", "PARTITION", lambda row: str(row.partition), 9, right=True, order=_place),
+            Column(
+                "committed",
+                "COMMITTED",
+                lambda row: _offset(row.committed),
+                13,
+                right=True,
+                order=lambda row: row.committed,
+                falling=True,
+                style=lambda row: "dim" if row.committed is None else "",
+            ),
+            Column(
+                "end",
+                "END",
+                lambda row: _offset(row.log_end),
+                13,
+                right=True,
+                order=lambda row: row.log_end,
+                falling=True,
+            ),
+            Column("lag", "LAG", _lag, 11, right=True, order=lambda row: row.lag, falling=True, style=_lag_style),
+            Column(_TREND, "TREND", self._trend, 8, flex=1, most=30, priority=1, style=lambda _: "dim"),
+            _rate_column("in", "IN", lambda row: row.rate_in),
+            _rate_column("out", "OUT", lambda row: row.rate_out),
+            Column("eta", "ETA", _eta, 7, right=True, order=lambda row: row.eta_s, falling=True, priority=2),
+            Column(
+                "member",
+                "MEMBER",
+                lambda row: cells.name(row.client_id),
+                12,
+                flex=1,
+                most=40,
+                order=lambda row: row.client_id,
+                priority=4,
+            ),
+        ]
+
+
+def total_line(partitions: Sequence[WatchedPartition]) -> str:
+    """Partitions, lag and rates together, and the first partition that could not be asked; "" without partitions.
+
+    A sum of what is known leaves out what is not, and says so.
+    """
+    if not partitions:
+        return ""
+    known = [row.lag for row in partitions if row.lag is not None]
+    lag = cells.count(sum(max(one, 0) for one in known) if known else None)
+    said = [
+        "1 partition" if len(partitions) == 1 else f"{len(partitions):,} partitions",
+        f"lag {lag}" + (f" of {len(known):,} known" if 0 < len(known) < len(partitions) else ""),
+        f"in {cells.rate(_sum(row.rate_in for row in partitions))}",
+        f"out {cells.rate(_sum(row.rate_out for row in partitions))}",
+    ]
+    failed = [row for row in partitions if row.error is not None]
+    if failed:
+        said.append(f"{len(failed):,} with an error, {_named(failed[0])}: {_error(failed[0])}")
+    return " \u00b7 ".join(said)
+
+
+def why(row: WatchedPartition) -> str:
+    """Why some cells of a row are `-`, in sentences; its error first. "" if none is."""
+    said = []
+    if row.error is not None:
+        said.append(f"{_error(row)}.")
+    if row.committed is None and row.error is None:
+        said.append("Nothing is committed: there is no lag to tell.")
+    if row.log_end is None and row.error is None:
+        said.append("Its log end is not known.")
+    if row.consumer_id is None:
+        said.append("No member has it.")
+    if row.lag is not None and (row.rate_in is None or row.rate_out is None):
+        said.append("Rates need a second look.")
+    elif row.lag is not None and row.lag > 0 and row.eta_s is None:
+        said.append("No ETA: the lag does not shrink.")
+    if row.lag is not None and row.lag < 0:
+        said.append("It is committed beyond the log end: the topic was cut or made anew.")
+    return " ".join(said)
+
+
+def _in_words(row: WatchedPartition) -> str:
+    """What a narrow terminal has no columns for."""
+    said = [
+        _named(row),
+        f"lag {cells.count(row.lag)}",
+        f"in {cells.rate(row.rate_in)}",
+        f"out {cells.rate(row.rate_out)}",
+        f"ETA {_eta(row)}",
+    ]
+    if row.consumer_id is not None:
+        said.append(f"member {cells.name(row.client_id or row.consumer_id)}")
+    return " \u00b7 ".join(said)
+
+
+def _rate_column(key: str, title: str, rate: Callable[[WatchedPartition], float | None]) -> Column[WatchedPartition]:
+    return Column(key, title, lambda row: cells.rate(rate(row)), 8, right=True, order=rate, falling=True, priority=3)
+
+
+def _key(row: WatchedPartition) -> str:
+    return f"{row.topic}\0{row.partition}"
+
+
+def _place(row: WatchedPartition) -> Partition:
+    return row.topic, row.partition
+
+
+def _named(row: WatchedPartition) -> str:
+    return f"{cells.name(row.topic)} {row.partition}"
+
+
+def _error(row: WatchedPartition) -> str:
+    assert row.error is not None
+    return cells.name(row.error.message or row.error.name).rstrip(".")
+
+
+def _offset(offset: int | None) -> str:
+    """A number that a column would cut is shortened instead: one without its last digits says something else."""
+    return cells.count(offset) if offset is None or abs(offset) <= _LONGEST else cells.short(offset)
+
+
+def _lag(row: WatchedPartition) -> str:
+    if row.lag is None and row.error is not None:
+        return "error"
+    return cells.count(row.lag) if row.lag is None or abs(row.lag) < 10**9 else cells.short(row.lag)
+
+
+def _lag_style(row: WatchedPartition) -> str:
+    if row.error is not None:
+        return "bad"
+    return "strong" if row.lag else "dim"
+
+
+def _eta(row: WatchedPartition) -> str:
+    return "0 s" if row.eta_s == 0 else cells.duration(row.eta_s)
+
+
+def _sum(rates: Iterable[float | None]) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known else None

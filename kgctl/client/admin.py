@@ -28,6 +28,7 @@ class Admin:
     def __init__(self, bootstrap: Iterable[Endpoint], timeout: float = 30.0, client_id: str = "kgctl") -> None:
         self.cluster = Cluster(tuple(bootstrap), client_id)
         self._timeout = timeout
+        self._bookmark: history.Bookmark | None = None
         # Half the time where there are several nodes: one that hangs leaves time to report what the others said.
         self._driver = BlockingDriver(client_id, request_timeout=timeout / 2)
 
@@ -101,6 +102,12 @@ class Admin:
 
     def group_history(self, group: str, *, every_event: bool = False) -> list[GroupEventRow]:
         return self.run(history.group_history(self.cluster, group, every_event=every_event))
+
+    def new_events(self, group: str, *, anew: bool) -> tuple[GroupEventRow, ...]:
+        """Every event of the group since the last call; all kept ones if `anew`, or if the last call was for another group."""
+        since = None if anew else self._bookmark
+        events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
+        return events
 
     def plan_rebalance(self, group: str, *, evict: bool = False) -> list[RebalanceRow]:
         return self.run(rebalance.plan_rebalance(self.cluster, group, evict=evict))

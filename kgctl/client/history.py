@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from broker.protocol.errors import ErrorCode
@@ -12,7 +12,7 @@ from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.cluster import Ask, Batch, Cluster, Node
 from kgctl.client.consumer.fetched import Damaged, Fetched
 from kgctl.client.consumer.starting import Reset, log_ends, partition_counts
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition
+from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.steps import Steps
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.model.groups import TopicPartitions
@@ -24,50 +24,90 @@ FETCH_BYTES = 4 << 20
 NAMED_TOPICS_UNTIL = 12
 
 
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """How far the events of a group have been read: the next offset of each partition, in the cluster of that id."""
+
+    group: str
+    cluster_id: str | None
+    offsets: Mapping[TopicPartition, int]
+
+
 def group_history(cluster: Cluster, group: str, *, every_event: bool = False) -> Steps[list[GroupEventRow]]:
     """The kept events of the group, oldest first; `every_event` also gives the beginnings of rebalances that have ended.
 
     Precondition on a cluster that keeps no history. NotFound if there are no events of the group.
     """
+    rows, _ = yield from new_events(cluster, group, None)
+    if not rows:
+        raise NotFound(f"No events of consumer group '{group}' are kept.")
+    return list(rows) if every_event else _without_beginnings(rows)
+
+
+def new_events(
+    cluster: Cluster, group: str, bookmark: Bookmark | None
+) -> Steps[tuple[tuple[GroupEventRow, ...], Bookmark]]:
+    """Every event of the group since the bookmark, oldest first, and where to go on; all kept ones without it.
+
+    A bookmark of another group, or of another cluster at the same address, counts as none. Precondition on a cluster that
+    keeps no history.
+    """
+    try:
+        partitions = yield from _partitions(cluster)
+    except Refused:
+        raise
+    except Unreachable:
+        # It may have been a connection from before a restart of the node; the next one is new.
+        partitions = yield from _partitions(cluster)
+    # Noted before reading: who takes over the address meanwhile is another cluster next time.
+    cluster_id, key = cluster.cluster_id, group.encode()
+    if bookmark is None or (bookmark.group, bookmark.cluster_id) != (group, cluster_id):
+        bookmark = Bookmark(group, cluster_id, {})
+    offsets = dict(bookmark.offsets)
+    offsets |= yield from log_ends(cluster, [one for one in partitions if one not in offsets], Reset.EARLIEST)
+    rows: list[GroupEventRow] = []
+    for partition in partitions:
+        found, offsets[partition] = yield from _events(cluster, partition, offsets[partition], key)
+        rows += found
+    return tuple(rows), Bookmark(group, cluster_id, offsets)
+
+
+def _partitions(cluster: Cluster) -> Steps[list[TopicPartition]]:
     try:
         counts = yield from partition_counts(cluster, [EVENTS_TOPIC])
     except NotFound:
         raise Precondition(
             f"This cluster keeps no history of its groups: it has no topic {EVENTS_TOPIC}. kgctl's own broker does."
         ) from None
-    partitions = [TopicPartition(EVENTS_TOPIC, number) for number in range(counts[EVENTS_TOPIC])]
-    first = yield from log_ends(cluster, partitions, Reset.EARLIEST)
-    last = yield from log_ends(cluster, partitions, Reset.LATEST)
-    key, rows = group.encode(), list[GroupEventRow]()
-    for partition in partitions:
-        rows += yield from _events(cluster, partition, first[partition], last[partition], key)
-    if not rows:
-        raise NotFound(f"No events of consumer group '{group}' are kept.")
-    return rows if every_event else _without_beginnings(rows)
+    return [TopicPartition(EVENTS_TOPIC, number) for number in range(counts[EVENTS_TOPIC])]
 
 
 def _events(
-    cluster: Cluster, partition: TopicPartition, offset: int, end: int, key: bytes
-) -> Steps[list[GroupEventRow]]:
-    rows = []
-    while offset < end:
+    cluster: Cluster, partition: TopicPartition, offset: int, key: bytes
+) -> Steps[tuple[list[GroupEventRow], int]]:
+    """The events from the offset to what is the end when reading begins, and the next offset."""
+    rows: list[GroupEventRow] = []
+    end: int | None = None
+    while end is None or offset < end:
         found = yield from _fetch(cluster, partition, offset)
         if isinstance(found, BrokerError) and found.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            # Retention was faster.
+            # Retention was faster; or the topic is a new one, and shorter.
             offset = (yield from log_ends(cluster, [partition], Reset.EARLIEST))[partition]
             continue
         if isinstance(found, KgctlError):
             raise found
-        fetched = Fetched(partition, found, offset, end)
+        if end is None:
+            end = found.high_watermark
+        fetched = Fetched(partition, found.records or b"", offset, end)
         for batch in fetched.batches():
             rows += [_row(record.offset, record.value) for record in batch.records if record.key == key]
         if fetched.next_offset() == offset:
             break
         offset = fetched.next_offset()
-    return rows
+    return rows, offset
 
 
-def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[bytes | KgctlError]:
+def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[FetchResponse.Partition | KgctlError]:
     row = FetchRequest.Partition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
     request = FetchRequest(
         max_wait_ms=0,
@@ -76,11 +116,9 @@ def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[by
         topics=[FetchRequest.Topic(topic=partition.topic, partitions=[row])],
     )
 
-    def read(answer: FetchResponse) -> dict[tuple[str, int], bytes | KgctlError]:
+    def read(answer: FetchResponse) -> dict[tuple[str, int], FetchResponse.Partition | KgctlError]:
         return {
-            (topic.topic, row.partition_index): BrokerError(row.error_code, str(partition))
-            if row.error_code
-            else bytes(row.records or b"")
+            (topic.topic, row.partition_index): BrokerError(row.error_code, str(partition)) if row.error_code else row
             for topic in answer.responses
             for row in topic.partitions
         }
@@ -89,7 +127,7 @@ def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[by
         return [Batch(Ask(node.endpoint, request, FetchResponse, max_version=NAMED_TOPICS_UNTIL), keys, read)]
 
     found = yield from cluster.at_leaders([partition], make)
-    result: bytes | KgctlError = found[partition]
+    result: FetchResponse.Partition | KgctlError = found[partition]
     return result
 
 

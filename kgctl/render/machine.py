@@ -32,7 +32,7 @@ def as_yaml(rows: Sequence[Any], kind: str) -> str:
 
 
 def as_csv(rows: Sequence[Any], row_type: type | None) -> str:
-    """Absent values are empty; nested ones are written as in tables."""
+    """Absent values are empty; lists are written as in tables, objects as JSON."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     of = row_type or (type(rows[0]) if rows else None)
@@ -61,4 +61,7 @@ def plain(value: Any) -> Any:
 def _flat(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Mapping):
+        # Its keys may be any text: only JSON tells where one of them ends.
+        return json.dumps(plain(value), separators=(",", ":"))
     return ";".join(map(str, value)) if isinstance(value, tuple | list) else value

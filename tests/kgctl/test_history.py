@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from broker.coordinator.story import Cause
+from broker.local import LocalBroker
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.consumer.fetched import Damaged
-from kgctl.client.errors import KgctlError, NotFound, Precondition
-from kgctl.client.history import EVENTS_TOPIC, group_history
+from kgctl.client.errors import KgctlError, NotFound, Precondition, Unreachable
+from kgctl.client.history import EVENTS_TOPIC, Bookmark, group_history, new_events
 from kgctl.client.steps import Call
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import GroupEventRow
 from kgctl.render.layouts import LAYOUTS
+from kgctl.render.machine import as_csv, as_json, as_yaml
 from kgctl.render.table import table
 from tests.kgctl.commandline import Kgctl, member_of
 from tests.kgctl.feeding import METADATA, Feeder, cluster, metadata
@@ -143,6 +151,147 @@ def test_events_that_retention_took_meanwhile_are_passed_over() -> None:
 
     feeder.answers[FETCH] = fetch
     assert [row.generation for row in history(feeder)] == [2]
+
+
+def test_who_got_what_is_read_where_the_event_tells_it() -> None:
+    got = {"m-1": {"orders": [2, 0], "views": [1]}, "m-2": {}}
+    rows = history(fed([told(assignment=got), told(assignment=None), told()]))
+    assert [row.assignment for row in rows] == [
+        {"m-1": (TopicPartitions("orders", (2, 0)), TopicPartitions("views", (1,))), "m-2": ()},
+        None,
+        None,
+    ]
+    shapes: list[Any] = [[], {"m": []}, {"m": {"t": 1}}]
+    for damaged in shapes:
+        with pytest.raises(Damaged, match="offset 5"):
+            history(fed([told(assignment=damaged)]))
+
+
+def test_an_assignment_is_an_object_in_json_and_json_in_csv_and_no_column_of_tables() -> None:
+    (row,) = history(fed([told(assignment={"é;,": {"orders": [0, 1]}})]))
+    expected = {"é;,": [{"topic": "orders", "partitions": [0, 1]}]}
+    assert json.loads(as_json([row], "group-history"))["rows"][0]["assignment"] == expected
+    assert yaml.safe_load(as_yaml([row], "group-history"))["rows"][0]["assignment"] == expected
+    (read,) = csv.DictReader(
+        as_csv(
+            [
+                row,
+            ],
+            GroupEventRow,
+        ).splitlines()
+    )
+    assert json.loads(read["assignment"]) == expected
+    (read,) = csv.DictReader(as_csv(history(fed([told()])), GroupEventRow).splitlines())
+    assert read["assignment"] == ""
+    assert "orders" not in rendered(row, verbose=True)[1]
+
+
+# --- what is new ---
+
+
+def generations(rows: Sequence[GroupEventRow]) -> list[int]:
+    return [row.generation for row in rows]
+
+
+def test_only_what_is_new_is_read_and_asked_for() -> None:
+    values: list[bytes | None] = [told(generation=n) for n in range(3)]
+    feeder, known = fed(values), cluster()
+    rows, bookmark = feeder.run(new_events(known, "g", None))
+    assert generations(rows) == [0, 1, 2]
+    before = len(feeder.rounds)
+    rows, bookmark = feeder.run(new_events(known, "g", bookmark))
+    assert (rows, len(feeder.rounds) - before) == ((), 2)  # one for the cluster, one for events
+    values += [told("rebalance_started", generation=3), told(generation=4)]
+    rows, bookmark = feeder.run(new_events(known, "g", bookmark))
+    assert generations(rows) == [3, 4]
+    rows, bookmark = feeder.run(new_events(known, "another", bookmark))
+    assert (rows, bookmark.group) == ((), "another")
+    rows, _ = feeder.run(new_events(known, "g", bookmark))
+    assert generations(rows) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("next_offset", "start", "left"), [(6, 8, [3, 4]), (99, 5, [0, 1, 2, 3, 4])])
+def test_a_bookmark_that_the_log_does_not_have_any_more_goes_on_at_its_beginning(
+    next_offset: int, start: int, left: list[int]
+) -> None:
+    feeder, known = fed([told(generation=n) for n in range(5)]), cluster()
+    answer = feeder.answers[FETCH]
+
+    def fetch(call: Call) -> FetchResponse:
+        if start <= call.request.topics[0].partitions[0].fetch_offset <= 10:  # type: ignore[attr-defined]
+            return answer(call)  # type: ignore[no-any-return]
+        row = FetchResponse.Partition(partition_index=0, error_code=OUT_OF_RANGE, high_watermark=-1, records=None)
+        return FetchResponse(responses=[FetchResponse.Topic(topic=EVENTS_TOPIC, partitions=[row])])
+
+    feeder.answers[FETCH] = fetch
+    feeder.answers[LIST_OFFSETS] = by_timestamp({-2: {(EVENTS_TOPIC, 0): start}})
+    bookmark = Bookmark("g", None, {TopicPartition(EVENTS_TOPIC, 0): next_offset})
+    rows, bookmark = feeder.run(new_events(known, "g", bookmark))
+    assert (generations(rows), bookmark.offsets) == (left, {(EVENTS_TOPIC, 0): 10})
+    assert feeder.run(new_events(known, "g", bookmark))[0] == ()
+
+
+def test_a_bookmark_of_another_cluster_counts_as_none() -> None:
+    feeder = fed([told(generation=n) for n in range(3)])
+    bookmark = Bookmark("g", "the one before", {TopicPartition(EVENTS_TOPIC, 0): 7})
+    assert generations(feeder.run(new_events(cluster(), "g", bookmark))[0]) == [0, 1, 2]
+
+
+def test_a_cluster_without_a_history_costs_one_request_each_time() -> None:
+    feeder, known = Feeder({METADATA: metadata({})}), cluster()
+    for _ in range(2):
+        with pytest.raises(Precondition):
+            feeder.run(new_events(known, "g", None))
+    assert len(feeder.calls(METADATA)) == 2
+
+
+def test_new_events_are_told_once_also_across_a_kill_of_the_broker() -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        with kgctl.admin() as admin:
+            assert admin.new_events("g", anew=False) == ()
+            with member_of(kgctl, "g", {"t": [1, 0]}) as member_id:
+                started, stable = admin.new_events("g", anew=True)
+                assert (started.event, stable.event, started.assignment) == ("rebalance_started", "stable", None)
+                assert stable.assignment == {member_id: (TopicPartitions("t", (1, 0)),)}
+                assert admin.new_events("g", anew=False) == ()
+            assert events(admin.new_events("g", anew=False)) == ["rebalance_started", "empty"]
+            broker.kill()
+            with pytest.raises(Unreachable):
+                admin.new_events("g", anew=False)
+            broker.start()
+            assert admin.new_events("g", anew=False) == ()
+            broker.kill()
+            broker.start()
+            assert admin.new_events("g", anew=False) == ()
+            with member_of(kgctl, "other", {"t": [0]}), member_of(kgctl, "g", {"t": [0]}):
+                assert events(admin.new_events("g", anew=False)) == ["rebalance_started", "stable"]
+            assert len(admin.new_events("other", anew=False)) == 4
+            assert len(admin.new_events("g", anew=False)) == 8
+            assert len(admin.new_events("g", anew=True)) == 8
+            assert events(admin.group_history("g")) == ["stable", "empty"] * 2
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_all_events_are_new_on_another_broker_at_the_address(tmp_path: Path, times: int) -> None:
+    with LocalBroker(data_dir=tmp_path / "one") as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        with kgctl.admin() as admin:
+            for _ in range(2):
+                with member_of(kgctl, "g", {"t": [0]}):
+                    pass
+            assert len(admin.new_events("g", anew=True)) == 8
+            broker.stop()
+            with LocalBroker(data_dir=tmp_path / "two", listen=kgctl.bootstrap or ""):
+                for _ in range(times):
+                    with member_of(kgctl, "g", {"t": [0]}):
+                        pass
+                assert len(admin.new_events("g", anew=False)) == 4 * times
+                assert admin.new_events("g", anew=False) == ()
+
+
+def events(rows: Sequence[GroupEventRow]) -> list[str]:
+    return [row.event for row in rows]
 
 
 def test_the_table_names_cause_phases_and_members(our_cluster: Cluster) -> None:

@@ -20,61 +20,45 @@ Sample = tuple[float, int, int, int]  # at_s, records in and out since the first
 
 
 class Pace:
-    """What came in and went out of some partitions over the last WINDOW_S; looks that are further apart make it longer."""
+    """What came in and went out of some partitions over the last WINDOW_S; looks that are further apart make it longer.
 
-    __slots__ = ("_came", "_is_in_known", "_is_out_known", "_samples", "_went")
+    `came` and `went` are the records of the window, `span_s` its length. `rate_in` and `rate_out` are records/s, never
+    negative; None before two looks know the log ends, or the commits, of the same partition.
+    """
+
+    __slots__ = ("_samples", "_total_in", "_total_out", "came", "rate_in", "rate_out", "span_s", "went")
 
     def __init__(self) -> None:
         self._samples: deque[Sample] = deque()
-        self._came = self._went = 0
-        self._is_in_known = self._is_out_known = False
+        self._total_in = self._total_out = 0
+        self.came = self.went = 0
+        self.span_s = 0.0
+        self.rate_in: float | None = None
+        self.rate_out: float | None = None
 
     def add(self, at_s: float, came: int | None, went: int | None, lag: int) -> None:
         """A look: the records in and out since the one before, None where that is not known. One that is no later is left out."""
         samples = self._samples
         if samples and at_s <= samples[-1][0]:
             return
-        self._is_in_known, self._is_out_known = came is not None, went is not None
-        self._came += came or 0
-        self._went += went or 0
+        self._total_in += came or 0
+        self._total_out += went or 0
         if len(samples) > 1 and samples[-1][0] - samples[-2][0] < _SPACING_S:
             samples.pop()
-        samples.append((at_s, self._came, self._went, lag))
+        samples.append((at_s, self._total_in, self._total_out, lag))
         while len(samples) > 2 and samples[0][0] < at_s - WINDOW_S:
             samples.popleft()
-
-    @property
-    def span_s(self) -> float:
-        return self._samples[-1][0] - self._samples[0][0] if self._samples else 0.0
-
-    @property
-    def came(self) -> int:
-        """Records that came in during the window."""
-        return self._samples[-1][1] - self._samples[0][1] if self._samples else 0
-
-    @property
-    def went(self) -> int:
-        """Records that were read during the window."""
-        return self._samples[-1][2] - self._samples[0][2] if self._samples else 0
-
-    @property
-    def rate_in(self) -> float | None:
-        """Records/s, never negative; None before two looks know the same partition."""
-        span_s = self.span_s
-        return self.came / span_s if self._is_in_known and span_s else None
-
-    @property
-    def rate_out(self) -> float | None:
-        """Records/s, never negative; None before two looks know the commits of the same partition."""
-        span_s = self.span_s
-        return self.went / span_s if self._is_out_known and span_s else None
+        from_s, from_in, from_out, _ = samples[0]
+        span_s = self.span_s = at_s - from_s
+        self.came, self.went = self._total_in - from_in, self._total_out - from_out
+        self.rate_in = None if came is None or not span_s else self.came / span_s
+        self.rate_out = None if went is None or not span_s else self.went / span_s
 
     def is_lag_rising(self) -> bool:
         """Whether both the least and the greatest lag of the newer half of the window are above those of the older half."""
-        middle_s = self._samples[0][0] + self.span_s / 2 if self._samples else 0.0
-        older = [sample[3] for sample in self._samples if sample[0] < middle_s]
-        newer = [sample[3] for sample in self._samples if sample[0] >= middle_s]
-        return bool(older and newer) and min(newer) > min(older) and max(newer) > max(older)
+        lags = [sample[3] for sample in self._samples]
+        older, newer = lags[: len(lags) // 2], lags[len(lags) // 2 :]
+        return bool(older) and min(newer) > min(older) and max(newer) > max(older)
 
 
 def gone_forward(before: int | None, now: int | None) -> int | None:

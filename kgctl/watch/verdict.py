@@ -62,9 +62,9 @@ def verdict(track: GroupTrack) -> Said:
 def is_dead(member: MemberRow) -> bool:
     """Whether it was silent for more than half its session timeout. One that waits for the others need not be heard of."""
     age_ms, session_ms = member.heartbeat_age_ms, member.session_timeout_ms
-    if age_ms is None or not session_ms or member.phase == "joined":
+    if age_ms is None or not session_ms or age_ms <= session_ms * DEAD_SHARE or member.phase == "joined":
         return False
-    return age_ms > max(session_ms * DEAD_SHARE, min(HEARTBEAT_MS, session_ms * DEAD_SHARE_AT_MOST))
+    return age_ms > min(HEARTBEAT_MS, session_ms * DEAD_SHARE_AT_MOST)
 
 
 def _rebalancing(track: GroupTrack, state: str, members: Sequence[MemberRow]) -> str:

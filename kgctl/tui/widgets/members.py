@@ -1,0 +1,176 @@
+"""The members of a group: who they are, what they own, where they stand, and when each was last heard of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from kgctl.model.groups import GroupDescription, MemberRow
+from kgctl.render.table import MISSING
+from kgctl.tui import cells
+from kgctl.tui.widgets.columns import Column
+from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.standing import SIGNS, Standing, is_done, names, standing_of
+from kgctl.watch.verdict import is_dead
+
+LEADER = "\u2605 "
+FULL, HOLLOW, BAR_CELLS = "\u25ae", "\u25af", 5
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A member as a row: what to call it, and where it stands (None: not told)."""
+
+    member: MemberRow
+    name: str
+    standing: Standing | None
+    is_awaited: bool
+
+
+class MembersPane(Vertical):
+    """A table of members; below it the one of the cursor in words, and why something is `-`.
+
+    `show(group)` after each look. `cursor_row` is the member to act on, None without members.
+    """
+
+    DEFAULT_CSS = """
+    MembersPane { height: 1fr; }
+    MembersPane > Static { height: 1; padding: 0 2; color: $foreground; }
+    MembersPane > .members--why { color: $text-muted; }
+    """
+    COLUMNS: ClassVar[tuple[Column[Seat], ...]] = (
+        Column(
+            "member",
+            "  MEMBER",
+            lambda seat: (LEADER if seat.member.leader else "  ") + seat.name,
+            16,
+            flex=2,
+            most=34,
+            order=lambda seat: seat.name,
+        ),
+        Column(
+            "instance",
+            "INSTANCE",
+            lambda seat: cells.name(seat.member.group_instance_id),
+            12,
+            flex=1,
+            most=24,
+            priority=1,
+        ),
+        Column("host", "HOST", lambda seat: cells.name(seat.member.host), 10, flex=1, most=20),
+        Column("id", "CONSUMER-ID", lambda seat: cells.name(seat.member.consumer_id), 20, flex=4, most=60, priority=2),
+        Column(
+            "partitions",
+            "PARTITIONS",
+            lambda seat: cells.count(seat.member.partitions),
+            10,
+            right=True,
+            order=lambda seat: seat.member.partitions,
+            falling=True,
+        ),
+        Column("phase", "PHASE", lambda seat: _phase(seat), 13, style=lambda seat: "warn" if seat.is_awaited else ""),
+        Column(
+            "heartbeat",
+            "HEARTBEAT",
+            lambda seat: heartbeat(seat.member),
+            20,
+            flex=1,
+            most=23,
+            style=lambda seat: "bad" if is_dead(seat.member) else "",
+            order=lambda seat: seat.member.heartbeat_age_ms,
+            falling=True,
+        ),
+    )
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._group: GroupDescription | None = None
+        self._rows: Rows[Seat] = Rows(self.COLUMNS, key=lambda seat: seat.member.consumer_id or "", empty="No members.")
+        self._more = Static("", markup=False)
+        self._why = Static("", markup=False, classes="members--why")
+
+    def compose(self) -> ComposeResult:
+        yield self._rows
+        yield self._more
+        yield self._why
+
+    @property
+    def cursor_row(self) -> MemberRow | None:
+        seat = self._rows.cursor_row
+        return None if seat is None else seat.member
+
+    @property
+    def rows(self) -> Rows[Seat]:
+        return self._rows
+
+    def show(self, group: GroupDescription) -> None:
+        self._group = group
+        told = names(group.members)
+        seats = []
+        for member in group.members:
+            standing = standing_of(group, member)
+            is_awaited = standing is not None and not is_done(group, standing)
+            seats.append(Seat(member, told[member.consumer_id or ""], standing, is_awaited))
+        self._rows.show(seats)
+        self._tell()
+
+    def on_rows_moved(self, event: Rows.Moved) -> None:
+        self._tell()
+
+    def focus(self, scroll_visible: bool = True) -> MembersPane:
+        self._rows.focus(scroll_visible)
+        return self
+
+    def _tell(self) -> None:
+        member = self.cursor_row
+        self._more.update(_line("" if member is None else in_words(member)))
+        self._why.update(_line("" if self._group is None else why(self._group)))
+
+
+def heartbeat(member: MemberRow) -> str:
+    """How long it was silent against its session timeout, as a bar and in figures; `-` where it is not told."""
+    age_ms, session_ms = member.heartbeat_age_ms, member.session_timeout_ms
+    if age_ms is None:
+        return MISSING
+    if not session_ms:
+        return cells.milliseconds(age_ms)
+    full = min(BAR_CELLS, BAR_CELLS * age_ms // session_ms + (1 if age_ms * 2 > session_ms else 0))
+    return (
+        f"{FULL * full}{HOLLOW * (BAR_CELLS - full)} {cells.milliseconds(age_ms)} of {cells.milliseconds(session_ms)}"
+    )
+
+
+def in_words(member: MemberRow) -> str:
+    """What the columns leave out where the terminal is narrow."""
+    said = [cells.name(member.consumer_id), f"host {cells.name(member.host)}"]
+    said += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
+    said += ["leader"] if member.leader else []
+    if member.rebalance_timeout_ms is not None:
+        said.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")
+    if member.current_epoch is not None:
+        said.append(f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}")
+    return " \u00b7 ".join(said)
+
+
+def why(group: GroupDescription) -> str:
+    """Why something about the members is `-`, or what the signs mean; one line."""
+    if any(member.phase is None and member.current_epoch is None for member in group.members):
+        return "PHASE and HEARTBEAT are -: this cluster does not tell them; DescribeGroups has no such fields."
+    if any(member.heartbeat_age_ms is None for member in group.members):
+        return "HEARTBEAT is -: this cluster does not tell it; ConsumerGroupDescribe has no such field."
+    if any(member.partitions is None for member in group.members):
+        return "PARTITIONS is -: the assignments of this protocol type are not those of consumers."
+    return f"{LEADER}leader" if any(member.leader for member in group.members) else ""
+
+
+def _phase(seat: Seat) -> str:
+    return MISSING if seat.standing is None else f"{SIGNS[seat.standing]} {seat.standing}"
+
+
+def _line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")

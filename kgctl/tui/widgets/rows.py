@@ -21,7 +21,7 @@ MARK, NO_MARK = "\u25cf ", "  "
 RISING, FALLING = "\u2191", "\u2193"
 
 
-class Rows(ScrollView, Generic[R], can_focus=True):
+class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
     """Rows under a header that stays. `key` tells a row from the others for as long as it is there."""
 
     STYLES: ClassVar[tuple[str, ...]] = ("good", "warn", "bad", "dim", "strong")
@@ -113,6 +113,11 @@ class Rows(ScrollView, Generic[R], can_focus=True):
     def sorted_by(self) -> tuple[str, bool] | None:
         """The key of the column, and whether it falls."""
         return (self._sorted.key, self._descending) if self._sorted else None
+
+    @property
+    def seen(self) -> set[str]:
+        """The keys of the columns that there is room for."""
+        return {column.key for column, _ in self._laid_out()}
 
     def show(self, rows: Sequence[R]) -> None:
         """Show other rows. The cursor stays on its row, and at its place if that row has gone."""

@@ -92,7 +92,9 @@ class Rebalance:
     """One rebalance of a group: from the story, or (`is_seen`) as it looked from outside.
 
     Times are ms since 1970; `ended_ms` None: it is under way. `generation` is the one it led to, or None.
-    `outcome` is "stable", "empty", "deleted" or "" while it is under way. `assignment` is who got what by it, None: not known.
+    `outcome` is "stable", "empty", "cut short" (by the next), or "interrupted": by a restart of the broker, and then `ended_ms`
+    is the beginning, as the end is not known; "" while it is under way. What is no rebalance has its place among them, without
+    a length: "deleted" and "member replaced". `assignment` is who got what by it, None: not known.
     """
 
     started_ms: int

@@ -1,0 +1,35 @@
+"""Who owns what in a group, and what changes hands between two assignments."""
+
+from __future__ import annotations
+
+from kgctl.model.groups import GroupDescription
+from kgctl.model.watched import Assignment, Partition
+
+
+def assignment_of(group: GroupDescription) -> Assignment | None:
+    """By member id; None while the group is not Stable, or where an assignment cannot be read. Of an Empty group, nothing."""
+    if group.state == "Empty":
+        return {}
+    if group.state != "Stable":
+        return None
+    found = {member.consumer_id or "": member.current_assignment for member in group.members}
+    known = {member_id: owned for member_id, owned in found.items() if owned is not None}
+    return known if len(known) == len(found) else None
+
+
+def owners(assignment: Assignment) -> dict[Partition, str]:
+    """The member id of each partition that has an owner."""
+    return {
+        (entry.topic, number): member_id
+        for member_id, owned in assignment.items()
+        for entry in owned
+        for number in entry.partitions
+    }
+
+
+def partitions_moved(before: Assignment | None, after: Assignment | None) -> int | None:
+    """Partitions whose owner is another one than before, or none; one that had no owner does not count. None: not known."""
+    if before is None or after is None:
+        return None
+    now = owners(after)
+    return sum(now.get(partition) != owner for partition, owner in owners(before).items())

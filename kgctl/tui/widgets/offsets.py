@@ -44,6 +44,7 @@ class OffsetsPane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._partitions: tuple[WatchedPartition, ...] = ()
+        self._is_ready = False
         self._trend_at = (-1, 0)
         self._columns = self._made_columns()
         self._total = Static("", markup=False)
@@ -59,7 +60,8 @@ class OffsetsPane(Vertical):
 
     def on_mount(self) -> None:
         self._rows.sort_by("partition")
-        self.show(self._partitions)
+        self._is_ready = True
+        self._fill()
 
     # ---- what a screen uses
 
@@ -67,9 +69,8 @@ class OffsetsPane(Vertical):
         """Show these partitions, in any order. `empty` is the sentence if there are none."""
         self._partitions = tuple(sorted(partitions, key=_place))
         self._rows.empty = empty
-        self._rows.show(self._partitions)
-        self._total.update(Text(total_line(self._partitions), no_wrap=True, overflow="ellipsis"))
-        self._tell()
+        if self._is_ready:
+            self._fill()
 
     @property
     def cursor_row(self) -> WatchedPartition | None:
@@ -107,6 +108,11 @@ class OffsetsPane(Vertical):
         self._rows.show(self._partitions)
 
     # ---- drawing
+
+    def _fill(self) -> None:
+        self._rows.show(self._partitions)
+        self._total.update(Text(total_line(self._partitions), no_wrap=True, overflow="ellipsis"))
+        self._tell()
 
     def _tell(self) -> None:
         row = self.cursor_row

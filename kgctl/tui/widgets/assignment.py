@@ -1,0 +1,169 @@
+"""Which member has which partition, and what a rebalance moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from kgctl.model.watched import Assignment, Partition
+from kgctl.render.table import MISSING
+from kgctl.tui import cells
+from kgctl.tui.widgets.grid import Grid
+from kgctl.tui.widgets.matrix import GAINED, KEPT, LOST, NONE, View
+from kgctl.tui.widgets.moves import Moves, in_words, moves
+
+NOT_KNOWN = "Who has which partition is not known."
+_SHORT_ID = 8
+
+
+class AssignmentPane(Vertical):
+    """Members x partitions under a title and a line that sums it up; below them the row of the cursor in words.
+
+    AssignmentPane(id=...), then `show(...)` after each look: cursor, view and scroll stay. It takes the height that is left
+    and can be shown before the first look. `focus()` goes to the grid. Its keys are v (before and after, after, before),
+    f (a column a partition, or ranges), < and > or shift+left and shift+right (sideways), and those of a table (j/k, g/G ...).
+    """
+
+    DEFAULT_CSS = """
+    AssignmentPane { height: 1fr; }
+    AssignmentPane > Static { height: 1; padding: 0 2; color: $foreground; }
+    AssignmentPane > .assignment--title { text-style: bold; }
+    AssignmentPane > .assignment--more { color: $text-muted; }
+    AssignmentPane > .assignment--unknown { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
+    AssignmentPane.-unknown > Grid, AssignmentPane.-unknown > .assignment--more { display: none; }
+    AssignmentPane.-unknown > .assignment--unknown { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "next_view", "Before/after"),
+        Binding("f", "fold", "Fold", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._change: Moves | None = None
+        self._names: Mapping[str, str] = {}
+        self._title, self._reason = "", NOT_KNOWN
+        self._is_ready = False
+        self._view = View.BOTH
+        self._head = Static("", markup=False, classes="assignment--title")
+        self._sum = Static("", markup=False)
+        self._grid = Grid()
+        self._unknown = Static("", markup=False, classes="assignment--unknown")
+        self._more = Static("", markup=False, classes="assignment--more")
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._sum
+        yield self._grid
+        yield self._unknown
+        yield self._more
+
+    def on_mount(self) -> None:
+        self._is_ready = True
+        self._fill()
+
+    # ---- what a screen uses
+
+    def show(
+        self,
+        after: Assignment | None,
+        before: Assignment | None = None,
+        *,
+        names: Mapping[str, str] | None = None,
+        title: str = "Assignment",
+        partitions: Iterable[Partition] = (),
+        reason: str = NOT_KNOWN,
+    ) -> None:
+        """Show who has what, and with `before` what moved.
+
+        `after` None: not known, `reason` is the sentence that is shown instead. `names` has a label per member id (see
+        `member_label`; also for members that have left). `partitions` are those that the group reads, so that those without
+        a member are seen although nobody had them before.
+        """
+        self._title, self._reason = title, reason
+        self._names = {member: cells.name(label) for member, label in (names or {}).items()}
+        self._change = None if after is None else moves(after, before, partitions)
+        if self._is_ready:
+            self._fill()
+
+    @property
+    def view(self) -> View:
+        """What is shown: without an assignment before it, that after it."""
+        return self._view if self._change is not None and self._change.owners_before is not None else View.AFTER
+
+    # ---- keys
+
+    def focus(self, scroll_visible: bool = True) -> AssignmentPane:
+        self._grid.focus(scroll_visible)
+        return self
+
+    def action_next_view(self) -> None:
+        if self._change is not None and self._change.owners_before is not None:
+            views = list(View)
+            self._view = views[(views.index(self._view) + 1) % len(views)]
+            self._tell()
+
+    def action_fold(self) -> None:
+        self._grid.fold()
+
+    def on_grid_moved(self) -> None:
+        self._more.update(_line(self._grid.in_words()))
+
+    def on_resize(self) -> None:
+        if self._is_ready:
+            self._tell()
+
+    # ---- drawing
+
+    def _fill(self) -> None:
+        self.set_class(self._change is None, "-unknown")
+        if self._change is None:
+            self._unknown.update(Text(cells.name(self._reason)))
+        else:
+            self._grid.show(self._change, self._names)
+        self._tell()
+
+    def _tell(self) -> None:
+        title = cells.name(self._title)
+        if self._change is None:
+            self._head.update(_line(title))
+            self._sum.update("")
+            return
+        is_compared = self._change.owners_before is not None
+        self._head.update(_line(self._with_legend(f"{title}: {self.view.value}" if is_compared else title)))
+        self._sum.update(_line(in_words(self._change)))
+        self._grid.see(self.view)
+        self._more.update(_line(self._grid.in_words()))
+
+    def _with_legend(self, title: str) -> str:
+        """The meaning of the signs at the right end, where there is room for all of it."""
+        said = f"{KEPT} kept  {GAINED} gained  {LOST} lost  {NONE} not its own"
+        if self.view is not View.BOTH:
+            said = f"{KEPT} has it  {NONE} has it not"
+        room = self._head.content_size.width - cell_len(title) - 2
+        return title if cell_len(said) > room else f"{title}  {cells.fitted(said, room, right=True)}"
+
+
+def member_label(client_id: str | None, consumer_id: str | None, instance_id: str | None = None) -> str:
+    """A member in a few words: its client id, the start of what its member id adds to it, its instance id.
+
+    "worker-1 3f2a9c01 [shop-1]": Kafka makes member ids of a client id or an instance id and a UUID.
+    """
+    own = consumer_id or ""
+    for prefix in (client_id, instance_id):
+        if prefix and own.startswith(f"{prefix}-"):
+            own = own.removeprefix(f"{prefix}-")
+            break
+    said = [client_id or "", own[:_SHORT_ID], f"[{instance_id}]" if instance_id else ""]
+    return " ".join(one for one in said if one) or MISSING
+
+
+def _line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,225 @@
+"""Members x partitions as lines of text: a column a partition, or ranges where there are too many for the width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+
+from rich.cells import cell_len
+
+from kgctl.model.watched import Partition
+from kgctl.tui.cells import fitted, name
+from kgctl.tui.widgets.moves import Moves, Owners, ranges
+
+KEPT, GAINED, LOST, NONE, NOBODY = "\u25a0", "\u25b2", "\u25bd", "\u00b7", "\u25cb"
+UNASSIGNED, TWICE = "unassigned", "assigned twice"
+STYLES = ("head", "kept", "gained", "lost", "none", "bad")
+LABEL_LEAST, LABEL_SHARE, GAP = 14, 0.42, 2
+_HEAD = "PARTITIONS"
+
+Span = tuple[str, str]  # text, one of STYLES or ""
+Line = tuple[Span, ...]
+
+
+class View(Enum):
+    BOTH = "before and after"
+    AFTER = "after"
+    BEFORE = "before"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a member has, or without a `member` what is wrong: UNASSIGNED or TWICE."""
+
+    label: Span
+    member: str | None
+    fault: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """It tells the row from the others for as long as it is there."""
+        return self.fault, self.member or ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """`header` and `body(row)` are lines of at most `width` cells, right of the labels, that scroll sideways as one."""
+
+    rows: tuple[Row, ...]
+    label_width: int
+    width: int
+    header: tuple[Line, ...]
+    body: Callable[[Row], Line]
+    is_folded: bool
+
+
+def sheet(change: Moves, labels: Mapping[str, str], view: View, room: int, folded: bool | None = None) -> Sheet:
+    """Lay out what a view shows in so many cells. `labels` are printable, by member id.
+
+    `folded` says whether partitions are ranges; None is ranges only where the columns do not fit.
+    """
+    rows = _rows(change, labels, view)
+    label_width = max([LABEL_LEAST, *(cell_len(row.label[0]) for row in rows)])
+    label_width = min(label_width, max(LABEL_LEAST, int(room * LABEL_SHARE)))
+    left = room - label_width - GAP
+    if not folded:
+        for is_dense in (False, True):
+            blocks = _blocks(change.partitions, is_dense)
+            width = blocks[-1].x + blocks[-1].width if blocks else 0
+            if width <= left or (is_dense and folded is False):
+                body = _cells_of(change, view, blocks)
+                return Sheet(rows, label_width, width, _header(blocks), body, False)
+    tallies = {row.key: tally(change, row, view) for row in rows}
+    tally_width = max([len(_HEAD), *map(len, tallies.values())]) + GAP
+    bodies = {row.key: _folded(change, row, view, fitted(tallies[row.key], tally_width)) for row in rows}
+    widths = [sum(cell_len(text) for text, _ in line) for line in bodies.values()]
+    header = ((), ((_HEAD, "head"),))
+    return Sheet(rows, label_width, max(widths, default=0), header, lambda row: bodies[row.key], True)
+
+
+def fate(change: Moves, row: Row, view: View) -> dict[Partition, str]:
+    """The partitions that a row has something to say of: KEPT, GAINED, LOST, NOBODY, or the number of its members."""
+    owners = shown_owners(change, view)
+    if row.fault == UNASSIGNED:
+        return {partition: NOBODY for partition in change.partitions if partition not in owners}
+    if row.fault == TWICE:
+        return {one: str(len(found)) if len(found) < 10 else "+" for one, found in owners.items() if len(found) > 1}
+    member = row.member or ""
+    kept, gained, lost = change.kept[member], change.gained[member], change.lost[member]
+    if view is View.BOTH:
+        return dict.fromkeys(kept, KEPT) | dict.fromkeys(gained, GAINED) | dict.fromkeys(lost, LOST)
+    return dict.fromkeys(kept | (gained if view is View.AFTER else lost), KEPT)
+
+
+def shown_owners(change: Moves, view: View) -> Owners:
+    return (change.owners_before or {}) if view is View.BEFORE else change.owners_after
+
+
+def tally(change: Moves, row: Row, view: View) -> str:
+    """How many partitions a row has, and how many came and went: "12 (+1 -2)"."""
+    found = list(fate(change, row, view).values())
+    gained, lost = found.count(GAINED), found.count(LOST)
+    moved = [f"+{gained}"] * bool(gained) + [f"-{lost}"] * bool(lost)
+    return f"{len(found) - lost:,}" + (f" ({' '.join(moved)})" if moved else "")
+
+
+def by_topic(change: Moves, row: Row, view: View) -> Iterable[tuple[str, list[tuple[str, str]]]]:
+    """Of each topic its ranges by sign: ("orders", [(KEPT, "0-3,7"), (GAINED, "4")])."""
+    found = fate(change, row, view)
+    for topic, some in groupby(sorted(found), key=lambda partition: partition[0]):
+        numbers = list(some)
+        signs = sorted({found[one] for one in numbers}, key=_SIGN_ORDER.index) if row.member else [""]
+        yield (
+            topic,
+            [(sign, ranges(one[1] for one in numbers if not sign or found[one] == sign)) for sign in signs],
+        )
+
+
+# ---- rows
+
+
+def _rows(change: Moves, labels: Mapping[str, str], view: View) -> tuple[Row, ...]:
+    """What is wrong stands first, where it is seen without scrolling; who has left stands last."""
+    owners = shown_owners(change, view)
+    rows = []
+    if len(owners) < len(change.partitions):
+        rows.append(Row((f"! {UNASSIGNED}", "bad"), None, UNASSIGNED))
+    if any(len(members) > 1 for members in owners.values()):
+        rows.append(Row((f"! {TWICE}", "bad"), None, TWICE))
+    absent = {View.AFTER: change.left, View.BEFORE: change.joined}.get(view, frozenset[str]())
+    shown = [member for member in change.members if member not in absent]
+    for member in sorted(shown, key=lambda member: (member in change.left, labels.get(member, member), member)):
+        sign, style = "  ", ""
+        if view is View.BOTH and member in change.joined:
+            sign, style = "+ ", "gained"
+        elif view is View.BOTH and member in change.left:
+            sign, style = "- ", "lost"
+        rows.append(Row((sign + labels.get(member, name(member)), style), member))
+    return tuple(rows)
+
+
+# ---- a column a partition
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The columns of one topic, from the cell `x` on."""
+
+    topic: str
+    numbers: tuple[int, ...]
+    x: int
+    cell: int
+    width: int
+
+
+def _blocks(partitions: Sequence[Partition], is_dense: bool) -> list[_Block]:
+    blocks: list[_Block] = []
+    x = 0
+    for topic, some in groupby(partitions, key=lambda partition: partition[0]):
+        numbers = tuple(number for _, number in some)
+        cell = 1 if is_dense else max(2, len(str(numbers[-1])) + 1)
+        # A topic of few partitions still shows the better part of its name.
+        width = max(cell * len(numbers), min(cell_len(name(topic)), 12 if is_dense else 24))
+        blocks.append(_Block(topic, numbers, x, cell, width))
+        x += width + GAP
+    return blocks
+
+
+def _header(blocks: Sequence[_Block]) -> tuple[Line, Line]:
+    """The topics, and under each the numbers: all of them, or every tenth where a column is one cell."""
+    topics, numbers = "", ""
+    for block in blocks:
+        topics = _to(topics, block.x) + fitted(name(block.topic), block.width)
+        if block.cell > 1:
+            ruler = "".join(str(number).rjust(block.cell) for number in block.numbers)
+        else:
+            ruler = ""
+            for place, number in enumerate(block.numbers):
+                has_room = place >= len(ruler) + bool(ruler) and place + len(str(number)) <= block.width
+                if has_room and (number % 10 == 0 or place == 0):
+                    ruler = ruler.ljust(place) + str(number)
+        numbers = _to(numbers, block.x) + ruler.ljust(block.width)
+    return ((topics, "head"),), ((numbers, "none"),)
+
+
+def _to(text: str, x: int) -> str:
+    return text + " " * (x - cell_len(text))
+
+
+def _cells_of(change: Moves, view: View, blocks: Sequence[_Block]) -> Callable[[Row], Line]:
+    def body(row: Row) -> Line:
+        found = fate(change, row, view)
+        spans: list[Span] = []
+        for block in blocks:
+            for number in block.numbers:
+                sign = found.get((block.topic, number), NONE)
+                spans.append((sign.rjust(block.cell), "bad" if row.member is None and sign != NONE else _STYLE[sign]))
+            spans.append((" " * (block.width - block.cell * len(block.numbers) + GAP), "none"))
+        return _joined(spans)
+
+    return body
+
+
+def _joined(spans: Iterable[Span]) -> Line:
+    """Neighbours of the same style as one span: there are thousands of cells on a screen."""
+    return tuple(("".join(text for text, _ in some), style) for style, some in groupby(spans, key=lambda one: one[1]))
+
+
+# ---- ranges
+
+
+def _folded(change: Moves, row: Row, view: View, counted: str) -> Line:
+    spans: list[Span] = [(counted, "")]
+    for topic, found in by_topic(change, row, view):
+        spans.append((f"{name(topic)} ", "none"))
+        for sign, numbers in found:
+            style = _STYLE.get(sign, "bad")
+            spans += [((sign if sign in (GAINED, LOST) else "") + numbers, "" if style == "kept" else style), (" ", "")]
+        spans.append((" ", ""))
+    return _joined(spans)
+
+
+_SIGN_ORDER = (KEPT, GAINED, LOST)
+_STYLE = {KEPT: "kept", GAINED: "gained", LOST: "lost", NONE: "none", NOBODY: "bad"}

@@ -1,0 +1,129 @@
+"""What a rebalance changed: who kept, gained and lost which partitions, and what is left without a member or has two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kgctl.model.watched import Assignment, Partition
+
+Owners = Mapping[Partition, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Partitions by what became of them: each of `partitions` is in exactly one of stay, moved, new, unassigned, doubled.
+
+    stay: has one member, that had it before. moved: has one member, that did not. new: has one member, had none.
+    unassigned: has none. doubled: has several. Without a `before`, those with one member are all in stay, and nothing is
+    gained or lost. `owners_before` and `owners_after` leave out partitions without members.
+    """
+
+    members: tuple[str, ...]
+    partitions: tuple[Partition, ...]
+    owners_before: Owners | None
+    owners_after: Owners
+    joined: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
+    stay: frozenset[Partition] = frozenset()
+    moved: frozenset[Partition] = frozenset()
+    new: frozenset[Partition] = frozenset()
+    unassigned: frozenset[Partition] = frozenset()
+    doubled: frozenset[Partition] = frozenset()
+    kept: Mapping[str, frozenset[Partition]] = field(default_factory=dict)
+    gained: Mapping[str, frozenset[Partition]] = field(default_factory=dict)
+    lost: Mapping[str, frozenset[Partition]] = field(default_factory=dict)
+
+    @property
+    def stickiness(self) -> int | None:
+        """How many of 100 partitions that had a member stay with it, rounded down; None if there was none or no `before`."""
+        return 100 * len(self.stay) // len(self.owners_before) if self.owners_before else None
+
+
+def moves(after: Assignment, before: Assignment | None = None, partitions: Iterable[Partition] = ()) -> Moves:
+    """Compare two assignments. `partitions` are those that the group reads, beyond those that a member has or had."""
+    has, had = _by_member(after), None if before is None else _by_member(before)
+    owners_after, owners_before = _owners(has), None if had is None else _owners(had)
+    every = sorted({*partitions, *owners_after, *(owners_before or ())})
+    members = tuple(sorted({*has, *(had or ())}))
+    places: dict[str, set[Partition]] = {name: set() for name in ("stay", "moved", "new", "unassigned", "doubled")}
+    for partition in every:
+        now = owners_after.get(partition, frozenset())
+        was = now if owners_before is None else owners_before.get(partition, frozenset())
+        places[_fate(now, was)].add(partition)
+    none: frozenset[Partition] = frozenset()
+    was_of = has if had is None else had
+    return Moves(
+        members=members,
+        partitions=tuple(every),
+        owners_before=owners_before,
+        owners_after=owners_after,
+        joined=frozenset(has.keys() - was_of.keys()),
+        left=frozenset(was_of.keys() - has.keys()),
+        kept={member: has.get(member, none) & was_of.get(member, none) for member in members},
+        gained={member: has.get(member, none) - was_of.get(member, none) for member in members},
+        lost={member: was_of.get(member, none) - has.get(member, none) for member in members},
+        **{name: frozenset(found) for name, found in places.items()},
+    )
+
+
+def in_words(change: Moves) -> str:
+    """One line: "12 partitions: 9 stay, 2 move, 1 unassigned; stickiness 82 %"."""
+    total = _counted(len(change.partitions), "partition")
+    members = len(change.members) - len(change.left)
+    if change.owners_before is None:
+        said = [f"{len(change.stay):,} with one of {_counted(members, 'member')}"] if change.stay or members else []
+    else:
+        said = [
+            f"{len(found):,} {word}{'s' if len(found) == 1 and is_verb else ''}"
+            for found, word, is_verb in (
+                (change.stay, "stay", True),
+                (change.moved, "move", True),
+                (change.new, "new", False),
+            )
+            if found or word != "new"
+        ]
+    said += [f"{len(change.unassigned):,} unassigned"] if change.unassigned else []
+    said += [f"{len(change.doubled):,} assigned twice"] if change.doubled else []
+    line = f"{total}: {', '.join(said)}" if said else total
+    return line if change.stickiness is None else f"{line}; stickiness {change.stickiness} %"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers in order, neighbours as a range: "0-11,14"; "" for none."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def _fate(now: frozenset[str], was: frozenset[str]) -> str:
+    if len(now) > 1:
+        return "doubled"
+    if not now:
+        return "unassigned"
+    if not was:
+        return "new"
+    return "stay" if now <= was else "moved"
+
+
+def _by_member(assignment: Assignment) -> dict[str, frozenset[Partition]]:
+    return {
+        member: frozenset((entry.topic, number) for entry in entries for number in entry.partitions)
+        for member, entries in assignment.items()
+    }
+
+
+def _owners(by_member: Mapping[str, frozenset[Partition]]) -> Owners:
+    found: dict[Partition, set[str]] = {}
+    for member, partitions in by_member.items():
+        for partition in partitions:
+            found.setdefault(partition, set()).add(member)
+    return {partition: frozenset(members) for partition, members in found.items()}
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

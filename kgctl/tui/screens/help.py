@@ -2,20 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
+from kgctl.tui.cells import fitted
+from kgctl.tui.keys import Key, Section, sections
+
+WIDEST_KEYS = 24
+SWITCHED_OFF = " (switched off)"
+
 
 class HelpScreen(ModalScreen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark", "app.pop_screen", "Back")]
+    """The keys of another screen, as they stood when it was opened."""
+
+    DEFAULT_CSS = """
+    HelpScreen {
+        align: center middle;
+        & > #frame {
+            width: 64; max-width: 100%; height: auto; max-height: 100%;
+            background: $surface; border: round $primary; padding: 0 1;
+            border-title-color: $foreground; border-subtitle-color: $text-muted;
+        }
+        & #keys { height: auto; scrollbar-size-vertical: 1; background: $surface; }
+        & #keys > Static { height: auto; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q", "dismiss", "Back"),
+        Binding("down,j", "scroll_keys(1)", "Down", show=False),
+        Binding("up,k", "scroll_keys(-1)", "Up", show=False),
+        Binding("pagedown,space,ctrl+f,ctrl+d", "page_keys(1)", "Page down", show=False),
+        Binding("pageup,ctrl+b,ctrl+u", "page_keys(-1)", "Page up", show=False),
+        Binding("home,g", "end_of_keys(-1)", "First", show=False),
+        Binding("end,G", "end_of_keys(1)", "Last", show=False),
+    ]
+    AUTO_FOCUS = ""
 
     def __init__(self, of: Screen[Any]) -> None:
         super().__init__()
-        self._of = of
+        # Now: while this screen is on, no widget of the other one has the focus.
+        self.sections = sections(of)
 
     def compose(self) -> ComposeResult:
-        yield Static("help")
+        with Vertical(id="frame") as frame:
+            frame.border_title = "Keys"
+            frame.border_subtitle = "Esc closes"
+            with VerticalScroll(id="keys", can_focus=False):
+                yield Static(text_of(self.sections), markup=False)
+
+    def action_scroll_keys(self, lines: int) -> None:
+        self.query_one("#keys").scroll_relative(y=lines, animate=False)
+
+    def action_page_keys(self, pages: int) -> None:
+        keys = self.query_one("#keys")
+        keys.scroll_relative(y=pages * max(1, keys.size.height - 1), animate=False)
+
+    def action_end_of_keys(self, direction: int) -> None:
+        keys = self.query_one("#keys")
+        keys.scroll_to(y=0 if direction < 0 else keys.max_scroll_y, animate=False)
+
+
+def text_of(told: Sequence[Section]) -> Content:
+    """A line a key, the keys in a column of their own."""
+    all_keys = [" ".join(key.keys) for section in told for key in section.keys]
+    width = min(WIDEST_KEYS, max(map(len, all_keys), default=0))
+    blocks = [
+        Content("\n").join([Content.styled(section.title, "bold"), *_lines(section.keys, width)]) for section in told
+    ]
+    return Content("\n\n").join(blocks)
+
+
+def _lines(keys: Sequence[Key], width: int) -> list[Content]:
+    return [
+        Content.assemble(
+            "  ",
+            (fitted(" ".join(key.keys), width), "$primary" if key.is_enabled else "$text-muted"),
+            "  ",
+            key.description if key.is_enabled else (key.description + SWITCHED_OFF, "$text-muted"),
+        )
+        for key in keys
+    ]

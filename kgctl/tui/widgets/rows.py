@@ -24,6 +24,7 @@ RISING, FALLING = "\u2191", "\u2193"
 class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
     """Rows under a header that stays. `key` tells a row from the others for as long as it is there."""
 
+    HELP_TITLE: ClassVar[str] = "In the table"
     STYLES: ClassVar[tuple[str, ...]] = ("good", "warn", "bad", "dim", "strong")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--header", "rows--cursor", *(f"rows--{style}" for style in STYLES)}
     DEFAULT_CSS = """

@@ -1,0 +1,67 @@
+"""Which keys do what on a screen, read from its bindings: for the help and for the palette."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.keys import format_key
+from textual.screen import Screen
+
+EVERYWHERE, HERE = "Everywhere", "On this screen"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One action and the keys that start it. `node` is whose action it is."""
+
+    keys: tuple[str, ...]
+    description: str
+    action: str
+    node: DOMNode
+    is_enabled: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    keys: tuple[Key, ...]
+
+
+def sections(screen: Screen[Any]) -> list[Section]:
+    """What works at the moment, nearest first: on the screen, in the widget that has the focus, everywhere."""
+    found: dict[str, dict[tuple[DOMNode, str], list[tuple[Binding, bool]]]] = {}
+    for node, binding, is_enabled, _ in screen.active_bindings.values():
+        if binding.description and not binding.system:
+            actions = found.setdefault(_title(node), {})
+            actions.setdefault((node, binding.action), []).append((binding, is_enabled))
+    order = sorted(found, key=lambda title: {HERE: 0, EVERYWHERE: 2}.get(title, 1))
+    return [
+        Section(title, tuple(_key(node, action, some) for (node, action), some in found[title].items()))
+        for title in order
+    ]
+
+
+def shown(binding: Binding) -> str:
+    """A key as a person finds it on a keyboard: ctrl+r, ?, \u2191, pgdn."""
+    if binding.key_display:
+        return binding.key_display
+    modifiers, key = binding.parse_key()
+    return "+".join([*modifiers, format_key(key)])
+
+
+def _key(node: DOMNode, action: str, bindings: list[tuple[Binding, bool]]) -> Key:
+    keys = tuple(dict.fromkeys(shown(binding) for binding, _ in bindings))
+    first, is_enabled = bindings[0]
+    return Key(keys, first.description, action, node, is_enabled)
+
+
+def _title(node: DOMNode) -> str:
+    if isinstance(node, App):
+        return EVERYWHERE
+    if isinstance(node, Screen):
+        return HERE
+    return str(getattr(node, "HELP_TITLE", "") or f"In the {type(node).__name__.lower()}")

@@ -1,0 +1,92 @@
+"""The lines around the table of all groups: how many there are of which kind, and all about the one of the cursor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from textual.content import Content
+from textual.widgets import Static
+
+from kgctl.model.failure import RowError
+from kgctl.model.watched import WatchedGroup
+from kgctl.tui import cells
+from kgctl.tui.widgets.group_columns import STYLES, WORST_FIRST, facts, missing
+
+_COLOURS = {"bad": "bold $text-error", "warn": "$text-warning", "dim": "$text-muted"}
+
+
+class Summary(Static):
+    """How many groups, by verdict; how many of them are seen, and by which choice."""
+
+    DEFAULT_CSS = """
+    Summary { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__("", id=id, markup=False)
+
+    def tell(self, rows: Sequence[WatchedGroup], shown: int, chosen_by: Sequence[str], marked: int) -> None:
+        counts = Counter(row.verdict for row in rows)
+        parts = [
+            Content.styled(f"{counts[verdict]:,} {verdict}", _COLOURS[STYLES[verdict]])
+            for verdict in WORST_FIRST
+            if counts[verdict]
+        ]
+        text = Content.styled(_counted(len(rows), "group"), "bold")
+        if parts:
+            text += Content(": ") + Content(", ").join(parts)
+        if chosen_by:
+            text += Content.styled(f" \u00b7 {shown:,} shown: {', '.join(chosen_by)}", "$text-accent")
+        if marked:
+            text += Content(f" \u00b7 {marked:,} marked")
+        self.update(text)
+
+
+class Unheard(Static):
+    """The brokers that did not answer: their groups are missing from the table. Away if all did."""
+
+    DEFAULT_CSS = """
+    Unheard { height: auto; max-height: 2; padding: 0 1; color: $text-warning; display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+
+    def tell(self, errors: Sequence[RowError]) -> None:
+        self.display = bool(errors)
+        if errors:
+            more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
+            count = _counted(len(errors), "broker")
+            self.update(f"{count} did not answer, groups may be missing: {cells.name(errors[0].message)}{more}")
+
+
+class Detail(Static):
+    """The group of the cursor: its whole name, what there was no room for, and its verdict as a sentence."""
+
+    DEFAULT_CSS = """
+    Detail { height: 4; padding: 0 1; border-top: solid $panel; }
+    """
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__("", id=id, markup=False)
+
+    def tell(self, row: WatchedGroup | None, seen: Collection[str]) -> None:
+        if row is None:
+            self.update("")
+            return
+        text = Content.styled(cells.name(row.group), "bold")
+        if told := facts(row):
+            text += Content.styled("  " + told, "$text-muted")
+        # A name longer than the line is cut, so that the sentence below stays where it is.
+        text = text.truncate(max(1, self.content_size.width), ellipsis=True)
+        name = f"{row.verdict} {row.error.name}" if row.error else row.verdict.value
+        text += Content("\n") + Content.styled(name, _COLOURS[STYLES[row.verdict]])
+        text += Content(f": {cells.name(row.verdict_reason)}")
+        if why := missing(row, seen):
+            text += Content.styled(f"  {why}", "$text-muted")
+        self.update(text)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -2,26 +2,125 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgctl.commands.settings import settings
 
+if TYPE_CHECKING:
+    from kgctl.tui.app import KgctlApp
+
+# The screens of --screen, and the keys that lead to them from the first screen, or from that of the group.
+OF_ALL = {"groups": (), "help": ("question_mark",)}
+OF_A_GROUP = {"overview": ("1",), "members": ("2",), "assignment": ("3",), "offsets": ("4",)}
+THEMES = ("dark", "light", "contrast")
+SMALLEST, LARGEST = (40, 10), (500, 200)
+
 
 def ui(
     ctx: typer.Context,
-    group: Annotated[str | None, typer.Argument(metavar="[GROUP]", show_default=False)] = None,
+    group: Annotated[str | None, typer.Argument(metavar="[GROUP]", show_default=False, help="Begin with it.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Switch off everything that changes a group.")] = False,
-    interval: Annotated[float, typer.Option("--interval", metavar="SECONDS", min=0.1, help="How often to look.")] = 2.0,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="SECONDS", min=0.1, max=3600, help="How often to look.")
+    ] = 2.0,
+    theme: Annotated[str, typer.Option("--theme", metavar="|".join(THEMES), help="The colours.")] = THEMES[0],
+    once: Annotated[bool, typer.Option("--once", help="Print one frame, without a terminal, and end.")] = False,
+    screen: Annotated[
+        str | None,
+        typer.Option(
+            "--screen",
+            metavar="|".join([*OF_ALL, *OF_A_GROUP]),
+            help="With --once: what to show; the last four need a GROUP.",
+        ),
+    ] = None,
+    size: Annotated[str, typer.Option("--size", metavar="WxH", help="With --once: columns and lines.")] = "120x40",
+    looks: Annotated[
+        int, typer.Option("--looks", metavar="N", min=1, help="With --once: look so often first; rates need two looks.")
+    ] = 1,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="With --once: write the frame as a picture instead.")
+    ] = None,
 ) -> None:
-    """Watch groups live on a dashboard, and act on them."""
+    """Watch groups live on a dashboard, and act on them. `?` lists the keys.
+
+    Nothing is changed before you have seen what would change, and agreed to it.
+    """
+    keys = _keys(group, screen)
+    columns_and_lines = _size(size)
+    if theme not in THEMES:
+        raise typer.BadParameter(f"{theme!r} is not one of {', '.join(THEMES)}.", param_hint="'--theme'")
+    if not once:
+        _check_terminal([("--screen", screen), ("--svg", svg)])
+
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.feed import ClusterFeed
 
     chosen = settings(ctx)
+    no_color = "NO_COLOR" in os.environ
     feed = ClusterFeed(chosen.endpoints(), chosen.timeout)
+    app = KgctlApp(feed, interval_s=interval, read_only=read_only, group=group, theme=theme)
     try:
-        KgctlApp(feed, interval_s=interval, read_only=read_only, group=group).run()
+        if once:
+            _print_frame(app, columns_and_lines, keys, looks, svg, colours=sys.stdout.isatty() and not no_color)
+        else:
+            app.run()
+            app.check()
     finally:
         feed.close()
+
+
+def _print_frame(
+    app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], looks: int, svg: Path | None, *, colours: bool
+) -> None:
+    from kgctl.tui.once import frame
+
+    drawn = frame(app, size, keys=keys, looks=looks, colours=colours)
+    if svg is None:
+        sys.stdout.write(drawn.text)
+        return
+    try:
+        svg.write_text(drawn.svg, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"Cannot write {svg}: {error.strerror}.", param_hint="'--svg'") from None
+
+
+def _keys(group: str | None, screen: str | None) -> tuple[str, ...]:
+    if group == "":
+        raise typer.BadParameter("an empty name.", param_hint="'[GROUP]'")
+    if screen is None:
+        return ()
+    if screen in OF_A_GROUP:
+        if group is None:
+            raise typer.BadParameter(f"{screen!r} needs a GROUP.", param_hint="'--screen'")
+        return OF_A_GROUP[screen]
+    if screen not in OF_ALL:
+        known = ", ".join([*OF_ALL, *OF_A_GROUP])
+        raise typer.BadParameter(f"{screen!r} is not one of {known}.", param_hint="'--screen'")
+    if screen == "groups" and group is not None:
+        raise typer.BadParameter("'groups' is of all groups; leave GROUP out.", param_hint="'--screen'")
+    return OF_ALL[screen]
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text, re.ASCII)
+    size = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (SMALLEST[0] <= size[0] <= LARGEST[0] and SMALLEST[1] <= size[1] <= LARGEST[1]):
+        least, most = "x".join(map(str, SMALLEST)), "x".join(map(str, LARGEST))
+        raise typer.BadParameter(
+            f"{text!r} is not a size such as 120x40, from {least} to {most}.", param_hint="'--size'"
+        )
+    return size
+
+
+def _check_terminal(of_once: list[tuple[str, object]]) -> None:
+    for option, value in of_once:
+        if value is not None:
+            raise typer.BadParameter("It goes with --once.", param_hint=f"'{option}'")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+        raise typer.BadParameter("The dashboard needs a terminal. --once prints one frame without one.")

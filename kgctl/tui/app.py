@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import time
 from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.command import Provider
 from textual.screen import Screen
 
 from kgctl.tui.feed import Feed
+from kgctl.tui.palette import GroupCommands, KeyCommands
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
@@ -30,11 +34,13 @@ class KgctlApp(App[None]):
 
     TITLE = "kgctl"
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands, GroupCommands}
     CSS = """
     Screen { background: $surface; color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
+        Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("colon", "command_palette", "Commands", key_display=":"),
         Binding("plus,equals_sign", "slower", "Look less often", show=False, key_display="+"),
@@ -63,6 +69,7 @@ class KgctlApp(App[None]):
         self.is_paused = False
         self.heard = asyncio.Event()
         self._first_group = group
+        self._failure: Exception | None = None
         for one in THEMES:
             self.register_theme(one)
         self.theme = theme
@@ -71,11 +78,36 @@ class KgctlApp(App[None]):
         return GroupsScreen()
 
     def on_mount(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # In another thread than the main one (tests) there are no signals to care for.
+            with contextlib.suppress(ValueError, RuntimeError):
+                asyncio.get_running_loop().add_signal_handler(number, self.exit)
         if self._first_group is not None:
             self.open_group(self._first_group)
 
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
+    def check(self) -> None:
+        """After the end: raises the fault, if it was one that ended the app."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _handle_exception(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        # The command line says what it was, in one line; Textual would print a page.
+        self._close_messages_no_wait()
+
     def open_group(self, group: str) -> None:
         self.push_screen(GroupScreen(group))
+
+    def group_names(self) -> list[str]:
+        """Of all groups that were seen at the last look at all."""
+        return [row.group for screen in self.screen_stack if isinstance(screen, GroupsScreen) for row in screen.all]
 
     def has_heard(self) -> None:
         """A screen has had its first answer, or the reason why there is none: there is something to see."""

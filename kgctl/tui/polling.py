@@ -49,6 +49,7 @@ class Polling(Generic[T]):
         self._interval_s, self._clock = interval_s, clock
         self._wanted = asyncio.Event()
         self.is_paused = False
+        self.answers = 0
 
     def now(self) -> None:
         """Ask at once, or right after the question that is under way."""
@@ -72,6 +73,7 @@ class Polling(Generic[T]):
         fresh.heard_at_s = self._clock()
         fresh.took_s = fresh.heard_at_s - started
         fresh.error, fresh.failed_at_s, fresh.attempts = None, None, 0
+        self.answers += 1
         self._answered(answer)
 
     async def _wait(self) -> None:

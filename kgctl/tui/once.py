@@ -1,0 +1,78 @@
+"""One frame of the dashboard without a terminal: as text, and as SVG."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from dataclasses import dataclass
+
+from rich.console import Console
+from textual.pilot import Pilot
+
+from kgctl.client.errors import KgctlError
+from kgctl.tui.app import KgctlApp
+from kgctl.tui.screens.watching import Watching
+
+STEP_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """`text` has a line per row of the terminal, with escape sequences for colours if they were asked for."""
+
+    text: str
+    svg: str
+
+
+def frame(app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), looks: int = 1, colours: bool) -> Frame:
+    """Run the app unseen on a terminal of (columns, lines), until its screen has looked so often, press keys, and draw it.
+
+    Raises what the cluster answers if that is an error.
+    """
+    found: list[Frame | KgctlError] = []
+
+    async def draw(pilot: Pilot[object]) -> None:
+        error = await _looked(app, looks)
+        if app.has_failed:
+            return
+        if error is None and keys:
+            await pilot.press(*keys)
+        await pilot.pause()
+        found.append(error or Frame(_text(app, colours), app.export_screenshot()))
+        app.exit()
+
+    app.run(headless=True, size=size, auto_pilot=draw)
+    app.check()
+    (result,) = found
+    if isinstance(result, KgctlError):
+        raise result
+    return result
+
+
+async def _looked(app: KgctlApp, looks: int) -> KgctlError | None:
+    while not app.has_failed:
+        screen = app.screen
+        if isinstance(screen, Watching):
+            if screen.polling.freshness.error is not None:
+                return screen.polling.freshness.error
+            if screen.polling.answers >= looks:
+                return None
+        await asyncio.sleep(STEP_S)
+    return None
+
+
+def _text(app: KgctlApp, colours: bool) -> str:
+    width, height = app.size
+    console = Console(
+        width=width,
+        height=height,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        record=True,
+        legacy_windows=False,
+    )
+    # What App.export_screenshot prints; it has no form for text.
+    console.print(app.screen._compositor.render_update(full=True, screen_stack=app._background_screens))
+    lines = console.export_text(styles=colours).splitlines()
+    return "".join(f"{line if colours else line.rstrip()}\n" for line in lines)

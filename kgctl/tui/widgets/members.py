@@ -15,8 +15,8 @@ from kgctl.render.table import MISSING
 from kgctl.tui import cells
 from kgctl.tui.widgets.columns import Column
 from kgctl.tui.widgets.rows import Rows
-from kgctl.tui.widgets.standing import SIGNS, Standing, is_done, names, standing_of
-from kgctl.watch.verdict import is_dead
+from kgctl.tui.widgets.standing import SIGNS, UNKNOWN, is_awaited, names
+from kgctl.watch.phases import Standing, standings
 
 LEADER = "\u2605 "
 FULL, HOLLOW, BAR_CELLS = "\u25ae", "\u25af", 5
@@ -24,12 +24,15 @@ FULL, HOLLOW, BAR_CELLS = "\u25ae", "\u25af", 5
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A member as a row: what to call it, and where it stands (None: not told)."""
+    """A member as a row: what to call it, where it stands, and whether the group waits for it."""
 
-    member: MemberRow
+    standing: Standing
     name: str
-    standing: Standing | None
     is_awaited: bool
+
+    @property
+    def member(self) -> MemberRow:
+        return self.standing.member
 
 
 class MembersPane(Vertical):
@@ -81,7 +84,7 @@ class MembersPane(Vertical):
             20,
             flex=1,
             most=23,
-            style=lambda seat: "bad" if is_dead(seat.member) else "",
+            style=lambda seat: "bad" if seat.standing.is_dead else "",
             order=lambda seat: seat.member.heartbeat_age_ms,
             falling=True,
         ),
@@ -111,11 +114,7 @@ class MembersPane(Vertical):
     def show(self, group: GroupDescription) -> None:
         self._group = group
         told = names(group.members)
-        seats = []
-        for member in group.members:
-            standing = standing_of(group, member)
-            is_awaited = standing is not None and not is_done(group, standing)
-            seats.append(Seat(member, told[member.consumer_id or ""], standing, is_awaited))
+        seats = [Seat(one, told[one.member.consumer_id or ""], is_awaited(group, one.word)) for one in standings(group)]
         self._rows.show(seats)
         self._tell()
 
@@ -158,18 +157,19 @@ def in_words(member: MemberRow) -> str:
 
 
 def why(group: GroupDescription) -> str:
-    """Why something about the members is `-`, or what the signs mean; one line."""
-    if any(member.phase is None and member.current_epoch is None for member in group.members):
-        return "PHASE and HEARTBEAT are -: this cluster does not tell them; DescribeGroups has no such fields."
+    """Why something about the members is `-`, or what the sign of the leader means; one line."""
     if any(member.heartbeat_age_ms is None for member in group.members):
-        return "HEARTBEAT is -: this cluster does not tell it; ConsumerGroupDescribe has no such field."
+        if any(one.word is None for one in standings(group)):
+            return "PHASE and HEARTBEAT are -: this cluster does not tell them; DescribeGroups has no such fields."
+        return "HEARTBEAT is -: this cluster does not tell it; Kafka's answers about groups have no such field."
     if any(member.partitions is None for member in group.members):
         return "PARTITIONS is -: the assignments of this protocol type are not those of consumers."
     return f"{LEADER}leader" if any(member.leader for member in group.members) else ""
 
 
 def _phase(seat: Seat) -> str:
-    return MISSING if seat.standing is None else f"{SIGNS[seat.standing]} {seat.standing}"
+    word = seat.standing.word
+    return MISSING if word is None else f"{SIGNS.get(word, UNKNOWN)} {cells.name(word)}"
 
 
 def _line(text: str) -> Text:

@@ -1,55 +1,33 @@
-"""Where each member of a group stands in a rebalance, and what to call it."""
+"""Who is awaited in a rebalance and for how long, in a sentence; and what to call the members."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 from kgctl.model.groups import GroupDescription, MemberRow
 from kgctl.tui import cells
+from kgctl.watch.phases import AWAITING_SYNC, JOINED, MISSING, RECONCILING, STABLE, SYNCED, Standing, standings
+from kgctl.watch.track import is_gone
 
+SIGNS = {
+    JOINED: "\u25cf",
+    AWAITING_SYNC: "\u25d0",
+    RECONCILING: "\u25d0",
+    SYNCED: "\u2713",
+    STABLE: "\u2713",
+    MISSING: "\u25cb",
+}
+UNKNOWN = "\u00b7"
 _UUID = re.compile(r"-?([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
 
 
-class Standing(StrEnum):
-    JOINED = "joined"
-    AWAITING_SYNC = "awaiting sync"
-    SYNCED = "synced"
-    MISSING = "missing"
-
-
-SIGNS: Mapping[Standing | None, str] = {
-    Standing.JOINED: "\u25cf",
-    Standing.AWAITING_SYNC: "\u25d0",
-    Standing.SYNCED: "\u2713",
-    Standing.MISSING: "\u25cb",
-    None: "\u00b7",
-}
-_OF_PHASES = {
-    "joined": Standing.JOINED,
-    "join awaited": Standing.MISSING,
-    "sync awaited": Standing.AWAITING_SYNC,
-    "synced": Standing.SYNCED,
-    "stable": Standing.SYNCED,
-}
-
-
-def standing_of(group: GroupDescription, member: MemberRow) -> Standing | None:
-    """None where the cluster does not tell; the newer protocol (KIP-848) tells by epochs."""
-    if member.phase is not None:
-        return _OF_PHASES.get(member.phase)
-    if group.group_epoch is None or member.current_epoch is None:
-        return None
-    return Standing.SYNCED if member.current_epoch >= group.group_epoch else Standing.AWAITING_SYNC
-
-
-def is_done(group: GroupDescription, standing: Standing | None) -> bool:
-    """Whether nobody waits for a member that stands there."""
-    if standing is Standing.JOINED:
-        return group.state == "PreparingRebalance"
-    return standing is Standing.SYNCED
+def is_awaited(group: GroupDescription, word: str | None) -> bool:
+    """Whether the group waits for a member that stands there."""
+    if word is None:
+        return False
+    return word != JOINED if group.state == "PreparingRebalance" else word not in (SYNCED, STABLE)
 
 
 def short_id(member_id: str) -> str:
@@ -76,27 +54,28 @@ def left_ms(group: GroupDescription, now_ms: int) -> int | None:
 
 
 def sentence(group: GroupDescription, now_ms: int) -> str:
-    """Who is awaited, or why nobody is; at most a line."""
+    """Who is awaited, or why nobody is; about a line. `now_ms` by the clock of `state_since_ms`."""
     if group.error is not None:
-        return cells.name(group.error.message)
+        return cells.name(group.error.message) + (" It can come back." if is_gone(group.error) else "")
     if group.state == "Dead":
         return "The group is gone: it has no members and no offsets."
     if not group.members:
-        return "No members. Nobody reads for this group." if group.state == "Empty" else "No members yet."
+        return "No members: nobody reads for this group." if group.state == "Empty" else "No members yet."
     told = names(group.members)
-    standings = {member.consumer_id or "": standing_of(group, member) for member in group.members}
     everyone = f"{len(told):,} member{'' if len(told) == 1 else 's'}"
-    if all(standing is None for standing in standings.values()):
-        return f"{everyone}. Where each stands in a rebalance, this cluster does not tell."
-    done = [key for key, standing in standings.items() if is_done(group, standing)]
-    awaited = [told[key] for key in standings if key not in done]
+    found = standings(group)
+    if any(one.word is None for one in found):
+        return f"{everyone}; where each stands in a rebalance this cluster does not tell"
+    awaited = [one for one in found if is_awaited(group, one.word)]
+    done = len(found) - len(awaited)
+    called = [told[one.member.consumer_id or ""] for one in awaited]
     if group.state == "PreparingRebalance":
-        return _joining(len(done), everyone, awaited, left_ms(group, now_ms))
+        return _joining(done, everyone, called, left_ms(group, now_ms))
     if group.state == "CompletingRebalance":
-        return _syncing(group, told, standings, len(done), everyone)
+        return _syncing(group, told, awaited, done, everyone)
     if awaited:
-        return f"{len(done):,} of {everyone} have their assignment, waiting for {_listed(awaited)}"
-    return f"{everyone}, {'each has its' if len(told) > 1 else 'which has its'} assignment"
+        return f"{done:,} of {everyone} have their assignment, waiting for {_listed(called)}"
+    return f"{everyone}, {'each has its' if len(found) > 1 else 'which has its'} assignment"
 
 
 def _joining(joined: int, everyone: str, awaited: Sequence[str], remaining_ms: int | None) -> str:
@@ -106,13 +85,14 @@ def _joining(joined: int, everyone: str, awaited: Sequence[str], remaining_ms: i
 
 
 def _syncing(
-    group: GroupDescription, told: Mapping[str, str], standings: Mapping[str, Standing | None], done: int, everyone: str
+    group: GroupDescription, told: Mapping[str, str], awaited: Sequence[Standing], done: int, everyone: str
 ) -> str:
     text = f"{done:,} of {everyone} synced"
-    leader = told.get(group.leader or "")
-    if leader is not None and not is_done(group, standings[group.leader or ""]):
-        return f"{text}, waiting for the assignment by the leader {leader}"
-    return text
+    if any(one.member.consumer_id == group.leader for one in awaited):
+        return f"{text}, waiting for the assignment by the leader {told[group.leader or '']}"
+    return (
+        f"{text}, waiting for {_listed([told[one.member.consumer_id or ''] for one in awaited])}" if awaited else text
+    )
 
 
 def _listed(named: Sequence[str], most: int = 3) -> str:

@@ -12,7 +12,9 @@ from textual.widget import Widget
 
 from kgctl.model.groups import CONSUMER, REBALANCING, SHARE, STATES, GroupDescription
 from kgctl.tui import cells
-from kgctl.tui.widgets.standing import SIGNS, Standing, is_done, names, sentence, standing_of
+from kgctl.tui.widgets.standing import SIGNS, UNKNOWN, is_awaited, names, sentence
+from kgctl.watch.phases import STABLE, SYNCED, standings
+from kgctl.watch.track import is_gone
 
 LIT = "\u25cf"
 ARROW = "\u2500\u25b6"
@@ -96,25 +98,23 @@ class StateMachine(Widget):
 
     def _members(self, group: GroupDescription, width: int) -> Text:
         told = names(group.members)
-        each = [(told[member.consumer_id or ""], standing_of(group, member)) for member in group.members]
-        if all(standing is None for _, standing in each):
+        each = [(told[one.member.consumer_id or ""], one.word) for one in standings(group)]
+        if group.error is not None or all(word is None for _, word in each):
             return Text()
         shown = _fitting(group, each, width)
         awaited = self.get_component_rich_style("machine--awaited", partial=True)
         text = Text()
-        for place, (name, standing) in enumerate(shown):
+        for place, (name, word) in enumerate(shown):
             text.append("   " if place else "")
-            text.append(_chip(group, name, standing), "" if is_done(group, standing) else awaited)
+            text.append(_chip(group, name, word), awaited if is_awaited(group, word) else "")
         if len(shown) < len(each):
             text.append(f"   and {len(each) - len(shown):,} more")
         return text
 
 
 def state_of(group: GroupDescription) -> str | None:
-    """A group that is not there is Dead, as Kafka calls it; one that cannot be asked has no state."""
-    if group.error is None:
-        return group.state
-    return DEAD if group.error.name in ("NOT_FOUND", "GROUP_ID_NOT_FOUND") else None
+    """A group that is not there is Dead, as Kafka calls it; one that cannot be asked may have no state."""
+    return DEAD if is_gone(group.error) else group.state
 
 
 def path_of(group: GroupDescription) -> Sequence[str]:
@@ -127,8 +127,10 @@ def path_of(group: GroupDescription) -> Sequence[str]:
 def facts(group: GroupDescription, state_s: float | None, *, is_least: bool) -> str:
     """The state with its time, generation, leader, protocol and coordinator; `-` for what is not told."""
     state = state_of(group)
-    if group.error is not None:
-        return f"{state} {cells.name(group.group)}" if state else f"{cells.name(group.group)}: no answer about it"
+    if is_gone(group.error):
+        return DEAD
+    if state is None:
+        return "state -: it could not be asked" if group.error else "state -"
     age = "" if state_s is None else f" for {'at least ' if is_least else ''}{cells.duration(state_s)}"
     if group.group_epoch is not None:
         number = f"epoch {cells.count(group.group_epoch)}"
@@ -148,20 +150,20 @@ def _light(state: str) -> str:
     return {"Stable": "calm", DEAD: "gone"}.get(state, "other") if state in STATES else "other"
 
 
-def _chip(group: GroupDescription, name: str, standing: Standing | None) -> str:
-    said = f"{SIGNS[standing]} {cells.fitted(name, min(cell_len(name), NAME_WIDTH))}"
+def _chip(group: GroupDescription, name: str, word: str | None) -> str:
+    said = f"{SIGNS.get(word or '', UNKNOWN)} {cells.fitted(name, min(cell_len(name), NAME_WIDTH))}"
     # Where a group is Stable, being in step is not worth a word.
-    return said if group.state == "Stable" and standing is Standing.SYNCED else f"{said} {standing or '-'}"
+    return said if group.state == "Stable" and word in (SYNCED, STABLE) else f"{said} {cells.name(word)}"
 
 
 def _fitting(
-    group: GroupDescription, each: Sequence[tuple[str, Standing | None]], width: int
-) -> Sequence[tuple[str, Standing | None]]:
+    group: GroupDescription, each: Sequence[tuple[str, str | None]], width: int
+) -> Sequence[tuple[str, str | None]]:
     """All if they fit; else those that are awaited first, as many as leave room to say how many more there are."""
     lengths = [cell_len(_chip(group, *one)) + 3 for one in each]
     if sum(lengths) - 3 <= width:
         return each
-    order = sorted(range(len(each)), key=lambda place: is_done(group, each[place][1]))
+    order = sorted(range(len(each)), key=lambda place: not is_awaited(group, each[place][1]))
     room, shown = width - len("and 99,999 more"), []
     for place in order:
         room -= lengths[place]

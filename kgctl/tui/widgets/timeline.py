@@ -12,10 +12,12 @@ from textual.app import RenderResult
 from textual.widget import Widget
 
 from kgctl.model.watched import Rebalance
+from kgctl.render.table import MISSING
 from kgctl.tui import cells
 from kgctl.tui.widgets.columns import Column
 from kgctl.tui.widgets.rows import Rows
 from kgctl.tui.widgets.standing import short_id
+from kgctl.watch import kept
 
 PREPARE, COMPLETE, WHOLE, UNDER_WAY = "\u2591", "\u2588", "\u2592", "\u25b6"
 BAR = "bar"
@@ -45,7 +47,7 @@ class Timeline(Rows[Bar]):
             [
                 Column("time", "UTC", lambda bar: clock_time(bar.rebalance.started_ms), 8),
                 Column("generation", "GEN", _generation, 5, right=True),
-                Column("cause", "CAUSE", lambda bar: cells.name(bar.rebalance.cause), 21, style=_cause_style),
+                Column("cause", "CAUSE", _cause, 21, style=_cause_style),
                 Column(BAR, "DURATION", self._bar, 10, flex=1, most=60, style=_bar_style),
                 Column("took", "", _took, 7, right=True),
                 Column("members", "IN/OUT", _in_and_out, 7, right=True),
@@ -69,7 +71,10 @@ class Timeline(Rows[Bar]):
 
     @property
     def legend(self) -> str:
-        return f"{PREPARE} members awaited  {COMPLETE} leader assigns  full bar {cells.milliseconds(self.scale_ms)}"
+        signs = f"{PREPARE} members awaited  {COMPLETE} leader assigns"
+        if any(bar.rebalance.prepare_ms is None and not bar.is_under_way for bar in self.rows):
+            signs += f"  {WHOLE} either"
+        return f"{signs}  full bar {cells.milliseconds(self.scale_ms)}"
 
     def _bar(self, bar: Bar) -> str:
         width = next((width for column, width in self._laid_out() if column.key == BAR), 0)
@@ -117,6 +122,8 @@ def _generation(bar: Bar) -> str:
 
 
 def _took(bar: Bar) -> str:
+    if bar.rebalance.outcome in (kept.INTERRUPTED, kept.REPLACED):
+        return MISSING
     # From outside it is only known to lie between two looks.
     return ("~" if bar.rebalance.is_seen else "") + cells.milliseconds(bar.took_ms)
 
@@ -126,6 +133,10 @@ def _in_and_out(bar: Bar) -> str:
     said = [f"+{row.joined_count}"] if row.joined_count else []
     said += [f"-{row.left_count}"] if row.left_count else []
     return " ".join(said) or "="
+
+
+def _cause(bar: Bar) -> str:
+    return "member replaced" if bar.rebalance.outcome == kept.REPLACED else cells.name(bar.rebalance.cause)
 
 
 def _cause_style(bar: Bar) -> str:
@@ -183,7 +194,7 @@ class RebalanceDetail(Widget):
                 owned = " ".join(cells.name(str(topic)) for topic in topics) or "nothing"
                 yield from _entry(gets, f"{self._called_by(member)}: {owned}", width)
                 gets = ""
-        elif not bar.is_under_way and row.outcome == "stable":
+        elif not bar.is_under_way and row.outcome == kept.STABLE:
             yield from _entry("Gets", "- (who got what is not known of this rebalance)", width)
 
     def _members(self, word: str, ids: Sequence[str], count: int, causes: Sequence[str], width: int) -> Iterator[Text]:
@@ -214,6 +225,10 @@ def _phases(bar: Bar) -> str:
         if row.prepare_ms is None:
             return f"Members are awaited for {cells.milliseconds(bar.took_ms)} so far."
         return f"Members were awaited for {cells.milliseconds(row.prepare_ms)}; now the leader's assignment is."
+    if row.outcome == kept.INTERRUPTED:
+        return "It began, and a restart of the broker took it away; how long it lasted is not known."
+    if row.outcome == kept.REPLACED:
+        return "A static member came back under a new id, and took its place without a rebalance."
     if row.is_seen:
         text = f"It took some {cells.milliseconds(bar.took_ms)}, as looks from outside tell"
     elif row.prepare_ms is None:
@@ -221,9 +236,11 @@ def _phases(bar: Bar) -> str:
     else:
         text = f"Members were awaited for {cells.milliseconds(row.prepare_ms)}"
         text += "" if row.complete_ms is None else f", the leader took {cells.milliseconds(row.complete_ms)}"
-    if row.outcome == "empty":
+    if row.outcome == kept.CUT_SHORT:
+        return f"{text} and led to no assignment: another rebalance came in between."
+    if row.outcome == kept.EMPTY:
         return f"{text}; then the group was empty."
-    if row.outcome == "deleted":
+    if row.outcome == kept.DELETED:
         return f"{text}; then the group was deleted."
     text += "" if row.members is None else f"; {_counted(row.members, 'member')}"
     return (

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Protocol
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -50,6 +51,7 @@ class PlanDialog(ModalScreen[bool]):
         & > #frame {
             width: 100%; max-width: 116; height: 100%; max-height: 34;
             background: $surface; border: round $primary; padding: 0 1;
+            border-subtitle-color: $text-muted;
         }
         & #title { height: auto; max-height: 2; text-style: bold; }
         & #body { height: 1fr; scrollbar-size-vertical: 1; background: $surface; }
@@ -58,17 +60,16 @@ class PlanDialog(ModalScreen[bool]):
         & .line > Input { width: 1fr; }
         & Input { background: $panel; }
         & Rows { height: 1fr; min-height: 5; }
-        & #message { height: auto; }
+        & #message { height: auto; margin: 1 0; }
         & #message.-error { color: $text-error; }
         & #message.-warning { color: $text-warning; }
         & #message.-good { color: $text-success; }
-        & #detail { height: auto; color: $text-muted; }
-        & #totals { height: auto; text-style: bold; }
+        & #detail { height: auto; min-height: 1; color: $text-muted; }
+        & #totals { height: auto; min-height: 1; text-style: bold; }
         & #command { height: auto; color: $text-muted; }
         & #consent { height: auto; max-height: 6; }
-        & #buttons { height: 1; }
-        & #buttons Button { margin-right: 2; }
-        & #keys { width: 1fr; height: 1; color: $text-muted; text-align: right; }
+        & #buttons { height: 1; margin-top: 1; }
+        & #buttons Button { min-width: 0; margin-right: 2; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -76,10 +77,12 @@ class PlanDialog(ModalScreen[bool]):
         Binding("y", "copy", "Copy as kgctl command"),
         Binding("ctrl+y", "copy", "Copy, also while typing", show=False),
         Binding("ctrl+r", "plan", "Plan anew", priority=True),
+        Binding("question_mark", "app.help", "Help", show=False),
     ]
     DEBOUNCE_S: ClassVar[float] = 0.25
     NAME: ClassVar[str] = ""
     WORKING: ClassVar[str] = "changing"
+    KEYS: ClassVar[str] = "y or ^y copy - ^r plan anew - Esc close"
 
     def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
         super().__init__()
@@ -128,7 +131,8 @@ class PlanDialog(ModalScreen[bool]):
     # ---- the frame
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="frame"):
+        with Vertical(id="frame") as frame:
+            frame.border_subtitle = self.KEYS
             yield Static(f"{self.NAME} '{printable(self.group)}'", id="title", markup=False)
             with VerticalScroll(id="body", can_focus=False):
                 yield from self.form()
@@ -143,7 +147,6 @@ class PlanDialog(ModalScreen[bool]):
                 yield Button("", id="execute", variant="warning", compact=True)
                 yield Button("Copy as command", id="copy", compact=True)
                 yield Button("Close", id="close", compact=True)
-                yield Static("y copy  ^r plan anew  Esc close", id="keys", markup=False)
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self._tell_time)
@@ -154,8 +157,10 @@ class PlanDialog(ModalScreen[bool]):
         if self.stage is Stage.CHANGING:
             return
         self.enter(Stage.PLANNING)
-        self.run_worker(self._plan_after(self.DEBOUNCE_S if delay_s is None else delay_s), group="plan", exclusive=True)
+        self.say_totals("planning ...")
+        self._plan_after(self.DEBOUNCE_S if delay_s is None else delay_s)
 
+    @work(group="plan", exclusive=True)
     async def _plan_after(self, delay_s: float) -> None:
         if delay_s:
             await asyncio.sleep(delay_s)
@@ -173,12 +178,12 @@ class PlanDialog(ModalScreen[bool]):
         execute = self.query_one("#execute", Button)
         execute.label = f"{self.verb()}: read-only" if self.read_only else self.verb()
         execute.disabled = self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle())
+        execute.variant = "default" if execute.disabled else "warning"
         line = self.command()
         self.query_one("#copy", Button).disabled = not line
         self.query_one("#command", Static).update(f"As a command: {line}" if line else "")
         is_under_way = self.stage is Stage.CHANGING
         for control in self.query("#body Input, #body Select, #body Checkbox, #consent Input, #consent Checkbox"):
-            control.set_class(is_under_way, "-under-way")
             control.disabled = is_under_way or self.is_idle(control)
 
     def is_idle(self, control: Widget) -> bool:

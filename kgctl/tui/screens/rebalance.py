@@ -32,6 +32,7 @@ class RebalanceDialog(PlanDialog):
     DEFAULT_CSS = """
     RebalanceDialog #evict { background: $surface; display: none; }
     """
+    AUTO_FOCUS: ClassVar[str | None] = "#plan"
     NAME: ClassVar[str] = "Rebalance group"
     WORKING: ClassVar[str] = "waiting for the group to be Stable again"
 
@@ -50,7 +51,7 @@ class RebalanceDialog(PlanDialog):
 
     def table(self) -> Rows[RebalanceRow]:
         columns: list[Column[RebalanceRow]] = [
-            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=3, most=60),
+            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=8, most=60),
             Column("instance", "INSTANCE", lambda row: cells.name(row.group_instance_id), 8, flex=1, most=24),
             Column("client", "CLIENT", lambda row: cells.name(row.client_id), 8, flex=1, most=24, priority=1),
             Column("host", "HOST", lambda row: cells.name(row.host), 10, most=20, flex=1),

@@ -27,6 +27,7 @@ STATIC = "It leaves, by its instance id, and the group rebalances. If its consum
 class RemoveMemberDialog(PlanDialog):
     """`member_id` or `instance` is the member that the cursor stands on first. What the cursor is on is what is removed."""
 
+    AUTO_FOCUS: ClassVar[str | None] = "#plan"
     NAME: ClassVar[str] = "Remove a member of group"
     WORKING: ClassVar[str] = "removing the member and looking at the group"
 
@@ -53,11 +54,11 @@ class RemoveMemberDialog(PlanDialog):
 
     def table(self) -> Rows[MemberChange]:
         columns: list[Column[MemberChange]] = [
-            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=3, most=60),
+            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=8, most=60),
             Column("instance", "INSTANCE", lambda row: cells.name(row.group_instance_id), 8, flex=1, most=24),
             Column("client", "CLIENT", lambda row: cells.name(row.client_id), 10, flex=1, most=24),
             Column("host", "HOST", lambda row: cells.name(row.host), 10, flex=1, most=20),
-            Column("status", "STATUS", _status, 10, flex=1, style=_status_style),
+            Column("status", "STATUS", self._status, 10, flex=1, style=_status_style),
         ]
         return Rows(columns, key=_key, empty="no members", id="plan")
 
@@ -154,6 +155,13 @@ class RemoveMemberDialog(PlanDialog):
         instance = f" (instance {row.group_instance_id})" if row.group_instance_id else ""
         return f"{row.consumer_id}{instance} of client {row.client_id} at {row.host}"
 
+    def _status(self, row: MemberChange) -> str:
+        if row.error:
+            return printable(f"failed: {row.error.message}")
+        if row.status == DONE:
+            return "removed"
+        return "leaves" if row == self.chosen else "stays"
+
     def _say_choice(self) -> None:
         row = self.chosen
         if row is not None:
@@ -182,12 +190,6 @@ def _now(done: MemberChange, after: GroupDescription) -> str:
 
 def _key(row: MemberChange) -> str:
     return f"{row.consumer_id}\0{row.group_instance_id}"
-
-
-def _status(row: MemberChange) -> str:
-    if row.error:
-        return printable(f"failed: {row.error.message}")
-    return "removed" if row.status == DONE else "member"
 
 
 def _status_style(row: MemberChange) -> str:

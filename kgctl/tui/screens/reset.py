@@ -18,7 +18,7 @@ from kgctl.model.changes import DONE, ResetPlan, ResetRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
 from kgctl.tui.feed import Feed
-from kgctl.tui.screens.plan import PlanDialog, Stage
+from kgctl.tui.screens.plan import READ_ONLY, PlanDialog, Stage
 from kgctl.tui.widgets.columns import Column
 from kgctl.tui.widgets.rows import Rows
 
@@ -40,6 +40,8 @@ VALUES: dict[Strategy, str] = {
     "from-file": "CSV: topic,partition,offset",
 }
 ALL_TOPICS = "all that the group has commits for; or TOPIC TOPIC:0,2 ..."
+TOPIC_WIDTH = 12
+CONSENT = "Nothing is changed until you consent."
 WITH_MEMBERS = "Then ^r plans anew."
 
 
@@ -87,7 +89,7 @@ class ResetDialog(PlanDialog):
 
     def table(self) -> Rows[ResetRow]:
         columns: list[Column[ResetRow]] = [
-            Column("topic", "TOPIC", lambda row: cells.name(row.topic), 12, flex=2, most=40),
+            Column("topic", "TOPIC", lambda row: cells.name(row.topic), TOPIC_WIDTH, flex=2, most=40),
             Column("partition", "PARTITION", lambda row: cells.count(row.partition), 9, right=True),
             Column("old", "OLD", lambda row: cells.count(row.old_offset), 9, flex=1, most=15, right=True),
             Column("new", "NEW", lambda row: cells.count(row.new_offset), 9, flex=1, most=15, right=True),
@@ -177,7 +179,7 @@ class ResetDialog(PlanDialog):
             return
         self.plan = plan
         self._show(plan)
-        self.say(*_standing(plan))
+        self.say(*_standing(plan, READ_ONLY if self.read_only else CONSENT))
         self.enter(Stage.PLANNED)
 
     async def carry_out(self) -> None:
@@ -214,28 +216,31 @@ class ResetDialog(PlanDialog):
         try:
             for text in self.topics:
                 topic_partitions(text)
+            if self.strategy != "from-file":
+                target_of(self.group, self.strategy, self.value, 0)
         except BadValue:
             return ""
         return command_line.reset_offsets(self.feed.name, self.group, self.strategy, self.value, self.topics)
 
     def detail(self, row: ResetRow) -> str:
         place = row.topic if row.partition is None else f"{row.topic}-{row.partition}"
-        return f"{place}: {_note(row)}" if _note(row) else ""
+        said = _note(row) if row.error or row.note else ""
+        return f"{place}: {said}" if said else place if len(row.topic) > TOPIC_WIDTH else ""
 
     def _show(self, plan: ResetPlan) -> None:
         self.query_one("#plan", Rows).show(plan.rows)
         self.say_totals(_totals(plan))
 
 
-def _standing(plan: ResetPlan) -> tuple[str, str]:
-    """What is to say of a plan, and how it is meant."""
+def _standing(plan: ResetPlan, otherwise: str) -> tuple[str, str]:
+    """What is to say of a plan, and how it is meant; `otherwise` if nothing is odd about it."""
     errors = [row.error for row in plan.rows if row.error]
     if errors:
         stand = "one error stands" if len(errors) == 1 else f"{len(errors)} errors stand"
         return f"{stand} in the way of all: {errors[0].message}", "error"
     if plan.state is None:
         return "The group does not exist yet; executing this makes it.", "warning"
-    return "Nothing is changed until you consent.", ""
+    return otherwise, ""
 
 
 def _totals(plan: ResetPlan) -> str:

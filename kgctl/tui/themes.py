@@ -18,6 +18,8 @@ DARK = Theme(
     panel="#222a31",
     dark=True,
     variables={
+        # Of a fixed colour: what a widget draws by itself knows no background to mix with.
+        "text-muted": "#8a9ba8",
         "block-cursor-background": "#2f5d7c",
         "block-cursor-foreground": "#ffffff",
         "block-cursor-text-style": "none",
@@ -38,6 +40,7 @@ LIGHT = Theme(
     panel="#e9ecee",
     dark=False,
     variables={
+        "text-muted": "#5b6770",
         "block-cursor-background": "#c5e0f0",
         "block-cursor-foreground": "#0b1f2b",
         "block-cursor-text-style": "none",

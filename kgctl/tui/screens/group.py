@@ -41,6 +41,9 @@ class GroupScreen(Watching[GroupLook]):
     DEFAULT_CSS = """
     GroupScreen #panes { height: 1fr; }
     GroupScreen #members.-below { height: 1fr; border-top: solid $panel; }
+    GroupScreen.-beside #rebalances { layout: horizontal; }
+    GroupScreen.-beside RebalanceDetail { width: 2fr; height: 1fr; }
+    GroupScreen.-beside #past { width: 3fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "Back"),
@@ -51,7 +54,8 @@ class GroupScreen(Watching[GroupLook]):
         Binding("b", "rebalance", "Rebalance"),
         Binding("x", "remove", "Remove member"),
     ]
-    WIDE, VERY_WIDE, HIGH = 118, 180, 34
+    # From how many columns and lines on the members are below the rebalances, and the details of one beside them.
+    WIDE, HIGH, BESIDE = 110, 34, 150
 
     def __init__(self, group: str) -> None:
         super().__init__(cells.name(group))
@@ -192,8 +196,7 @@ class GroupScreen(Watching[GroupLook]):
         is_other, self.pane = pane != self.pane, pane
         width, height = self.size
         has_room = width >= self.WIDE and height >= self.HIGH
-        self.set_class(width >= self.WIDE, "-wide")
-        self.set_class(width >= self.VERY_WIDE, "-very-wide")
+        self.set_class(width >= self.BESIDE, "-beside")
         for place, widget in enumerate(self._panes):
             widget.display = place == pane
         self.members.display = pane == MEMBERS or (pane == OVERVIEW and has_room)

@@ -19,7 +19,7 @@ from kgctl.tui.widgets.standing import SIGNS, UNKNOWN, is_awaited, names
 from kgctl.watch.phases import Standing, standings
 
 LEADER = "\u2605 "
-FULL, HOLLOW, BAR_CELLS = "\u25ae", "\u25af", 5
+FULL, HOLLOW, BAR_CELLS = "\u2588", "\u2591", 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class MembersPane(Vertical):
 
     DEFAULT_CSS = """
     MembersPane { height: 1fr; }
+    MembersPane > Rows { margin-right: 1; }
     MembersPane > Static { height: 1; padding: 0 2; color: $foreground; }
     MembersPane > .members--why { color: $text-muted; }
     """
@@ -52,7 +53,7 @@ class MembersPane(Vertical):
             "  MEMBER",
             lambda seat: (LEADER if seat.member.leader else "  ") + seat.name,
             16,
-            flex=2,
+            flex=1,
             most=34,
             order=lambda seat: seat.name,
         ),
@@ -66,7 +67,7 @@ class MembersPane(Vertical):
             priority=1,
         ),
         Column("host", "HOST", lambda seat: cells.name(seat.member.host), 10, flex=1, most=20),
-        Column("id", "CONSUMER-ID", lambda seat: cells.name(seat.member.consumer_id), 20, flex=4, most=60, priority=2),
+        Column("id", "CONSUMER-ID", lambda seat: cells.name(seat.member.consumer_id), 20, flex=6, most=60, priority=2),
         Column(
             "partitions",
             "PARTITIONS",
@@ -138,7 +139,7 @@ def heartbeat(member: MemberRow) -> str:
         return MISSING
     if not session_ms:
         return cells.milliseconds(age_ms)
-    full = min(BAR_CELLS, BAR_CELLS * age_ms // session_ms + (1 if age_ms * 2 > session_ms else 0))
+    full = min(BAR_CELLS, round(BAR_CELLS * age_ms / session_ms))
     return (
         f"{FULL * full}{HOLLOW * (BAR_CELLS - full)} {cells.milliseconds(age_ms)} of {cells.milliseconds(session_ms)}"
     )

@@ -15,19 +15,16 @@ from kgctl.tui.widgets.timeline import RebalanceDetail, Timeline
 
 
 class OverviewPane(Vertical):
-    """`show(...)` after each look. The details are below the timeline, and beside it where the screen is `-wide`."""
+    """`show(...)` after each look. The details are below the timeline; a screen may lay them beside it."""
 
     DEFAULT_CSS = """
     OverviewPane { height: 1fr; }
+    OverviewPane Timeline { margin-right: 1; }
     OverviewPane #rebalances { layout: vertical; height: 1fr; }
     OverviewPane #past { height: 1fr; width: 1fr; }
     OverviewPane RebalanceDetail { height: 7; }
     OverviewPane #legend { height: 1; padding: 0 2; color: $text-muted; }
-    OverviewPane #story { height: 1; padding: 0 2; color: $text-muted; }
-    .-wide OverviewPane #rebalances { layout: horizontal; }
-    .-wide OverviewPane #past { width: 1fr; }
-    .-wide OverviewPane RebalanceDetail { width: 44; height: 1fr; }
-    .-very-wide OverviewPane RebalanceDetail { width: 80; }
+    OverviewPane #story { height: auto; max-height: 2; padding: 0 2; color: $text-muted; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -49,9 +46,10 @@ class OverviewPane(Vertical):
     def show(self, rebalances: Sequence[Rebalance], now_ms: int, called: Mapping[str, str], story: str) -> None:
         """Rebalances are oldest first; `called` has the names of members by id; `story` says where they are known from."""
         self._called = called
+        self.timeline.empty = "No rebalance was seen yet." if story else "No rebalance yet."
         self.timeline.show_rebalances(rebalances, now_ms)
         self._legend.update(_line(self.timeline.legend if rebalances else ""))
-        self._story.update(_line(story))
+        self._story.update(story)
         self._tell()
 
     def focus(self, scroll_visible: bool = True) -> OverviewPane:

@@ -23,7 +23,7 @@ class PaneNames(Widget):
         padding: 0 1;
         background: $panel;
         & > .panes--active { color: $primary; text-style: bold; }
-        & > .panes--other { color: $text-muted; }
+        & > .panes--other { color: $secondary; }
     }
     """
 

@@ -43,7 +43,7 @@ class StateMachine(Widget):
         & > .machine--gone { color: $background; background: $error; text-style: bold; }
         & > .machine--other { color: $background; background: $secondary; text-style: bold; }
         & > .machine--awaited { color: $text-warning; text-style: bold; }
-        & > .machine--muted { color: $text-muted; }
+        & > .machine--muted { color: $secondary; }
         & > .machine--strong { text-style: bold; }
     }
     """
@@ -66,7 +66,7 @@ class StateMachine(Widget):
             return ""
         lines = (
             self._states(group),
-            Text(facts(group, self._state_s, is_least=self._is_least)),
+            Text(facts(group, self._state_s, width, is_least=self._is_least)),
             self._sentence(group),
             self._members(group, width),
         )
@@ -124,24 +124,28 @@ def path_of(group: GroupDescription) -> Sequence[str]:
     return path if now is None or now in (*path, DEAD) else (*path, cells.name(now))
 
 
-def facts(group: GroupDescription, state_s: float | None, *, is_least: bool) -> str:
-    """The state with its time, generation, leader, protocol and coordinator; `-` for what is not told."""
-    state = state_of(group)
+def facts(group: GroupDescription, state_s: float | None, width: int, *, is_least: bool) -> str:
+    """The time in the state, generation, leader, protocol and coordinator, with fewer words where they do not fit; `-` is not told."""
     if is_gone(group.error):
-        return DEAD
-    if state is None:
-        return "state -: it could not be asked" if group.error else "state -"
-    age = "" if state_s is None else f" for {'at least ' if is_least else ''}{cells.duration(state_s)}"
-    if group.group_epoch is not None:
-        number = f"epoch {cells.count(group.group_epoch)}"
-    else:
-        number = f"generation {cells.count(group.generation)}"
+        return ""
+    if group.error is not None and group.state is None:
+        return "Its state is not known."
     leader = names(group.members).get(group.leader or "") or cells.name(group.leader)
-    said = [f"{cells.name(state)}{age}", number]
-    # Of the newer protocols the coordinator itself is what a leader was.
-    said += [f"leader {cells.fitted(leader, min(cell_len(leader), NAME_WIDTH))}"] if group.group_epoch is None else []
-    said += [f"protocol {cells.name(group.assignment_strategy)}", f"coordinator {cells.name(group.coordinator)}"]
-    return " \u00b7 ".join(said)
+    protocol, coordinator = cells.name(group.assignment_strategy), cells.name(group.coordinator)
+    if group.group_epoch is None:
+        said = [
+            f"generation {cells.count(group.generation)}",
+            f"leader {cells.fitted(leader, min(cell_len(leader), NAME_WIDTH))}",
+        ]
+    else:
+        # Of the newer protocols the coordinator itself is what a leader was.
+        said = [f"epoch {cells.count(group.group_epoch)}"]
+    if state_s is not None and not (is_least and state_s < 1):
+        said = [f"for {'at least ' if is_least else ''}{cells.duration(state_s)}", *said]
+    text = " \u00b7 ".join([*said, f"protocol {protocol}", f"coordinator {coordinator}"])
+    if cell_len(text) > width and group.assignment_strategy:
+        text = " \u00b7 ".join([*said, protocol, f"on {coordinator}"])
+    return text
 
 
 def _light(state: str) -> str:

@@ -130,9 +130,11 @@ def _took(bar: Bar) -> str:
 
 def _in_and_out(bar: Bar) -> str:
     row = bar.rebalance
+    if bar.is_under_way and not row.is_seen:
+        return MISSING
     said = [f"+{row.joined_count}"] if row.joined_count else []
     said += [f"-{row.left_count}"] if row.left_count else []
-    return " ".join(said) or "="
+    return " ".join(said) or "0"
 
 
 def _cause(bar: Bar) -> str:
@@ -234,8 +236,8 @@ def _phases(bar: Bar) -> str:
     elif row.prepare_ms is None:
         text = f"It took {cells.milliseconds(bar.took_ms)}"
     else:
-        text = f"Members were awaited for {cells.milliseconds(row.prepare_ms)}"
-        text += "" if row.complete_ms is None else f", the leader took {cells.milliseconds(row.complete_ms)}"
+        text = f"Members took {cells.milliseconds(row.prepare_ms)} to join"
+        text += "" if row.complete_ms is None else f", the leader {cells.milliseconds(row.complete_ms)}"
     if row.outcome == kept.CUT_SHORT:
         return f"{text} and led to no assignment: another rebalance came in between."
     if row.outcome == kept.EMPTY:

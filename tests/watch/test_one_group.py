@@ -32,7 +32,8 @@ def test_a_partition_has_its_rates_its_lags_and_the_time_that_is_left() -> None:
     watch.add(look_at(5, group(partitions=[partition(0, 40, 110), partition(1, 0, 0)])))
     row = watch.add(look_at(10, group(partitions=[partition(0, 80, 120), partition(1, 0, 0)]))).partitions[0]
     assert (row.committed, row.log_end, row.lag, row.lags) == (80, 120, 40, (100, 70, 40))
-    assert (row.rate_in, row.rate_out, row.eta_s) == (2.0, 8.0, pytest.approx(40 / 6))
+    assert (row.rate_in, row.rate_out) == (2.0, 8.0)
+    assert row.eta_s == pytest.approx(40 / 6)
 
 
 def test_a_series_has_the_newest_lags_and_ends_with_its_partition() -> None:

@@ -16,7 +16,8 @@ GONE = GroupDescription("g", error=RowError("NOT_FOUND", "does not exist"))
 
 def seen(*groups: GroupDescription) -> tuple[Timeline, tuple[Rebalance, ...]]:
     """Looks each 2 s from 0 on."""
-    timeline, rows = Timeline(), ()
+    timeline = Timeline()
+    rows = timeline.rows
     for place, each in enumerate(groups):
         rows = timeline.add(look_at(place * 2, each))
     return timeline, rows

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.outcome import conclude
 from kgctl.commands.settings import settings
 
 if TYPE_CHECKING:
@@ -83,11 +84,12 @@ def _print_frame(
     drawn = frame(app, size, keys=keys, looks=looks, colours=colours)
     if svg is None:
         sys.stdout.write(drawn.text)
-        return
-    try:
-        svg.write_text(drawn.svg, encoding="utf-8")
-    except OSError as error:
-        raise typer.BadParameter(f"Cannot write {svg}: {error.strerror}.", param_hint="'--svg'") from None
+    else:
+        try:
+            svg.write_text(drawn.svg, encoding="utf-8")
+        except OSError as error:
+            raise typer.BadParameter(f"Cannot write {svg}: {error.strerror}.", param_hint="'--svg'") from None
+    conclude([drawn.error], 1)
 
 
 def _keys(group: str | None, screen: str | None) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from rich.console import Console
 from textual.pilot import Pilot
 
 from kgctl.client.errors import KgctlError
+from kgctl.model.failure import RowError
+from kgctl.model.watched import GroupLook
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.screens.watching import Watching
 
@@ -18,10 +20,14 @@ STEP_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`text` has a line per row of the terminal, with escape sequences for colours if they were asked for."""
+    """`text` has a line per row of the terminal, with escape sequences for colours if they were asked for.
+
+    `error` is that of the group on display, where that is what the frame shows.
+    """
 
     text: str
     svg: str
+    error: RowError | None = None
 
 
 def frame(app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), looks: int = 1, colours: bool) -> Frame:
@@ -38,7 +44,7 @@ def frame(app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), l
         if error is None and keys:
             await pilot.press(*keys)
         await pilot.pause()
-        found.append(error or Frame(_text(app, colours), app.export_screenshot()))
+        found.append(error or Frame(_text(app, colours), app.export_screenshot(), _error_of_group(app)))
         app.exit()
 
     app.run(headless=True, size=size, auto_pilot=draw)
@@ -59,6 +65,11 @@ async def _looked(app: KgctlApp, looks: int) -> KgctlError | None:
                 return None
         await asyncio.sleep(STEP_S)
     return None
+
+
+def _error_of_group(app: KgctlApp) -> RowError | None:
+    answers = [screen.polling.last for screen in app.screen_stack if isinstance(screen, Watching)]
+    return next((answer.group.error for answer in answers if isinstance(answer, GroupLook)), None)
 
 
 def _text(app: KgctlApp, colours: bool) -> str:

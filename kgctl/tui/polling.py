@@ -50,6 +50,7 @@ class Polling(Generic[T]):
         self._wanted = asyncio.Event()
         self.is_paused = False
         self.answers = 0
+        self.last: T | None = None
 
     def now(self) -> None:
         """Ask at once, or right after the question that is under way."""
@@ -73,7 +74,7 @@ class Polling(Generic[T]):
         fresh.heard_at_s = self._clock()
         fresh.took_s = fresh.heard_at_s - started
         fresh.error, fresh.failed_at_s, fresh.attempts = None, None, 0
-        self.answers += 1
+        self.answers, self.last = self.answers + 1, answer
         self._answered(answer)
 
     async def _wait(self) -> None:

@@ -78,7 +78,7 @@ class Watching(Screen[None], Generic[T]):
     def on_screen_resume(self) -> None:
         self.polling.is_paused = self.kgctl.is_paused
         if self._worker is None:
-            self._worker = self.run_worker(self.polling.run(), exclusive=False, exit_on_error=True)
+            self._worker = self.run_worker(self.polling.run, exit_on_error=True)
 
     def on_screen_suspend(self) -> None:
         if self._worker is not None:

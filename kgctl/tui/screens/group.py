@@ -50,9 +50,9 @@ class GroupScreen(Watching[GroupLook]):
         *[Binding(str(place + 1), f"pane({place})", name, show=False) for place, name in enumerate(PANES)],
         Binding("tab,l,right", "next_pane(1)", "Next pane", show=False, key_display="tab"),
         Binding("shift+tab,h,left", "next_pane(-1)", "Pane before", show=False, key_display="shift+tab"),
-        Binding("r", "reset", "Reset offsets"),
+        Binding("r", "reset", "Reset"),
         Binding("b", "rebalance", "Rebalance"),
-        Binding("x", "remove", "Remove member"),
+        Binding("x", "remove", "Remove"),
     ]
     # From how many columns and lines on the members are below the rebalances, and the details of one beside them.
     WIDE, HIGH, BESIDE = 110, 34, 150
@@ -169,7 +169,7 @@ class GroupScreen(Watching[GroupLook]):
         if look.story_error is not None and self._timeline.is_told:
             said.append(f"The story could not be read again: {cells.name(look.story_error)}")
         elif not self._timeline.is_told:
-            said.append(f"Rebalances are those seen since {clock_time(self._since_ms)}, without causes.")
+            said.append(f"Rebalances are those seen since {clock_time(self._since_ms)}.")
             said += [cells.name(look.story_error)] if look.story_error else []
         return " ".join(said)
 

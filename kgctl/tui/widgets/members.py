@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from kgctl.model.groups import GroupDescription, MemberRow
+from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
 from kgctl.render.table import MISSING
 from kgctl.tui import cells
 from kgctl.tui.widgets.columns import Column
@@ -24,11 +23,12 @@ FULL, HOLLOW, BAR_CELLS = "\u2588", "\u2591", 5
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A member as a row: what to call it, where it stands, and whether the group waits for it."""
+    """A member as a row: what to call it, where it stands, whether the group waits for it, how much it has (None: not told)."""
 
     standing: Standing
     name: str
     is_awaited: bool
+    partitions: int | None
 
     @property
     def member(self) -> MemberRow:
@@ -44,7 +44,7 @@ class MembersPane(Vertical):
     DEFAULT_CSS = """
     MembersPane { height: 1fr; }
     MembersPane > Rows { margin-right: 1; }
-    MembersPane > Static { height: 1; padding: 0 2; color: $foreground; }
+    MembersPane > Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; padding: 0 2; color: $foreground; }
     MembersPane > .members--why { color: $text-muted; }
     """
     COLUMNS: ClassVar[tuple[Column[Seat], ...]] = (
@@ -71,10 +71,10 @@ class MembersPane(Vertical):
         Column(
             "partitions",
             "PARTITIONS",
-            lambda seat: cells.count(seat.member.partitions),
+            lambda seat: cells.count(seat.partitions),
             10,
             right=True,
-            order=lambda seat: seat.member.partitions,
+            order=lambda seat: seat.partitions,
             falling=True,
         ),
         Column("phase", "PHASE", lambda seat: _phase(seat), 13, style=lambda seat: "warn" if seat.is_awaited else ""),
@@ -128,8 +128,13 @@ class MembersPane(Vertical):
 
     def _tell(self) -> None:
         member = self.cursor_row
-        self._more.update(_line("" if member is None else in_words(member)))
-        self._why.update(_line("" if self._group is None else why(self._group)))
+        self._more.update("" if member is None else in_words(member))
+        self._why.update("" if self._group is None else why(self._group))
+
+
+def is_silent(group: GroupDescription) -> bool:
+    """Whether the coordinator tells of no assignment at all, as in a rebalance: nobody can say that each has nothing."""
+    return group.state in REBALANCING and not any(member.partitions for member in group.members)
 
 
 def heartbeat(member: MemberRow) -> str:
@@ -147,13 +152,14 @@ def heartbeat(member: MemberRow) -> str:
 
 def in_words(member: MemberRow) -> str:
     """What the columns leave out where the terminal is narrow."""
-    said = [cells.name(member.consumer_id), f"host {cells.name(member.host)}"]
+    said = [cells.name(member.consumer_id)]
     said += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
     said += ["leader"] if member.leader else []
     if member.rebalance_timeout_ms is not None:
         said.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")
     if member.current_epoch is not None:
         said.append(f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}")
+    said.append(f"host {cells.name(member.host)}")
     return " \u00b7 ".join(said)
 
 
@@ -163,6 +169,8 @@ def why(group: GroupDescription) -> str:
         if any(one.word is None for one in standings(group)):
             return "PHASE and HEARTBEAT are -: this cluster does not tell them; DescribeGroups has no such fields."
         return "HEARTBEAT is -: this cluster does not tell it; Kafka's answers about groups have no such field."
+    if is_silent(group) and group.members:
+        return "PARTITIONS is -: who gets what is decided at the end of the rebalance."
     if any(member.partitions is None for member in group.members):
         return "PARTITIONS is -: the assignments of this protocol type are not those of consumers."
     return f"{LEADER}leader" if any(member.leader for member in group.members) else ""
@@ -171,7 +179,3 @@ def why(group: GroupDescription) -> str:
 def _phase(seat: Seat) -> str:
     word = seat.standing.word
     return MISSING if word is None else f"{SIGNS.get(word, UNKNOWN)} {cells.name(word)}"
-
-
-def _line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
@@ -23,8 +22,8 @@ class OverviewPane(Vertical):
     OverviewPane #rebalances { layout: vertical; height: 1fr; }
     OverviewPane #past { height: 1fr; width: 1fr; }
     OverviewPane RebalanceDetail { height: 7; }
-    OverviewPane #legend { height: 1; padding: 0 2; color: $text-muted; }
-    OverviewPane #story { height: auto; max-height: 2; padding: 0 2; color: $text-muted; }
+    OverviewPane #legend { height: 1; text-wrap: nowrap; text-overflow: ellipsis; padding: 0 2; color: $text-muted; }
+    OverviewPane #story { height: auto; max-height: 3; padding: 0 2; color: $text-muted; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -48,7 +47,7 @@ class OverviewPane(Vertical):
         self._called = called
         self.timeline.empty = "No rebalance was seen yet." if story else "No rebalance yet."
         self.timeline.show_rebalances(rebalances, now_ms)
-        self._legend.update(_line(self.timeline.legend if rebalances else ""))
+        self._legend.update(self.timeline.legend if rebalances else "")
         self._story.update(story)
         self._tell()
 
@@ -61,7 +60,3 @@ class OverviewPane(Vertical):
 
     def _tell(self) -> None:
         self.detail.show(self.timeline.cursor_row, self._called)
-
-
-def _line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")

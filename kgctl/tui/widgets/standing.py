@@ -56,7 +56,7 @@ def left_ms(group: GroupDescription, now_ms: int) -> int | None:
 def sentence(group: GroupDescription, now_ms: int) -> str:
     """Who is awaited, or why nobody is; about a line. `now_ms` by the clock of `state_since_ms`."""
     if group.error is not None:
-        return cells.name(group.error.message) + (" It can come back." if is_gone(group.error) else "")
+        return cells.name(group.error.message) + (" This screen waits for it." if is_gone(group.error) else "")
     if group.state == "Dead":
         return "The group is gone: it has no members and no offsets."
     if not group.members:

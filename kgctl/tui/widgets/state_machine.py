@@ -143,8 +143,8 @@ def facts(group: GroupDescription, state_s: float | None, width: int, *, is_leas
     if state_s is not None and not (is_least and state_s < 1):
         said = [f"for {'at least ' if is_least else ''}{cells.duration(state_s)}", *said]
     text = " \u00b7 ".join([*said, f"protocol {protocol}", f"coordinator {coordinator}"])
-    if cell_len(text) > width and group.assignment_strategy:
-        text = " \u00b7 ".join([*said, protocol, f"on {coordinator}"])
+    if cell_len(text) > width:
+        text = " \u00b7 ".join([*said, protocol if group.assignment_strategy else "protocol -", f"on {coordinator}"])
     return text
 
 

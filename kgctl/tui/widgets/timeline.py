@@ -22,7 +22,7 @@ from kgctl.watch import kept
 PREPARE, COMPLETE, WHOLE, UNDER_WAY = "\u2591", "\u2588", "\u2592", "\u25b6"
 BAR = "bar"
 # What a full bar may stand for: it grows in steps, so that the others do not shrink at every refresh.
-SCALES_MS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000)
+SCALES_MS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class RebalanceDetail(Widget):
         yield from _wrapped(_phases(bar), width)
         yield from self._members("In", row.joined, row.joined_count, (), width)
         yield from self._members("Out", row.left, row.left_count, row.left_causes, width)
-        if row.reason:
+        if row.reason and not row.is_seen:
             yield from _entry("Reason", f"\u201c{cells.name(row.reason)}\u201d", width)
         if row.assignment is not None:
             gets = "Gets"

@@ -86,8 +86,7 @@ class GroupScreen(Watching[GroupLook]):
         self._look, self._view = answer, self._watch.add(answer)
         self._timeline.add(answer, anew=self._is_anew)
         self._is_anew = False
-        if self._view.group is not None:
-            self.members.show(self._view.group)
+        self.members.show(self._view.group or answer.group)
         self.offsets.show(self._view.partitions)
         self._show_moving()
         self._show_assignment()

@@ -115,7 +115,16 @@ class MembersPane(Vertical):
     def show(self, group: GroupDescription) -> None:
         self._group = group
         told = names(group.members)
-        seats = [Seat(one, told[one.member.consumer_id or ""], is_awaited(group, one.word)) for one in standings(group)]
+        is_hidden = is_silent(group)
+        seats = [
+            Seat(
+                one,
+                told[one.member.consumer_id or ""],
+                is_awaited(group, one.word),
+                None if is_hidden else one.member.partitions,
+            )
+            for one in standings(group)
+        ]
         self._rows.show(seats)
         self._tell()
 

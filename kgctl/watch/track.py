@@ -58,7 +58,7 @@ class GroupTrack:
             self.state_at_s = at_s
         elif before.state != group.state:
             self.state_at_s, self.state_change_seen = at_s, True
-        if group.state in REBALANCING or (before is not None and is_changed(before, group)):
+        if before is not None and is_changed(before, group):
             self.changed_at_s = at_s
         if group.members:
             self.memberless_at_s = None

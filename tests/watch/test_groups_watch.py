@@ -98,6 +98,14 @@ def test_a_member_that_is_replaced_in_its_generation_is_no_rebalance() -> None:
     assert row.rebalanced_s is None
 
 
+def test_what_a_member_owns_is_read_whatever_it_subscribed_to() -> None:
+    watch = GroupsWatch()
+    for at_s in (0, 10):
+        rows = [partition(0, at_s, 2 * at_s, topic="other")]
+        (row,) = watch.add(look(at_s, group(partitions=rows, subscribed=frozenset({"orders"}))))
+    assert (row.rate_in, row.rate_out, row.verdict_reason) == (2.0, 1.0, "a lag of 10: 2.0/s in, 1.0/s out")
+
+
 def test_what_is_left_of_topics_that_nobody_wants_is_lag_and_no_reason_for_alarm() -> None:
     watch = GroupsWatch()
     for at_s in range(0, 100, 2):

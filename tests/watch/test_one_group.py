@@ -45,6 +45,14 @@ def test_a_series_has_the_newest_lags_and_ends_with_its_partition() -> None:
     assert watch.add(look_at(101, group(partitions=[partition(0, 0, 9)]))).partitions[0].lags == (9,)
 
 
+def test_a_look_that_is_not_later_adds_nothing_to_a_series() -> None:
+    watch = GroupWatch()
+    watch.add(look_at(0, group(partitions=[partition(0, 0, 0)])))
+    before = watch.add(look_at(10, group(partitions=[partition(0, 10, 20)])))
+    for at_s in (10, 5):
+        assert watch.add(look_at(at_s, group(partitions=[partition(0, 99, 99)]))).partitions == before.partitions
+
+
 def test_a_look_that_failed_leaves_what_was_known_beside_its_error() -> None:
     watch = GroupWatch()
     assert watch.add(look_at(0, FAILED)).group is None

@@ -95,6 +95,8 @@ def test_a_look_that_is_not_later_changes_nothing() -> None:
     for at_s in (10, 5):
         (again,) = watch.add(look(at_s, group(partitions=[partition(0, 99, 99)])))
         assert (again.rate_in, again.rate_out) == (row.rate_in, row.rate_out) == (1.0, 1.0)
+    (row,) = watch.add(look(20, group(partitions=[partition(0, 20, 40)])))
+    assert (row.rate_in, row.rate_out) == (2.0, 1.0)
 
 
 def test_offsets_go_forward_or_not_at_all() -> None:

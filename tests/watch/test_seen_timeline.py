@@ -110,6 +110,12 @@ def test_a_look_that_failed_shows_nothing() -> None:
     assert rows == ()
 
 
+def test_a_look_that_is_not_later_shows_nothing() -> None:
+    timeline, _ = seen(group(members=ONE), group(members=ONE))
+    for at_s in (2, 1):
+        assert timeline.add(look_at(at_s, group(members=TWO))) == ()
+
+
 def test_a_story_takes_the_place_of_what_was_seen() -> None:
     timeline, rows = seen(group(members=ONE), group(members=TWO))
     assert len(rows) == 1

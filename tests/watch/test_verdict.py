@@ -184,6 +184,22 @@ def test_lagging_needs_looks_over_30_s() -> None:
     assert said(row) == (Verdict.LAGGING, "a lag of 1,500 grows by 50/s: 100/s in, 50/s out")
 
 
+@pytest.mark.parametrize(
+    ("lags", "expected"),
+    [
+        ([0, 0, 0, 0, 0, 0, 900], Verdict.OK),  # many records have just come at once
+        ([10, 900, 10, 20, 30, 400, 500], Verdict.OK),  # there was more to read before
+        ([10, 100, 200, 300, 400, 500, 600], Verdict.LAGGING),
+    ],
+)
+def test_a_lag_grows_if_both_its_least_and_its_greatest_do(lags: list[int], expected: Verdict) -> None:
+    def course(at_s: float) -> GroupDescription:
+        end = 1_000 + int(at_s) * 20
+        return group(partitions=[partition(0, end - lags[int(at_s // 10)], end)])
+
+    assert after(60, course, step=10).verdict is expected
+
+
 @pytest.mark.parametrize(("lag", "expected"), [(5_990, Verdict.OK), (6_010, Verdict.LAGGING)])
 def test_a_lag_of_more_than_a_minute_of_records_is_lagging_though_it_does_not_grow(lag: int, expected: Verdict) -> None:
     assert after(60, reading(100, 100, lag)).verdict is expected

@@ -218,11 +218,12 @@ class PlanDialog(ModalScreen[bool]):
             self.say(self.obstacle(), "warning")
         elif self.stage is Stage.PLANNED:
             self._began_s = time.monotonic()
+            asked_from = self.focused
             self.enter(Stage.CHANGING)
             self._tell_time()
-            self.run_worker(self._carry_out(), group="change")
+            self.run_worker(self._carry_out(asked_from), group="change")
 
-    async def _carry_out(self) -> None:
+    async def _carry_out(self, asked_from: Widget | None) -> None:
         try:
             await self.carry_out()
         except (Precondition, NotFound, BrokerError) as error:
@@ -233,7 +234,10 @@ class PlanDialog(ModalScreen[bool]):
             self.was_changed = True
             self.say(f"{ended(str(error))} Whether anything was changed is not known; ^r looks again.", "error")
             self.enter(Stage.REFUSED)
-        if self.stage is Stage.CHANGED:
+        # What was asked from was switched off meanwhile, and has lost the focus.
+        if self.stage is Stage.PLANNED and asked_from is not None:
+            asked_from.focus()
+        else:
             self.query_one("#close", Button).focus()
 
     def note_outcome(self, rows: Sequence[Changed]) -> None:

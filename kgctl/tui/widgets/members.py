@@ -43,7 +43,7 @@ class MembersPane(Vertical):
 
     DEFAULT_CSS = """
     MembersPane { height: 1fr; }
-    MembersPane > Rows { margin-right: 1; }
+    MembersPane > Rows { scrollbar-gutter: stable; }
     MembersPane > Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; padding: 0 2; color: $foreground; }
     MembersPane > .members--why { color: $text-muted; }
     """

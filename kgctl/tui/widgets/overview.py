@@ -18,7 +18,7 @@ class OverviewPane(Vertical):
 
     DEFAULT_CSS = """
     OverviewPane { height: 1fr; }
-    OverviewPane Timeline { margin-right: 1; }
+    OverviewPane Timeline { scrollbar-gutter: stable; }
     OverviewPane #rebalances { layout: vertical; height: 1fr; }
     OverviewPane #past { height: 1fr; width: 1fr; }
     OverviewPane RebalanceDetail { height: 7; }

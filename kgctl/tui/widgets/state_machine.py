@@ -88,7 +88,9 @@ class StateMachine(Widget):
 
     def _state(self, text: Text, state: str, now: str | None) -> None:
         if state == now:
-            text.append(f"{LIT} {state}", self.get_component_rich_style(f"machine--{_light(state)}", partial=True))
+            text.append(
+                f"{LIT} {cells.name(state)}", self.get_component_rich_style(f"machine--{_light(state)}", partial=True)
+            )
             text.append(" ")
         else:
             text.append(f"  {state} ", self.get_component_rich_style("machine--muted", partial=True))
@@ -118,10 +120,10 @@ def state_of(group: GroupDescription) -> str | None:
 
 
 def path_of(group: GroupDescription) -> Sequence[str]:
-    """The states that groups of this type go through, in order, without Dead; one that is not among them stands last."""
+    """The states that groups of this type go through, in order, without Dead; a state of no path stands alone."""
     path = PATHS.get(group.type or "", CLASSIC_STATES)
     now = state_of(group)
-    return path if now is None or now in (*path, DEAD) else (*path, cells.name(now))
+    return path if now is None or now in (*path, DEAD) else (now,)
 
 
 def facts(group: GroupDescription, state_s: float | None, width: int, *, is_least: bool) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from bench import connects, groups, load, members, recovery, streams, wire
+from bench import connects, dashboard, groups, load, members, recovery, streams, wire
 from bench.targets import Running
 from bench.wire import Refused
 
@@ -18,6 +18,7 @@ WARM_UP_S = 0.3
 STREAM_RECORDS = 100_000
 LINES = 64
 GROUPS = 10_000
+ON_A_DASHBOARD = 1_000
 ASKED_TIMES = 3
 COMMANDS = ("groups list", "groups describe --all", "groups describe --all --state")
 
@@ -130,6 +131,14 @@ def _groups(running: Running) -> Iterator[Figure | Absent]:
             yield Figure(f"{name}: peak", "MB", ran.peak_mb)
 
 
+def _dashboard(running: Running) -> Iterator[Figure | Absent]:
+    census = groups.populate(running.address, ON_A_DASHBOARD)
+    redraw_s = dashboard.redraw_s(running.bootstrap, census)
+    yield Figure(f"kgctl ui, {ON_A_DASHBOARD:,} groups: redraw", "ms", redraw_s * 1000)
+    name = f"kgctl ui, looks every {dashboard.INTERVAL_S:g} s: change to screen"
+    yield Figure(name, "ms", dashboard.change_seen_s(running.address) * 1000)
+
+
 def _recovery(running: Running) -> Iterator[Figure | Absent]:
     name = f"killed with {recovery.COMMITS:,} offsets, to first"
     if not running.target.writes_ready_file:
@@ -158,5 +167,6 @@ MEASURES = [
     Measure("connects", _connects),
     Measure("joins", _joins),
     Measure("groups", _groups, alone=True),
+    Measure("dashboard", _dashboard, alone=True),
     Measure("recovery", _recovery, alone=True),
 ]

@@ -14,6 +14,7 @@ from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
@@ -29,6 +30,7 @@ VERSIONS: dict[type[Message], int] = {
     DescribeGroupsRequest: 5,
     HeartbeatRequest: 4,
     JoinGroupRequest: 7,
+    LeaveGroupRequest: 4,
     ListGroupsRequest: 4,
     MetadataRequest: 7,
     OffsetCommitRequest: 8,

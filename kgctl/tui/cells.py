@@ -41,13 +41,13 @@ def rate(per_second: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A span of time in the two units that say most, at most seven characters: 40 ms, 3.4 s, 12 min, 2 h, 5 d."""
+    """A span of time, at most seven characters: 40 ms, 3.4 s, 12 min, 2 h, 5 d."""
     if seconds is None:
         return MISSING
     if 0 < seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+        return (f"{seconds:.1f}".removesuffix(".0") if seconds < 9.95 else f"{seconds:.0f}") + " s"
     for size, unit in _SECONDS:
         if seconds >= size or unit == "min":
             return f"{seconds / size:.0f} {unit}"

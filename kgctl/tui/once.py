@@ -44,7 +44,7 @@ def frame(app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), l
         if error is None and keys:
             await pilot.press(*keys)
         await pilot.pause()
-        found.append(error or Frame(_text(app, colours), app.export_screenshot(), _error_of_group(app)))
+        found.append(error or Frame(drawn(app, colours), app.export_screenshot(), _error_of_group(app)))
         app.exit()
 
     app.run(headless=True, size=size, auto_pilot=draw)
@@ -72,7 +72,8 @@ def _error_of_group(app: KgctlApp) -> RowError | None:
     return next((answer.group.error for answer in answers if isinstance(answer, GroupLook)), None)
 
 
-def _text(app: KgctlApp, colours: bool) -> str:
+def drawn(app: KgctlApp, colours: bool) -> str:
+    """All lines of the screen as it is now."""
     width, height = app.size
     console = Console(
         width=width,

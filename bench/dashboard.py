@@ -1,0 +1,114 @@
+"""The dashboard: how long a redraw takes, and how long it is from a change in the broker to the screen of a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import wire
+from bench.groups import Census
+from bench.wire import Refused
+from broker.protocol.messages.leave_group import LeaveGroupRequest
+from kgctl.client.bootstrap import parse
+from kgctl.tui.app import KgctlApp
+from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.once import drawn
+from kgctl.tui.screens.groups import GroupsScreen
+
+COLUMNS, LINES = 120, 40
+REDRAWS = 15
+INTERVAL_S = 0.5
+CHANGES = 5
+LONGEST_S = 30.0
+LIT = "\N{BLACK CIRCLE} ".encode()
+ESCAPE = re.compile(rb"\x1b\[[0-9;:?]*[a-zA-Z]")
+
+
+def redraw_s(bootstrap: str, census: Census) -> float:
+    """From an answer about all groups to every line of the screen drawn anew; the median. No time of the broker's is in it."""
+    return asyncio.run(_redraw_s(bootstrap, census))
+
+
+async def _redraw_s(bootstrap: str, census: Census) -> float:
+    feed = ClusterFeed(parse(bootstrap), LONGEST_S)
+    app = KgctlApp(feed, interval_s=3600)
+    try:
+        async with app.run_test(size=(COLUMNS, LINES)) as pilot:
+            screen = app.screen
+            assert isinstance(screen, GroupsScreen)
+            while not screen.polling.answers:
+                await asyncio.sleep(0.01)
+            look = screen.polling.last
+            if look is None or len(look.groups) < len(census.names):
+                raise Refused("the dashboard does not see all groups")
+            times = []
+            for _ in range(REDRAWS):
+                await pilot.pause()
+                began = time.perf_counter()
+                screen.answered(look)
+                text = drawn(app, colours=True)
+                times.append(time.perf_counter() - began)
+                if census.names[0] not in text:
+                    raise Refused("the dashboard does not show the groups")
+            return statistics.median(times)
+    finally:
+        feed.close()
+
+
+def change_seen_s(address: tuple[str, int]) -> float:
+    """From the last member's leaving to the group's new state on the screen of a terminal; the median of a few."""
+    times = []
+    with wire.connect(address) as sock:
+        for _ in range(CHANGES):
+            group = f"bench-seen-{time.time_ns()}"
+            member_id, _ = wire.join_alone(sock, group)
+            leave = LeaveGroupRequest(group_id=group, members=[LeaveGroupRequest.Member(member_id=member_id)])
+            with _dashboard(":".join(map(str, address)), group) as screen:
+                _read_until(screen, LIT + b"Stable")
+                began = time.perf_counter()
+                wire.ask(sock, leave)
+                _read_until(screen, LIT + b"Empty")
+                times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+@contextmanager
+def _dashboard(bootstrap: str, group: str) -> Iterator[int]:
+    """What it writes to its terminal can be read from the descriptor."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "NO_COLOR")}
+    environment |= {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "TERM": "xterm-256color"}
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    command = [sys.executable, "-P", "-m", "kgctl", "ui", group, "--bootstrap", bootstrap]
+    command += ["--interval", str(INTERVAL_S)]
+    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    try:
+        yield ours
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        os.close(ours)
+
+
+def _read_until(screen: int, words: bytes) -> None:
+    seen, deadline = b"", time.perf_counter() + LONGEST_S
+    while words not in ESCAPE.sub(b"", seen):
+        left = deadline - time.perf_counter()
+        if left <= 0 or not select.select([screen], [], [], left)[0]:
+            raise Refused(f"the dashboard did not show {words.decode()!r} within {LONGEST_S:.0f} s")
+        seen += os.read(screen, 65536)

@@ -42,6 +42,7 @@ class RemoveMemberDialog(PlanDialog):
         super().__init__(feed, group, read_only)
         self._wanted = (member_id, instance)
         self._is_first = True
+        self._missing = ""
 
     # ---- what is asked
 
@@ -94,15 +95,13 @@ class RemoveMemberDialog(PlanDialog):
         rows = await self.feed.ask(lambda admin: admin.plan_member_removal(group, everyone=True))
         table = self.query_one("#plan", Rows)
         table.show(rows)
-        missing = self._preselect(rows)
+        self._missing = self._preselect(rows)
         self.say_totals(f"{len(rows):,} {'member' if len(rows) == 1 else 'members'}")
         if not rows:
             self.refuse("The group has no active members.", "warning")
             return
         self.enter(Stage.PLANNED)
         self._say_choice()
-        if missing:
-            self.say(missing, "warning")
 
     def _preselect(self, rows: Sequence[MemberChange]) -> str:
         """Put the cursor on the member that was asked for; what to say if it is not there. Once: later the cursor has moved."""
@@ -119,7 +118,7 @@ class RemoveMemberDialog(PlanDialog):
                 table.focus()
                 return ""
         name = f"Instance '{instance}'" if instance is not None else f"Member '{member_id}'"
-        return f"{name} is not in the group any more; the cursor is on another."
+        return f"{name} is not in the group any more. "
 
     async def carry_out(self) -> None:
         row, group, reason = self._marked(), self.group, self.reason
@@ -166,7 +165,7 @@ class RemoveMemberDialog(PlanDialog):
         row = self.chosen
         if row is not None:
             who = row.group_instance_id or row.consumer_id
-            self.say(f"Removes {who}. {STATIC if row.group_instance_id else DYNAMIC}", "warning")
+            self.say(f"{self._missing}Removes {who}. {STATIC if row.group_instance_id else DYNAMIC}", "warning")
 
 
 def _remove(admin: Admin, group: str, row: MemberChange, reason: str) -> tuple[list[MemberChange], GroupDescription]:

@@ -103,7 +103,7 @@ def test_a_sentence_says_who_has_joined_and_who_is_awaited_for_how_long() -> Non
     untold = replace(preparing(), state_since_ms=None)
     assert sentence(untold, WALL_MS) == "1 of 3 members joined, waiting for worker-2, worker-3"
     late = replace(preparing(), state_since_ms=WALL_MS - 70_000)
-    assert sentence(late, WALL_MS).endswith("up to 0.0 s more")
+    assert sentence(late, WALL_MS).endswith("up to 0 s more")
     joined = group("PreparingRebalance", [member(1, phase="joined")])
     assert sentence(joined, WALL_MS) == "1 of 1 member joined; others may still come, up to 57 s more"
 

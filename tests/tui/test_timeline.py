@@ -108,11 +108,11 @@ def test_one_that_is_under_way_grows_and_stays_the_same_row_when_it_ends() -> No
         pane.show([DONE, GOING], WALL_MS, {}, "")
         await pilot.pause()
         first = pane.timeline.rows[0]
-        assert pane.detail.text.endswith("Members are awaited for 2.0 s so far.")
+        assert pane.detail.text.endswith("Members are awaited for 2 s so far.")
         pane.show([DONE, GOING], WALL_MS + 5_000, {}, "")
         await pilot.pause()
         assert pane.timeline.rows[0].took_ms == first.took_ms + 5_000
-        assert pane.detail.text.endswith("Members are awaited for 7.0 s so far.")
+        assert pane.detail.text.endswith("Members are awaited for 7 s so far.")
         pane.show([DONE, ENDED], WALL_MS + 9_000, {}, "")
         await pilot.pause()
         assert (pane.timeline.rows[0].key, pane.timeline.rows[0].took_ms) == (first.key, 2_000)
@@ -138,7 +138,7 @@ def test_the_details_say_who_left_and_why_and_who_got_what() -> None:
         await pilot.pause()
         assert pane.detail.text.splitlines() == [
             "Generation 4 \u00b7 session timed out \u00b7 2026-01-02 14:59:50.000 UTC",
-            "Members took 3.0 s to join, the leader 1.0 s; 2 members, 2 partitions moved.",
+            "Members took 3 s to join, the leader 1 s; 2 members, 2 partitions moved.",
             "In      worker-2-1f2e3d4c",
             "Out     worker-3-1f2e3d4c: session timed out",
             "Reason  \u201ca pod\\x1b[2J [bold]went[/bold]\u201d",
@@ -185,7 +185,7 @@ def test_what_was_seen_from_outside_is_told_as_such() -> None:
         pane.show([seen], WALL_MS, {}, "Seen from here.")
         await pilot.pause()
         assert pane.detail.text.startswith("Generation - \u00b7 cause not known \u00b7 ")
-        assert "It took some 4.0 s, as looks from outside tell" in pane.detail.text
+        assert "It took some 4 s, as looks from outside tell" in pane.detail.text
         assert "who got what is not known" in pane.detail.text
 
     on_a_pane(play)

@@ -74,15 +74,11 @@ class Timeline(Rows[Bar]):
         signs = f"{PREPARE} members awaited  {COMPLETE} leader assigns"
         if any(bar.rebalance.prepare_ms is None and not bar.is_under_way for bar in self.rows):
             signs += f"  {WHOLE} either"
-        return f"{signs}  full bar {_round(self.scale_ms)}"
+        return f"{signs}  full bar {cells.milliseconds(self.scale_ms)}"
 
     def _bar(self, bar: Bar) -> str:
         width = next((width for column, width in self._laid_out() if column.key == BAR), 0)
         return drawn(bar, self.scale_ms, width)
-
-
-def _round(scale_ms: int) -> str:
-    return cells.milliseconds(scale_ms).replace(".0 ", " ")
 
 
 def drawn(bar: Bar, scale_ms: int, width: int) -> str:

@@ -41,6 +41,7 @@ PAGES = [
     ("groups", "history"),
     ("groups", "rebalance"),
     ("groups", "delete-offsets"),
+    ("ui",),
     ("topics",),
     ("topics", "list"),
     ("topics", "describe"),

@@ -98,6 +98,7 @@ class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
         self._sorted: Column[R] | None = None
         self._descending = False
         self._layout_at: tuple[int, list[tuple[Column[R], int]]] = (-1, [])
+        self._drawn: dict[int, Strip] = {}
 
     # ---- what it shows
 
@@ -134,7 +135,7 @@ class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
         if moved is not None and self.scroll_offset.y:
             # Rows that came or went above it do not move it on the screen.
             self.scroll_to(y=max(0, self._cursor - was_at), animate=False, force=True, immediate=True)
-        self.refresh()
+        self._refresh_changed()
         after = self.cursor_row
         if (None if after is None else self._key(after)) != key or after != before:
             self.post_message(self.Moved(self, after))
@@ -234,6 +235,17 @@ class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
         return self._layout_at[1]
 
     def render_line(self, y: int) -> Strip:
+        self._drawn[y] = strip = self._line(y)
+        return strip
+
+    def _refresh_changed(self) -> None:
+        """Draw only what is no longer as it was: a refresh over SSH costs what has changed."""
+        height = self.size.height
+        changed = [y for y in range(height) if self._drawn.get(y) != self._line(y)]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def _line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         base = self.rich_style
         if y == 0:

@@ -33,6 +33,7 @@ class Status(Widget):
     def tell(
         self, cluster: str, fresh: Freshness, now_s: float, interval_s: float, *, paused: bool, read_only: bool
     ) -> None:
+        before = (self._left, self._right)
         self._left = " \u203a ".join(["kgctl", cells.name(cluster), *([self._place] if self._place else [])])
         said = ["read-only"] if read_only else []
         if fresh.is_lost:
@@ -48,7 +49,8 @@ class Status(Widget):
         said += ["PAUSED" if paused else f"every {cells.duration(interval_s)}"]
         self._right = " \u00b7 ".join(said)
         self.set_class(fresh.is_lost, "-lost")
-        self.refresh()
+        if (self._left, self._right) != before:
+            self.refresh()
 
     def render(self) -> RenderResult:
         width = self.size.width

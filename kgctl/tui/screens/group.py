@@ -66,6 +66,7 @@ class GroupScreen(Watching[GroupLook]):
         self._view: GroupView | None = None
         self._watch, self._timeline = GroupWatch(), Timeline()
         self._since_ms = 0
+        self._names: Mapping[str, str] = {}  # of the members when they were last told
         self.machine = StateMachine()
         self.pane_names = PaneNames(PANES)
         self.overview = OverviewPane(id="overview")
@@ -86,6 +87,8 @@ class GroupScreen(Watching[GroupLook]):
         self._look, self._view = answer, self._watch.add(answer)
         self._timeline.add(answer, anew=self._is_anew)
         self._is_anew = False
+        if answer.group.error is None:
+            self._names = names(answer.group.members)
         self.members.show(self._view.group or answer.group)
         self.offsets.show(self._view.partitions)
         self._show_moving()
@@ -122,20 +125,19 @@ class GroupScreen(Watching[GroupLook]):
         now_ms = look.wall_ms + int(passed_s * 1000)
         state_s = None if view.state_s is None else view.state_s + passed_s
         self.machine.show(look.group, state_s, now_ms, is_least=view.is_state_s_least)
-        self.overview.show(self._timeline.rows, now_ms, names(look.group.members), self._story(look))
+        self.overview.show(self._timeline.rows, now_ms, self._names, self._story(look))
 
     def _show_assignment(self) -> None:
         if self._look is None or self._view is None:
             return
         bar = self.overview.timeline.cursor_row
         after, before, title = self._chosen(bar.rebalance if bar else None)
-        group = self._view.group
         reading = [(row.topic, row.partition) for row in self._view.partitions]
         reason = UNDER_WAY if bar is not None and bar.is_under_way else "Who got what by this rebalance is not known."
         self.assignment.show(
             after,
             before,
-            names=self._called(after, before, names(group.members) if group else {}),
+            names={member: self._names.get(member) or short_id(member) for member in {*(after or {}), *(before or {})}},
             title=title,
             partitions=reading if bar is None or bar is self.overview.timeline.rows[0] else (),
             reason=reason,
@@ -153,12 +155,6 @@ class GroupScreen(Watching[GroupLook]):
             after = now
         number = "Under way" if not chosen.outcome else f"Generation {cells.count(chosen.generation)}"
         return after, self._timeline.assignment_before(chosen), f"{number}, {clock_time(chosen.started_ms)}"
-
-    def _called(
-        self, after: Assignment | None, before: Assignment | None, told: Mapping[str, str]
-    ) -> Mapping[str, str]:
-        ids = {*(after or {}), *(before or {})}
-        return {member: told.get(member) or short_id(member) for member in ids}
 
     def _story(self, look: GroupLook) -> str:
         """Where the rebalances are known from, and why something of the group is `-`."""

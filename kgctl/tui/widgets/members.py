@@ -160,24 +160,23 @@ def heartbeat(member: MemberRow) -> str:
 
 
 def in_words(member: MemberRow) -> str:
-    """What the columns leave out where the terminal is narrow."""
+    """What the columns leave out or cut where the terminal is narrow."""
     said = [cells.name(member.consumer_id)]
     said += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
-    said += ["leader"] if member.leader else []
+    said.append(f"host {cells.name(member.host)}")
     if member.rebalance_timeout_ms is not None:
         said.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")
     if member.current_epoch is not None:
         said.append(f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}")
-    said.append(f"host {cells.name(member.host)}")
     return " \u00b7 ".join(said)
 
 
 def why(group: GroupDescription) -> str:
     """Why something about the members is `-`, or what the sign of the leader means; one line."""
-    if any(member.heartbeat_age_ms is None for member in group.members):
+    if any(member.heartbeat_age_ms is None and member.session_timeout_ms is None for member in group.members):
         if any(one.word is None for one in standings(group)):
-            return "PHASE and HEARTBEAT are -: this cluster does not tell them; DescribeGroups has no such fields."
-        return "HEARTBEAT is -: this cluster does not tell it; Kafka's answers about groups have no such field."
+            return "PHASE and HEARTBEAT are -: DescribeGroups has no such fields."
+        return "HEARTBEAT is -: Kafka's answers about groups have no such field."
     if is_silent(group) and group.members:
         return "PARTITIONS is -: who gets what is decided at the end of the rebalance."
     if any(member.partitions is None for member in group.members):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
@@ -53,6 +54,12 @@ class Scene:
 
     async def type(self, text: str) -> None:
         await self.press(*(NAMES.get(char, char) for char in text))
+
+    async def paste(self, text: str) -> None:
+        """As a terminal gives what a person pastes into it."""
+        assert self.dialog.focused is not None
+        self.dialog.focused.post_message(events.Paste(text))
+        await self.settled()
 
     async def settled(self) -> None:
         await self.pilot.pause()

@@ -46,27 +46,35 @@ def shown(scene: Scene, *fields: str) -> list[dict[str, Any]]:
     return [{field: getattr(row, field) for field in fields} for row in scene.rows()]
 
 
+@pytest.fixture(scope="module")
+def topics(our_cluster: Cluster) -> list[str]:
+    """Two of two partitions with 100 and 50 records, the first at 1,700,000,000,000 ms."""
+    kgctl, names = Kgctl(our_cluster.bootstrap_servers), [fresh("one"), fresh("two")]
+    for name in names:
+        assert kgctl("topics", "create", name, "--partitions", 2).exit_code == 0
+        fill(kgctl, name, [100, 50], timestamp_ms=1_700_000_000_000)
+    return names
+
+
 @pytest.mark.parametrize(
-    ("strategy", "value"),
+    ("strategy", "value", "scope"),
     [
-        ("current", ""),
-        ("earliest", ""),
-        ("latest", ""),
-        ("offset", "70"),
-        ("shift", "-10"),
-        ("duration", "PT2H"),
-        ("datetime", "2023-11-14T22:13:20.005+00:00"),
-        ("file", "a plan's.csv"),
+        ("current", "", ""),
+        ("earliest", "", "{0}:0,1 {1}"),
+        ("latest", "", "{0}"),
+        ("offset", "70", ""),
+        ("shift", "-10", ""),
+        ("shift", "5", "{1}:1"),
+        ("duration", "PT2H", ""),
+        ("datetime", "2023-11-14T22:13:20.005+00:00", ""),
+        ("file", "a plan's.csv", ""),
     ],
 )
-@pytest.mark.parametrize("scope", ["", "{0}", "{0}:0,1 {1}"])
 def test_a_line_plans_what_the_reset_dialog_shows(
-    kgctl: Kgctl, feed: ClusterFeed, tmp_path: Path, strategy: str, value: str, scope: str
+    kgctl: Kgctl, feed: ClusterFeed, topics: list[str], tmp_path: Path, strategy: str, value: str, scope: str
 ) -> None:
-    one, two, group = fresh("one"), fresh("two"), fresh("g")
-    for topic in (one, two):
-        assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
-        fill(kgctl, topic, [100, 50], timestamp_ms=1_700_000_000_000)
+    (one, two), group = topics, fresh("g")
+    for topic in topics:
         kgctl.commit(group, topic, p0=60, p1=20)
     if strategy == "file":
         value = str(tmp_path / value)
@@ -75,7 +83,7 @@ def test_a_line_plans_what_the_reset_dialog_shows(
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
             await choose(scene, strategy)
-            if strategy != "file" and scope:
+            if scope:
                 await write(scene, "topics", scope.format(one, two))
             if value:
                 await write(scene, "value", value)

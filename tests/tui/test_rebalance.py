@@ -133,6 +133,7 @@ def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Clust
             box = scene.dialog.query_one("#evict", Checkbox)
             assert box.display
             assert not box.value
+            assert "[ ] Evict all members" in scene.screen()
             assert scene.button().disabled
             assert "--evict" in scene.text("command")
             scene.dialog.execute()
@@ -140,6 +141,7 @@ def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Clust
             assert {member.consumer_id for member in described(kgctl, group).members} == before
             await scene.focus("evict")
             await scene.press("space")
+            assert "[x] Evict all members" in scene.screen()
             assert str(scene.button().label) == "Evict all members"
             await trigger(scene)
             assert scene.text("message").startswith("Done: Stable again")

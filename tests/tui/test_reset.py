@@ -369,6 +369,7 @@ def test_read_only_shows_the_plan_and_executes_nothing(kgctl: Kgctl, feed: Clust
             assert scene.button().disabled
             assert scene.dialog.query_one("#name", Input).disabled
             assert "--read-only" in scene.text("message")
+            scene.dialog.query_one("#name", Input).value = group
             scene.dialog.execute()
             await scene.settled()
             await scene.press("escape")

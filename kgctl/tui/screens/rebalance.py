@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Static
 
@@ -27,10 +28,23 @@ EVICTING = (
     "those that run join again, under new ids."
 )
 
+EVICT = "Evict all members; what they have not committed is read again"
+
+
+class Tick(Checkbox):
+    """A checkbox that is empty while it is off, also where there are no colours."""
+
+    DEFAULT_CSS = """
+    Tick { width: 1fr; &:focus { background: $block-cursor-background; color: $block-cursor-foreground; } }
+    """
+
+    def render(self) -> Content:
+        return Content(f"[{'x' if self.value else ' '}] {EVICT}")
+
 
 class RebalanceDialog(PlanDialog):
     DEFAULT_CSS = """
-    RebalanceDialog #evict { background: $surface; display: none; }
+    RebalanceDialog #evict { display: none; }
     """
     AUTO_FOCUS: ClassVar[str | None] = "#plan"
     NAME: ClassVar[str] = "Rebalance group"
@@ -60,12 +74,7 @@ class RebalanceDialog(PlanDialog):
         return Rows(columns, key=_key, empty="no members", id="plan")
 
     def consent(self) -> Iterable[Widget]:
-        yield Checkbox(
-            "Evict all members (they lose what they have not committed)",
-            compact=True,
-            id="evict",
-            disabled=self.read_only,
-        )
+        yield Tick(EVICT, compact=True, id="evict", disabled=self.read_only)
 
     def is_idle(self, control: Widget) -> bool:
         return control.id == "evict" and self.read_only

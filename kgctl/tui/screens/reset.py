@@ -91,10 +91,10 @@ class ResetDialog(PlanDialog):
         columns: list[Column[ResetRow]] = [
             Column("topic", "TOPIC", lambda row: cells.name(row.topic), TOPIC_WIDTH, flex=2, most=40),
             Column("partition", "PARTITION", lambda row: cells.count(row.partition), 9, right=True),
-            Column("old", "OLD", lambda row: cells.count(row.old_offset), 9, flex=1, most=15, right=True),
-            Column("new", "NEW", lambda row: cells.count(row.new_offset), 9, flex=1, most=15, right=True),
-            Column("delta", "DELTA", lambda row: _signed(row.delta), 9, flex=1, most=15, right=True),
-            Column("note", "NOTE", _note, 12, flex=3, style=_note_style),
+            Column("old", "OLD", lambda row: cells.count(row.old_offset), 9, flex=1, most=12, right=True),
+            Column("new", "NEW", lambda row: cells.count(row.new_offset), 9, flex=1, most=12, right=True),
+            Column("delta", "DELTA", lambda row: _signed(row.delta), 9, flex=1, most=12, right=True),
+            Column("note", "NOTE", _note, 12, flex=14, priority=1, style=_note_style),
         ]
         return Rows(columns, key=lambda row: f"{row.topic}\0{row.partition}", empty="no plan", id="plan")
 
@@ -244,6 +244,7 @@ def _standing(plan: ResetPlan, otherwise: str) -> tuple[str, str]:
 
 
 def _totals(plan: ResetPlan) -> str:
+    failed = sum(row.error is not None for row in plan.rows)
     deltas = [row.delta for row in plan.rows if row.delta is not None]
     parts = [
         (-sum(delta for delta in deltas if delta < 0), "read again"),
@@ -253,6 +254,8 @@ def _totals(plan: ResetPlan) -> str:
     fresh = sum(row.old_offset is None and row.new_offset is not None for row in plan.rows)
     if fresh:
         said.append(f"{fresh:,} without a commit before")
+    if failed:
+        said.append(f"{failed:,} failed")
     return ", ".join([_partitions(len(plan.rows)), *(said or ["nothing moves"])])
 
 

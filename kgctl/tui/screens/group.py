@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -62,6 +63,7 @@ class GroupScreen(Watching[GroupLook]):
         self.group = group
         self.pane = OVERVIEW
         self._is_anew = True
+        self._passed_s = 0.0  # since the look, as long as looks come
         self._look: GroupLook | None = None
         self._view: GroupView | None = None
         self._watch, self._timeline = GroupWatch(), Timeline()
@@ -84,9 +86,10 @@ class GroupScreen(Watching[GroupLook]):
 
     def answered(self, answer: GroupLook) -> None:
         self._since_ms = self._since_ms or answer.wall_ms
-        self._look, self._view = answer, self._watch.add(answer)
+        self._look, self._view, self._passed_s = answer, self._watch.add(answer), 0.0
         self._timeline.add(answer, anew=self._is_anew)
-        self._is_anew = False
+        # Where the story could not be read, what came meanwhile is not known: all of it again.
+        self._is_anew = answer.events is None
         if answer.group.error is None:
             self._names = names(answer.group.members)
         self.members.show(self._view.group or answer.group)
@@ -119,13 +122,21 @@ class GroupScreen(Watching[GroupLook]):
         look, view = self._look, self._view
         if look is None or view is None:
             return
-        passed_s = 0.0
         if not self.polling.freshness.is_lost and not self.kgctl.is_paused:
-            passed_s = max(0.0, self.kgctl.clock() - look.at_s)
-        now_ms = look.wall_ms + int(passed_s * 1000)
-        state_s = None if view.state_s is None else view.state_s + passed_s
+            self._passed_s = max(0.0, self.kgctl.clock() - look.at_s)
+        now_ms = look.wall_ms + int(self._passed_s * 1000)
+        state_s = None if view.state_s is None else view.state_s + self._passed_s
         self.machine.show(look.group, state_s, now_ms, is_least=view.is_state_s_least)
-        self.overview.show(self._timeline.rows, now_ms, self._names, self._story(look))
+        self.overview.show(self._rebalances(look), now_ms, self._names, self._story(look))
+
+    def _rebalances(self, look: GroupLook) -> tuple[Rebalance, ...]:
+        """The story tells how long members were awaited only when all is over; the description tells it before."""
+        rows, since_ms = self._timeline.rows, look.group.state_since_ms
+        if not rows or rows[-1].outcome or rows[-1].prepare_ms is not None:
+            return rows
+        if look.group.state != "CompletingRebalance" or since_ms is None:
+            return rows
+        return (*rows[:-1], replace(rows[-1], prepare_ms=max(0, since_ms - rows[-1].started_ms)))
 
     def _show_assignment(self) -> None:
         if self._look is None or self._view is None:
@@ -149,7 +160,7 @@ class GroupScreen(Watching[GroupLook]):
         now = assignment_of(group) if group is not None else None
         if chosen is None:
             return now, None, "Assignment"
-        is_newest = chosen is self._timeline.rows[-1]
+        is_newest = chosen.started_ms == self._timeline.rows[-1].started_ms
         after = chosen.assignment
         if after is None and is_newest and chosen.outcome:
             after = now

@@ -52,7 +52,7 @@ class MembersPane(Vertical):
             "member",
             "  MEMBER",
             lambda seat: (LEADER if seat.member.leader else "  ") + seat.name,
-            16,
+            14,
             flex=1,
             most=34,
             order=lambda seat: seat.name,
@@ -77,7 +77,7 @@ class MembersPane(Vertical):
             order=lambda seat: seat.partitions,
             falling=True,
         ),
-        Column("phase", "PHASE", lambda seat: _phase(seat), 13, style=lambda seat: "warn" if seat.is_awaited else ""),
+        Column("phase", "PHASE", lambda seat: _phase(seat), 15, style=lambda seat: "warn" if seat.is_awaited else ""),
         Column(
             "heartbeat",
             "HEARTBEAT",

@@ -163,6 +163,8 @@ def in_words(member: MemberRow) -> str:
     """What the columns leave out or cut where the terminal is narrow."""
     said = [cells.name(member.consumer_id)]
     said += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
+    if not (member.consumer_id or "").startswith(member.client_id or ""):
+        said.append(f"client id {cells.name(member.client_id)}")
     said.append(f"host {cells.name(member.host)}")
     if member.rebalance_timeout_ms is not None:
         said.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")

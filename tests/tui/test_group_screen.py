@@ -285,6 +285,55 @@ def test_control_characters_and_markup_in_names_do_no_harm() -> None:
     on([look(described, [*story(), started(3, 12, evil, evil)])], play, MIDDLE)
 
 
+class Remembering(PreparedFeed):
+    """Also knows whether each look was to have all of the story."""
+
+    def __init__(self, looks: Sequence[GroupLook | KgctlError | None]) -> None:
+        super().__init__([None], {GROUP: looks})
+        self.anew: list[bool] = []
+
+    async def look_at(self, group: str, *, anew: bool) -> GroupLook:
+        self.anew.append(anew)
+        return await super().look_at(group, anew=anew)
+
+
+def test_all_of_the_story_is_asked_for_first_and_after_a_dialog_and_when_it_could_not_be_read() -> None:
+    unread = look(None, None, after_s=4, story_error="no answer in time")
+
+    async def run() -> None:
+        feed = Remembering([look(events=story()), look(after_s=2), unread, look(events=story(), after_s=6)])
+        async with opened(feed, GROUP) as scene:
+            for _ in range(4):
+                await scene.look()
+            assert feed.anew == [True, False, False, True, False]
+            await scene.press("b", "escape")
+            await until(lambda: len(feed.anew) == 6)
+            assert feed.anew[-1]
+
+    asyncio.run(run())
+
+
+def test_a_story_that_could_not_be_read_again_stays_and_says_so() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.look()
+        assert "The story could not be read again: no answer in time" in scene.text
+        assert "session timed out" in scene.text
+
+    on([look(events=story()), look(None, None, after_s=2, story_error="no answer in time")], play)
+
+
+def test_what_members_have_during_a_rebalance_is_not_told_to_be_nothing() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press("2")
+        assert [seat.partitions for seat in scene.screen.members.rows.rows] == [None, None, None]
+        assert "PARTITIONS is -" in scene.text
+        await scene.look()
+        assert [seat.partitions for seat in scene.screen.members.rows.rows] == [2, 2, 2]
+        assert "PARTITIONS is -" not in scene.text
+
+    on([look(preparing(), story()), look(after_s=2)], play)
+
+
 # --- actions ---
 
 

@@ -53,4 +53,4 @@ def parse(text: str) -> Filter:
             warnings.simplefilter("ignore")
             return Filter(text, re.compile(expression, re.IGNORECASE), inverted)
     except (re.error, OverflowError, RecursionError) as error:
-        raise BadFilter(f"not a regular expression: {error}") from None
+        raise BadFilter(f"bad regex: {error}") from None

@@ -11,6 +11,8 @@ from textual.dom import DOMNode
 from textual.keys import format_key
 from textual.screen import Screen
 
+# What every screen of Textual brings along; one that makes use of it says so itself.
+_TEXTUALS = {binding.action for binding in Screen.BINDINGS if isinstance(binding, Binding)}
 EVERYWHERE, HERE = "Everywhere", "On this screen"
 
 
@@ -35,7 +37,7 @@ def sections(screen: Screen[Any]) -> list[Section]:
     """What works at the moment, nearest first: on the screen, in the widget that has the focus, everywhere."""
     found: dict[str, dict[tuple[DOMNode, str], list[tuple[Binding, bool]]]] = {}
     for node, binding, is_enabled, _ in screen.active_bindings.values():
-        if binding.description and not binding.system:
+        if binding.description and not binding.system and binding.action not in _TEXTUALS:
             actions = found.setdefault(_title(node), {})
             actions.setdefault((node, binding.action), []).append((binding, is_enabled))
     order = sorted(found, key=lambda title: {HERE: 0, EVERYWHERE: 2}.get(title, 1))
@@ -56,7 +58,7 @@ def shown(binding: Binding) -> str:
 def _key(node: DOMNode, action: str, bindings: list[tuple[Binding, bool]]) -> Key:
     keys = tuple(dict.fromkeys(shown(binding) for binding, _ in bindings))
     first, is_enabled = bindings[0]
-    return Key(keys, first.description, action, node, is_enabled)
+    return Key(keys, first.tooltip or first.description, action, node, is_enabled)
 
 
 def _title(node: DOMNode) -> str:

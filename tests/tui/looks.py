@@ -132,13 +132,17 @@ def every_state() -> list[GroupDescription]:
 
 
 def later(
-    groups: Iterable[GroupDescription], seconds: float, came: float = 120.0, went: float = 100.0
+    groups: Iterable[GroupDescription], seconds: float, came: float = 100.0, went: float = 100.0
 ) -> list[GroupDescription]:
     """The same groups when their topics have grown by `came` and those with members have read `went` records/s a partition.
 
-    Partition 0 of a group named stuck... stands still.
+    Partition 0 of a group named stuck... stands still; into a topic of one named tracking... comes a fifth more.
     """
-    return [_moved(one, round(came * seconds), round(went * seconds)) for one in groups]
+    more = 1.2
+    return [
+        _moved(one, round(came * seconds * (more if one.group.startswith("tracking") else 1)), round(went * seconds))
+        for one in groups
+    ]
 
 
 def _moved(one: GroupDescription, came: int, went: int) -> GroupDescription:

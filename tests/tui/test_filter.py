@@ -61,5 +61,5 @@ def test_an_odd_expression_warns_nobody() -> None:
 
 @pytest.mark.parametrize("text", ["fraud(", "[", "*", "!(", "a{1}{2}", "\\", "a{99999999999}"])
 def test_what_does_not_compile_is_said(text: str) -> None:
-    with pytest.raises(BadFilter, match=r"^not a regular expression: ."):
+    with pytest.raises(BadFilter, match=r"^bad regex: ."):
         parse(text)

@@ -28,12 +28,14 @@ NONE_YET, NONE_PASSES = "No groups.", "No group passes. Esc shows all."
 
 class GroupsScreen(Watching[Look]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/"),
-        Binding("s", "sort_next", "Sort"),
+        Binding(
+            "slash", "filter", "Filter", key_display="/", tooltip="Filter: text, a regex, or ! in front to leave out"
+        ),
+        Binding("s", "sort_next", "Sort", tooltip="Sort by the next column"),
         Binding("S", "reverse", "Sort the other way", show=False),
-        Binding("f", "faults", "Faults"),
-        Binding("space", "mark", "Mark", show=False),
-        Binding("m", "marked", "Only marked groups", show=False),
+        Binding("f", "faults", "Faults", tooltip="Only groups with a fault, or all again"),
+        Binding("space", "mark", "Mark the group, or take its mark away", show=False),
+        Binding("m", "marked", "Only marked groups, or all again", show=False),
         Binding("u", "unmark", "Unmark all", show=False),
         Binding("N", "sort('group')", "Sort by name", show=False),
         Binding("V", "sort('verdict')", "Sort by verdict, worst first", show=False),
@@ -94,7 +96,6 @@ class GroupsScreen(Watching[Look]):
         rows, bar = self.rows, self.query_one(FilterBar)
         chosen_by = ["faults"] if self.only_faults else []
         chosen_by += ["marked"] if self.only_marked else []
-        chosen_by += ["filter"] if bar.filter.pattern is not None else []
         marked = sum(row.group in rows.marked for row in self.all) if rows.marked else 0
         self.query_one(Summary).tell(self.all, len(rows.rows), chosen_by, marked)
         bar.note(f"{len(rows.rows):,} of {len(self.all):,}")
@@ -157,6 +158,8 @@ class GroupsScreen(Watching[Look]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "change" and (self.kgctl.read_only or self.rows.cursor_row is None):
             return None
+        if action == "filter" and self.query_one(FilterBar).is_typing:
+            return False
         return super().check_action(action, parameters)
 
     def action_change(self, what: str) -> None:

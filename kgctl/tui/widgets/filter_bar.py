@@ -22,7 +22,7 @@ class FilterBar(Horizontal):
         &.-seen { display: block; }
         & > #slash { width: 1; color: $primary; text-style: bold; }
         & > Input { width: 1fr; min-width: 12; background: $panel; color: $foreground; }
-        & > #filter-note { width: auto; max-width: 75%; height: 1; color: $text-muted; }
+        & > #filter-note { width: auto; max-width: 80%; height: 1; padding-left: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
         &.-bad > #filter-note { color: $text-error; }
     }
     """

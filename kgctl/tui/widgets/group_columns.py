@@ -33,20 +33,20 @@ _EXACT_BELOW = 10_000_000
 def columns() -> list[Column[WatchedGroup]]:
     """In 80 cells a name, what is wrong and by how much; the rest comes with the room."""
     return [
-        Column("group", "GROUP", lambda row: cells.name(row.group), 22, flex=2, most=60, order=lambda row: row.group),
+        Column("group", "GROUP", lambda row: cells.name(row.group), 21, flex=2, most=60, order=lambda row: row.group),
         Column("state", "STATE", _state, 19, style=_state_style, order=lambda row: row.state),
         Column("generation", "GEN", _generation, 6, right=True, order=lambda row: row.generation, priority=6),
-        Column("protocol", "PROTOCOL", _protocol, 11, flex=1, most=18, order=lambda row: row.protocol, priority=7),
+        Column("protocol", "PROTOCOL", _protocol, 18, order=lambda row: row.protocol, priority=7),
         _figure("members", "MEMBERS", 7, _whole, lambda row: row.members, 2),
         _figure("lag", "LAG", 9, _whole, lambda row: row.lag, 0),
         _figure("in", "IN/s", 6, _rate, lambda row: row.rate_in, 4),
         _figure("out", "OUT/s", 6, _rate, lambda row: row.rate_out, 4),
-        _figure("since", "SINCE", 7, cells.duration, lambda row: row.rebalanced_s, 3),
+        _figure("since", "SINCE", 7, _since, lambda row: row.rebalanced_s, 3),
         Column(
             "verdict",
             "VERDICT",
             lambda row: row.verdict.value,
-            12,
+            13,
             style=lambda row: STYLES[row.verdict],
             order=lambda row: _RANKS[row.verdict],
         ),
@@ -76,17 +76,17 @@ def missing(row: WatchedGroup, seen: Collection[str]) -> str:
     return ". ".join(reason for key, (value, reason) in reasons.items() if value is None and key in seen)
 
 
-def facts(row: WatchedGroup) -> str:
-    """What the table says of a group, also where it has no room for all of it."""
-    known = [
-        row.type.lower() if row.type else None,
-        f"generation {row.generation}" if row.generation is not None else None,
-        cells.name(row.protocol) if row.protocol else None,
-        f"in {cells.rate(row.rate_in)}" if row.rate_in is not None else None,
-        f"out {cells.rate(row.rate_out)}" if row.rate_out is not None else None,
-        f"rebalanced {cells.duration(row.rebalanced_s)} ago" if row.rebalanced_s else None,
-    ]
-    return " \u00b7 ".join(one for one in known if one)
+def facts(row: WatchedGroup, seen: Collection[str]) -> list[str]:
+    """What is known of a group and stands in no column that is seen, what says most first."""
+    told = {
+        "in": f"in {cells.rate(row.rate_in)}" if row.rate_in is not None else "",
+        "out": f"out {cells.rate(row.rate_out)}" if row.rate_out is not None else "",
+        "since": f"rebalanced {cells.duration(row.rebalanced_s)} ago" if row.rebalanced_s else "",
+        "generation": f"generation {row.generation}" if row.generation is not None else "",
+        "protocol": cells.name(row.protocol) if row.protocol else "",
+        "type": cells.name(row.type).lower() if row.type else "",
+    }
+    return [text for key, text in told.items() if text and key not in seen]
 
 
 def _figure(
@@ -131,6 +131,10 @@ def _protocol(row: WatchedGroup) -> str:
 def _rate(per_second: float | None) -> str:
     """The header has the unit."""
     return cells.rate(per_second).removesuffix("/s")
+
+
+def _since(seconds: float | None) -> str:
+    return "now" if seconds == 0 else cells.duration(seconds)
 
 
 def _why(row: WatchedGroup) -> str:

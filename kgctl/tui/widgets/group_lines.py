@@ -28,19 +28,17 @@ class Summary(Static):
 
     def tell(self, rows: Sequence[WatchedGroup], shown: int, chosen_by: Sequence[str], marked: int) -> None:
         counts = Counter(row.verdict for row in rows)
+        text = Content.styled(_counted(len(rows), "group"), "bold")
+        if chosen_by:
+            text += Content.styled(f", {shown:,} shown ({', '.join(chosen_by)})", "$text-accent")
+        if marked:
+            text += Content(f", {marked:,} marked")
         parts = [
             Content.styled(f"{counts[verdict]:,} {verdict}", _COLOURS[STYLES[verdict]])
             for verdict in WORST_FIRST
             if counts[verdict]
         ]
-        text = Content.styled(_counted(len(rows), "group"), "bold")
-        if parts:
-            text += Content(": ") + Content(", ").join(parts)
-        if chosen_by:
-            text += Content.styled(f" \u00b7 {shown:,} shown: {', '.join(chosen_by)}", "$text-accent")
-        if marked:
-            text += Content(f" \u00b7 {marked:,} marked")
-        self.update(text)
+        self.update(_as_fits(text, parts, ": ", ", ", self.content_size.width))
 
 
 class Unheard(Static):
@@ -76,16 +74,26 @@ class Detail(Static):
             self.update("")
             return
         text = Content.styled(cells.name(row.group), "bold")
-        if told := facts(row):
-            text += Content.styled("  " + told, "$text-muted")
+        told = [Content.styled(fact, "$text-muted") for fact in facts(row, seen)]
+        width = max(1, self.content_size.width)
         # A name longer than the line is cut, so that the sentence below stays where it is.
-        text = text.truncate(max(1, self.content_size.width), ellipsis=True)
+        text = _as_fits(text, told, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
         name = f"{row.verdict} {row.error.name}" if row.error else row.verdict.value
         text += Content("\n") + Content.styled(name, _COLOURS[STYLES[row.verdict]])
         text += Content(f": {cells.name(row.verdict_reason)}")
         if why := missing(row, seen):
             text += Content.styled(f"  {why}", "$text-muted")
         self.update(text)
+
+
+def _as_fits(text: Content, parts: Sequence[Content], first: str, between: str, width: int) -> Content:
+    """The text and as many of the parts, in their order, as a line has room for; no part is cut."""
+    for place, part in enumerate(parts):
+        longer = text + Content(between if place else first) + part
+        if longer.cell_length > width:
+            break
+        text = longer
+    return text
 
 
 def _counted(number: int, noun: str) -> str:

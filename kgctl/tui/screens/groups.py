@@ -29,7 +29,7 @@ NONE_YET, NONE_PASSES = "No groups.", "No group passes. Esc shows all."
 class GroupsScreen(Watching[Look]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "slash", "filter", "Filter", key_display="/", tooltip="Filter: text, a regex, or ! in front to leave out"
+            "slash", "filter", "Filter", key_display="/", tooltip="Filter: text, a regex, or ! and what to leave out"
         ),
         Binding("s", "sort_next", "Sort", tooltip="Sort by the next column"),
         Binding("S", "reverse", "Sort the other way", show=False),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
@@ -25,12 +25,11 @@ class HelpScreen(ModalScreen[None]):
     DEFAULT_CSS = """
     HelpScreen {
         align: center middle;
-        & > #frame {
-            width: 64; max-width: 100%; height: auto; max-height: 100%;
+        & > #keys {
+            width: 76; max-width: 100%; height: auto; max-height: 100%; scrollbar-size-vertical: 1;
             background: $surface; border: round $primary; padding: 0 1;
             border-title-color: $foreground; border-subtitle-color: $text-muted;
         }
-        & #keys { height: auto; scrollbar-size-vertical: 1; background: $surface; }
         & #keys > Static { height: auto; }
     }
     """
@@ -51,11 +50,10 @@ class HelpScreen(ModalScreen[None]):
         self.sections = sections(of)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="frame") as frame:
-            frame.border_title = "Keys"
-            frame.border_subtitle = "Esc closes"
-            with VerticalScroll(id="keys", can_focus=False):
-                yield Static(text_of(self.sections), markup=False)
+        with VerticalScroll(id="keys", can_focus=False) as keys:
+            keys.border_title = "Keys"
+            keys.border_subtitle = "Esc closes"
+            yield Static(text_of(self.sections), markup=False)
 
     def action_scroll_keys(self, lines: int) -> None:
         self.query_one("#keys").scroll_relative(y=lines, animate=False)

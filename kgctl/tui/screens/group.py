@@ -240,8 +240,5 @@ class GroupScreen(Watching[GroupLook]):
         )
 
     def _open(self, dialog: Screen[bool]) -> None:
-        def closed(is_changed: bool | None) -> None:
-            if is_changed:
-                self.polling.now()
-
-        self.app.push_screen(dialog, closed)
+        # Nothing to do when it ends: a screen that comes back looks at once, whatever was changed.
+        self.app.push_screen(dialog)

@@ -93,7 +93,8 @@ class FilterBar(Horizontal):
             self.set_class(True, "-bad")
             self.query_one("#filter-note", Static).update(str(error))
             return
+        was_bad = self.has_class("-bad")
         self.set_class(False, "-bad")
-        if wanted != self.filter:
+        if wanted != self.filter or was_bad:
             self.filter = wanted
             self.post_message(self.Changed(wanted))

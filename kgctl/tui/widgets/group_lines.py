@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from kgctl.model.failure import RowError
@@ -16,15 +17,31 @@ from kgctl.tui.widgets.group_columns import STYLES, WORST_FIRST, facts, missing
 _COLOURS = {"bad": "bold $text-error", "warn": "$text-warning", "dim": "$text-muted"}
 
 
-class Summary(Static):
+class Line(Widget):
+    """A text that depends on the width it has when it is drawn."""
+
+    DEFAULT_CSS = """
+    Line { padding: 0 1; }
+    """
+
+    def text(self, width: int) -> Content:
+        raise NotImplementedError
+
+    def render(self) -> Content:
+        return self.text(max(1, self.content_size.width))
+
+
+class Summary(Line):
     """How many groups, by verdict; how many of them are seen, and by which choice."""
 
     DEFAULT_CSS = """
-    Summary { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Summary { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(self, id: str | None = None) -> None:
-        super().__init__("", id=id, markup=False)
+    def __init__(self) -> None:
+        super().__init__()
+        self._head = Content()
+        self._parts: list[Content] = []
 
     def tell(self, rows: Sequence[WatchedGroup], shown: int, chosen_by: Sequence[str], marked: int) -> None:
         counts = Counter(row.verdict for row in rows)
@@ -33,12 +50,16 @@ class Summary(Static):
             text += Content.styled(f", {shown:,} shown ({', '.join(chosen_by)})", "$text-accent")
         if marked:
             text += Content(f", {marked:,} marked")
-        parts = [
+        self._head = text
+        self._parts = [
             Content.styled(f"{counts[verdict]:,} {verdict}", _COLOURS[STYLES[verdict]])
             for verdict in WORST_FIRST
             if counts[verdict]
         ]
-        self.update(_as_fits(text, parts, ": ", ", ", self.content_size.width))
+        self.refresh()
+
+    def text(self, width: int) -> Content:
+        return _as_fits(self._head, self._parts, ": ", ", ", width)
 
 
 class Unheard(Static):
@@ -59,31 +80,36 @@ class Unheard(Static):
             self.update(f"{count} did not answer, groups may be missing: {cells.name(errors[0].message)}{more}")
 
 
-class Detail(Static):
+class Detail(Line):
     """The group of the cursor: its whole name, what there was no room for, and its verdict as a sentence."""
 
     DEFAULT_CSS = """
-    Detail { height: 4; padding: 0 1; border-top: solid $panel; }
+    Detail { height: 4; border-top: solid $panel; }
     """
 
-    def __init__(self, id: str | None = None) -> None:
-        super().__init__("", id=id, markup=False)
+    def __init__(self) -> None:
+        super().__init__()
+        self._row: WatchedGroup | None = None
+        self._seen: Collection[str] = ()
 
     def tell(self, row: WatchedGroup | None, seen: Collection[str]) -> None:
+        self._row, self._seen = row, seen
+        self.refresh()
+
+    def text(self, width: int) -> Content:
+        row = self._row
         if row is None:
-            self.update("")
-            return
-        text = Content.styled(cells.name(row.group), "bold")
-        told = [Content.styled(fact, "$text-muted") for fact in facts(row, seen)]
-        width = max(1, self.content_size.width)
+            return Content()
+        name = Content.styled(cells.name(row.group), "bold")
+        told = [Content.styled(fact, "$text-muted") for fact in facts(row, self._seen)]
         # A name longer than the line is cut, so that the sentence below stays where it is.
-        text = _as_fits(text, told, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
-        name = f"{row.verdict} {row.error.name}" if row.error else row.verdict.value
-        text += Content("\n") + Content.styled(name, _COLOURS[STYLES[row.verdict]])
+        text = _as_fits(name, told, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
+        word = f"{row.verdict} {row.error.name}" if row.error else row.verdict.value
+        text += Content("\n") + Content.styled(word, _COLOURS[STYLES[row.verdict]])
         text += Content(f": {cells.name(row.verdict_reason)}")
-        if why := missing(row, seen):
+        if why := missing(row, self._seen):
             text += Content.styled(f"  {why}", "$text-muted")
-        self.update(text)
+        return text
 
 
 def _as_fits(text: Content, parts: Sequence[Content], first: str, between: str, width: int) -> Content:

@@ -39,7 +39,7 @@ def test_one_frame_is_text_of_the_size_that_was_asked_for(cluster: Cluster, grou
     assert (done.returncode, done.stderr, len(lines)) == (0, "", 200)
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in done.stdout
-    (row,) = [line for line in lines if f" {group} " in line]
+    row = next(line for line in lines if f" {group} " in line)
     assert "Empty" in row
 
 

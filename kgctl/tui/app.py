@@ -37,6 +37,8 @@ class KgctlApp(App[None]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands, GroupCommands}
     CSS = """
     Screen { background: $surface; color: $foreground; }
+    CommandPalette SearchIcon { display: none; }
+    CommandPalette CommandList { scrollbar-size-vertical: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),

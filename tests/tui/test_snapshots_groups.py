@@ -112,7 +112,7 @@ def test_a_broker_that_is_not_there(shown) -> None:
 
 
 def test_stale(shown) -> None:
-    assert shown(looks.watched_for_a_minute(), SMALL, after_s=47.0)
+    assert shown([*looks.watched_for_a_minute(), None], SMALL, after_s=47.0)
 
 
 def test_lost(shown) -> None:

@@ -27,6 +27,8 @@ STYLES = {
     Verdict.OK: "dim",
 }
 _RANKS = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
+_TWO_LOOKS = "takes two looks at its offsets"
+_NO_OFFSETS = "no committed offsets are known"
 _EXACT_BELOW = 10_000_000
 
 
@@ -65,15 +67,19 @@ def missing(row: WatchedGroup, seen: Collection[str]) -> str:
     """Why those of its cells that are seen have no value; empty if all have one."""
     if row.error is not None:
         return ""
-    reasons = {
-        "generation": (row.generation, "GEN: this cluster tells it to nobody"),
-        "protocol": (row.protocol, "PROTOCOL: none is chosen"),
-        "lag": (row.lag, "LAG: it has committed nothing that could be compared with the end of a log"),
-        "in": (row.rate_in, "IN/s: needs two looks at the ends of its logs"),
-        "out": (row.rate_out, "OUT/s: needs two looks at its commits"),
-        "since": (row.rebalanced_s, "SINCE: no rebalance was seen so far, and this cluster keeps no record"),
+    cells_of = {
+        "generation": ("GEN", row.generation, "this cluster tells it to nobody"),
+        "protocol": ("PROTOCOL", row.protocol, "none is chosen"),
+        "lag": ("LAG", row.lag, _NO_OFFSETS),
+        "in": ("IN/s", row.rate_in, _TWO_LOOKS if row.lag is not None else _NO_OFFSETS),
+        "out": ("OUT/s", row.rate_out, _TWO_LOOKS if row.lag is not None else _NO_OFFSETS),
+        "since": ("SINCE", row.rebalanced_s, "no rebalance was seen so far, and this cluster keeps no record"),
     }
-    return ". ".join(reason for key, (value, reason) in reasons.items() if value is None and key in seen)
+    titles: dict[str, list[str]] = {}
+    for key, (title, value, reason) in cells_of.items():
+        if value is None and key in seen:
+            titles.setdefault(reason, []).append(title)
+    return ". ".join(f"{', '.join(some)}: {reason}" for reason, some in titles.items())
 
 
 def facts(row: WatchedGroup, seen: Collection[str]) -> list[str]:

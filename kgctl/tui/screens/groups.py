@@ -173,8 +173,5 @@ class GroupsScreen(Watching[Look]):
             dialog = RebalanceDialog(feed, row.group)
         else:
             dialog = RemoveMemberDialog(feed, row.group)
-        self.app.push_screen(dialog, self._after)
-
-    def _after(self, is_changed: bool | None) -> None:
-        if is_changed:
-            self.polling.now()
+        # Whoever comes back to this screen sees a new look at once, changed or not.
+        self.app.push_screen(dialog)

@@ -39,7 +39,7 @@ ESCAPE = re.compile(rb"\x1b\[[0-9;:?]*[a-zA-Z]")
 
 
 def redraw_s(bootstrap: str, census: Census) -> float:
-    """From an answer about all groups to every line of the screen drawn anew; the median. No time of the broker's is in it."""
+    """From rows of all groups to every line of the screen drawn anew; the median. No time of the broker's is in it."""
     return asyncio.run(_redraw_s(bootstrap, census))
 
 
@@ -52,14 +52,14 @@ async def _redraw_s(bootstrap: str, census: Census) -> float:
             assert isinstance(screen, GroupsScreen)
             while not screen.polling.answers:
                 await asyncio.sleep(0.01)
-            look = screen.polling.last
-            if look is None or len(look.groups) < len(census.names):
+            seen = screen.polling.last
+            if seen is None or len(seen.look.groups) < len(census.names):
                 raise Refused("the dashboard does not see all groups")
             times = []
             for _ in range(REDRAWS):
                 await pilot.pause()
                 began = time.perf_counter()
-                screen.answered(look)
+                screen.answered(seen)
                 text = drawn(app, colours=True)
                 times.append(time.perf_counter() - began)
                 if census.names[0] not in text:

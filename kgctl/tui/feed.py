@@ -26,8 +26,8 @@ class Feed(Protocol):
         """The cluster as a person calls it: its addresses."""
         ...
 
-    async def look(self) -> Look:
-        """All groups now."""
+    async def look(self, read: Callable[[Look], T]) -> T:
+        """All groups now, as `read` makes something of them: one look after the other, and not in the event loop."""
         ...
 
     async def look_at(self, group: str, *, anew: bool) -> GroupLook:
@@ -57,8 +57,8 @@ class ClusterFeed:
     def name(self) -> str:
         return ",".join(map(str, self._bootstrap))
 
-    async def look(self) -> Look:
-        return await self._looking.ask(_look)
+    async def look(self, read: Callable[[Look], T]) -> T:
+        return await self._looking.ask(lambda admin: read(_look(admin)))
 
     async def look_at(self, group: str, *, anew: bool) -> GroupLook:
         return await self._looking.ask(lambda admin: _look_at(admin, group, anew))

@@ -27,8 +27,8 @@ class PreparedFeed:
         self._groups = {group: list(some) for group, some in (groups or {}).items()}
         self.asked = 0
 
-    async def look(self) -> Look:
-        return await self._next(self._looks)
+    async def look(self, read: Callable[[Look], T]) -> T:
+        return read(await self._next(self._looks))
 
     async def look_at(self, group: str, *, anew: bool) -> GroupLook:
         return await self._next(self._groups[group])

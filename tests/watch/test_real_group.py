@@ -19,7 +19,7 @@ def looks(address: str) -> tuple[Look, GroupLook]:
     async def ask() -> tuple[Look, GroupLook]:
         feed = ClusterFeed(parse(address), 10)
         try:
-            return await feed.look(), await feed.look_at("g", anew=True)
+            return await feed.look(lambda look: look), await feed.look_at("g", anew=True)
         finally:
             feed.close()
 

@@ -131,7 +131,7 @@ class OffsetsPane(Vertical):
     def _made_columns(self) -> list[Column[WatchedPartition]]:
         return [
             Column("topic", "TOPIC", lambda row: cells.name(row.topic), 10, flex=3, most=60),
-            Column("partition", "PARTITION", lambda row: str(row.partition), 9, right=True, order=_place),
+            Column("partition", "PARTITION", lambda row: str(row.partition), 10, right=True, order=_place),
             Column(
                 "committed",
                 "COMMITTED",

@@ -56,6 +56,7 @@ class _Producer:
             return made
 
         self._producer = self._loop.run(start())
+        self._turn = asyncio.Lock()
 
     def send(
         self,
@@ -68,9 +69,12 @@ class _Producer:
         timestamp_ms: int | None = None,
     ) -> Future[Place]:
         async def placed() -> Place:
-            sent = await self._producer.send_and_wait(
-                topic, value, key=key, partition=partition, headers=list(headers), timestamp_ms=timestamp_ms
-            )
+            # One at a time: of sends that wait for metadata together, a later one may come first.
+            async with self._turn:
+                delivery = await self._producer.send(
+                    topic, value, key=key, partition=partition, headers=list(headers), timestamp_ms=timestamp_ms
+                )
+            sent = await delivery
             return Place(sent.partition, sent.offset)
 
         return self._loop.begin(placed())

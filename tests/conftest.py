@@ -40,6 +40,13 @@ def our_cluster() -> Iterator[Cluster]:
         yield running
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who has a cluster of its own kills it and starts it again: at its port, which must be free by then."""
+    for item in items:
+        if "own_cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.alone)
+
+
 def _started(kind: str) -> contextlib.AbstractContextManager[Cluster]:
     from tests.reference import clusters
     from tests.reference.kafka import Unavailable

@@ -48,6 +48,7 @@ def test_a_given_data_directory_stays(tmp_path: Path):
     assert (tmp_path / "d").is_dir()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("end", [LocalBroker.kill, LocalBroker.stop])
 def test_a_restart_keeps_address_and_directory(end):
     with LocalBroker() as kafka:

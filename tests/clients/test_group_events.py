@@ -34,6 +34,7 @@ def documented_schema() -> dict[str, Any]:
     return {**schema, "additionalProperties": False}
 
 
+@pytest.mark.alone
 def test_events_survive_a_kill_and_are_what_the_documents_say() -> None:
     pytest.importorskip("kafka")
     schema = documented_schema()

@@ -379,6 +379,7 @@ def test_read_only_shows_the_plan_and_executes_nothing(kgctl: Kgctl, feed: Clust
     assert offsets(kgctl, group) == {(topic, 0): 60, (topic, 1): 50}
 
 
+@pytest.mark.alone
 def test_a_broker_that_is_gone_is_one_sentence_and_the_dialog_goes_on_when_it_is_back() -> None:
     async def play(broker: LocalBroker, kgctl: Kgctl) -> None:
         feed = cluster_feed(broker.bootstrap_servers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgctl.model.watched import WatchedPartition
-from kgctl.tui.widgets.assignment import AssignmentPane, member_label
+from kgctl.tui.widgets.assignment import AssignmentPane
 from kgctl.tui.widgets.offsets import OffsetsPane
 from tests.tui.panes import FAILED, UNCOMMITTED, Host, assigned, dealt, row
 
@@ -50,7 +50,7 @@ def _moved(theme: str = "dark") -> Host[AssignmentPane]:
 
 def _large() -> Host[AssignmentPane]:
     after, before = dealt(40, 300, skip=frozenset({7})), dealt(40, 300, skip=frozenset({11}))
-    names = {member: member_label(member[:9], member) for member in {*after, *before}}
+    names = {member: f"{member[:9]} {member[10:18]}" for member in {*after, *before}}
     return Host(AssignmentPane(), lambda pane: pane.show(after, before, names=names, title="Generation 12"))
 
 

@@ -6,21 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
 from kgctl.model.watched import Assignment, Partition
-from kgctl.render.table import MISSING
 from kgctl.tui import cells
-from kgctl.tui.widgets.grid import Grid
+from kgctl.tui.widgets.grid import AssignmentGrid
 from kgctl.tui.widgets.matrix import GAINED, KEPT, LOST, NONE, View
 from kgctl.tui.widgets.moves import Moves, in_words, moves
+from kgctl.tui.widgets.plain_line import PlainLine
 
 NOT_KNOWN = "Who has which partition is not known."
-_SHORT_ID = 8
 
 
 class AssignmentPane(Vertical):
@@ -33,13 +31,13 @@ class AssignmentPane(Vertical):
 
     DEFAULT_CSS = """
     AssignmentPane { height: 1fr; }
-    AssignmentPane > Static { height: 1; padding: 0 2; color: $foreground; }
     AssignmentPane > .assignment--title { text-style: bold; }
     AssignmentPane > .assignment--more { color: $text-muted; }
-    AssignmentPane > .assignment--unknown { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
-    AssignmentPane.-unknown > Grid, AssignmentPane.-unknown > .assignment--more { display: none; }
+    AssignmentPane > .assignment--unknown { height: 1fr; padding: 1 2; color: $text-muted; text-wrap: wrap; display: none; }
+    AssignmentPane.-unknown > AssignmentGrid, AssignmentPane.-unknown > .assignment--more { display: none; }
     AssignmentPane.-unknown > .assignment--unknown { display: block; }
     """
+    HELP_TITLE: ClassVar[str] = "In the assignment"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "next_view", "Before/after"),
         Binding("f", "fold", "Fold", show=False),
@@ -52,11 +50,11 @@ class AssignmentPane(Vertical):
         self._title, self._reason = "", NOT_KNOWN
         self._is_ready = False
         self._view = View.BOTH
-        self._head = Static("", markup=False, classes="assignment--title")
-        self._sum = Static("", markup=False)
-        self._grid = Grid()
+        self._head = PlainLine(classes="assignment--title")
+        self._sum = PlainLine()
+        self._grid = AssignmentGrid()
         self._unknown = Static("", markup=False, classes="assignment--unknown")
-        self._more = Static("", markup=False, classes="assignment--more")
+        self._more = PlainLine(classes="assignment--more")
 
     def compose(self) -> ComposeResult:
         yield self._head
@@ -83,8 +81,8 @@ class AssignmentPane(Vertical):
     ) -> None:
         """Show who has what, and with `before` what moved.
 
-        `after` None: not known, `reason` is the sentence that is shown instead. `names` has a label per member id (see
-        `member_label`; also for members that have left). `partitions` are those that the group reads, so that those without
+        `after` None: not known, `reason` is the sentence that is shown instead. `names` has a label per member id (also for
+        those that have left; without one it is the id). `partitions` are those that the group reads, so that those without
         a member are seen although nobody had them before.
         """
         self._title, self._reason = title, reason
@@ -113,8 +111,8 @@ class AssignmentPane(Vertical):
     def action_fold(self) -> None:
         self._grid.fold()
 
-    def on_grid_moved(self) -> None:
-        self._more.update(_line(self._grid.in_words()))
+    def on_assignment_grid_moved(self) -> None:
+        self._more.tell(self._grid.in_words())
 
     def on_resize(self) -> None:
         if self._is_ready:
@@ -125,7 +123,7 @@ class AssignmentPane(Vertical):
     def _fill(self) -> None:
         self.set_class(self._change is None, "-unknown")
         if self._change is None:
-            self._unknown.update(Text(cells.name(self._reason)))
+            self._unknown.update(cells.name(self._reason))
         else:
             self._grid.show(self._change, self._names)
         self._tell()
@@ -133,14 +131,14 @@ class AssignmentPane(Vertical):
     def _tell(self) -> None:
         title = cells.name(self._title)
         if self._change is None:
-            self._head.update(_line(title))
-            self._sum.update("")
+            self._head.tell(title)
+            self._sum.tell("")
             return
         is_compared = self._change.owners_before is not None
-        self._head.update(_line(self._with_legend(f"{title}: {self.view.value}" if is_compared else title)))
-        self._sum.update(_line(in_words(self._change)))
+        self._head.tell(self._with_legend(f"{title}: {self.view.value}" if is_compared else title))
+        self._sum.tell(in_words(self._change))
         self._grid.see(self.view)
-        self._more.update(_line(self._grid.in_words()))
+        self._more.tell(self._grid.in_words())
 
     def _with_legend(self, title: str) -> str:
         """The meaning of the signs at the right end, where there is room for all of it."""
@@ -149,21 +147,3 @@ class AssignmentPane(Vertical):
             said = f"{KEPT} has it  {NONE} has it not"
         room = self._head.content_size.width - cell_len(title) - 2
         return title if cell_len(said) > room else f"{title}  {cells.fitted(said, room, right=True)}"
-
-
-def member_label(client_id: str | None, consumer_id: str | None, instance_id: str | None = None) -> str:
-    """A member in a few words: its client id, the start of what its member id adds to it, its instance id.
-
-    "worker-1 3f2a9c01 [shop-1]": Kafka makes member ids of a client id or an instance id and a UUID.
-    """
-    own = consumer_id or ""
-    for prefix in (client_id, instance_id):
-        if prefix and own.startswith(f"{prefix}-"):
-            own = own.removeprefix(f"{prefix}-")
-            break
-    said = [client_id or "", own[:_SHORT_ID], f"[{instance_id}]" if instance_id else ""]
-    return " ".join(one for one in said if one) or MISSING
-
-
-def _line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")

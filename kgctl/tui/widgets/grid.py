@@ -23,12 +23,13 @@ CURSOR, NO_CURSOR = "\u203a ", "  "
 _HEADER = 2
 
 
-class Grid(ScrollView, can_focus=True):
+class AssignmentGrid(ScrollView, can_focus=True, inherit_bindings=False):
     """`show` members and partitions, `see` a view of them; the cursor stays on its row."""
 
+    HELP_TITLE: ClassVar[str] = "In the grid"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--cursor", *(f"grid--{style}" for style in matrix.STYLES)}
     DEFAULT_CSS = """
-    Grid {
+    AssignmentGrid {
         height: 1fr;
         background: $surface;
         color: $foreground;
@@ -73,8 +74,9 @@ class Grid(ScrollView, can_focus=True):
 
     def show(self, change: Moves, labels: Mapping[str, str]) -> None:
         """`labels` are printable, by member id."""
-        self._change, self._labels = change, labels
-        self._lay_out()
+        if (change, labels) != (self._change, self._labels):
+            self._change, self._labels = change, labels
+            self._lay_out()
 
     def see(self, view: View) -> None:
         if view is not self._view:

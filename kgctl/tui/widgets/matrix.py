@@ -71,12 +71,7 @@ def sheet(change: Moves, labels: Mapping[str, str], view: View, room: int, folde
             if width <= left or (is_dense and folded is False):
                 body = _cells_of(change, view, blocks)
                 return Sheet(rows, label_width, width, _header(blocks), body, False)
-    tallies = {row.key: tally(change, row, view) for row in rows}
-    tally_width = max([len(_HEAD), *map(len, tallies.values())]) + GAP
-    bodies = {row.key: _folded(change, row, view, fitted(tallies[row.key], tally_width)) for row in rows}
-    widths = [sum(cell_len(text) for text, _ in line) for line in bodies.values()]
-    header = ((), ((_HEAD, "head"),))
-    return Sheet(rows, label_width, max(widths, default=0), header, lambda row: bodies[row.key], True)
+    return _in_ranges(change, view, rows, label_width, left)
 
 
 def fate(change: Moves, row: Row, view: View) -> dict[Partition, str]:
@@ -210,15 +205,43 @@ def _joined(spans: Iterable[Span]) -> Line:
 # ---- ranges
 
 
-def _folded(change: Moves, row: Row, view: View, counted: str) -> Line:
-    spans: list[Span] = [(counted, "")]
-    for topic, found in by_topic(change, row, view):
-        spans.append((f"{name(topic)} ", "none"))
-        for sign, numbers in found:
-            style = _STYLE.get(sign, "bad")
-            spans += [((sign if sign in (GAINED, LOST) else "") + numbers, "" if style == "kept" else style), (" ", "")]
-        spans.append((" ", ""))
-    return _joined(spans)
+def _in_ranges(change: Moves, view: View, rows: tuple[Row, ...], label_width: int, room: int) -> Sheet:
+    """A column a topic; where these do not fit, each row names its topics one after the other."""
+    tallies = {row.key: tally(change, row, view) for row in rows}
+    pieces = {row.key: {topic: _piece(found) for topic, found in by_topic(change, row, view)} for row in rows}
+    tally_width = max([len(_HEAD), *map(len, tallies.values())]) + GAP
+    topics = list(dict.fromkeys(topic for topic, _ in change.partitions))
+    widths = {
+        topic: max([cell_len(name(topic)), *(_width(found[topic]) for found in pieces.values() if topic in found)])
+        + GAP
+        for topic in topics
+    }
+    is_aligned = tally_width + sum(widths.values()) - GAP <= room or len(topics) == 1
+    bodies: dict[tuple[str, str], Line] = {}
+    for key, found in pieces.items():
+        spans: list[Span] = [(tallies[key].ljust(tally_width), "")]
+        for topic in topics:
+            piece = found.get(topic, ())
+            if is_aligned:
+                spans += [*piece, (" " * (widths[topic] - _width(piece)), "")]
+            elif piece:
+                spans += [(f"{name(topic)} ", "none"), *piece, (" " * GAP, "")]
+        bodies[key] = _joined(spans)
+    heads = "".join(fitted(name(topic), widths[topic]) for topic in topics) if is_aligned else ""
+    header = ((), ((_HEAD.ljust(tally_width) + heads, "head"),))
+    width = max((_width(line) for line in bodies.values()), default=0) - GAP
+    return Sheet(rows, label_width, width, header, lambda row: bodies[row.key], True)
+
+
+def _piece(found: Sequence[tuple[str, str]]) -> Line:
+    """Ranges by sign: "0-3,7 \u25b24"; only what moved is marked."""
+    marked = [((sign if sign in (GAINED, LOST) else "") + numbers, sign) for sign, numbers in found]
+    spans = [(text, "" if sign == KEPT else _STYLE.get(sign, "bad")) for text, sign in marked]
+    return tuple(span for one in spans for span in ((" ", ""), one))[1:]
+
+
+def _width(line: Line) -> int:
+    return sum(cell_len(text) for text, _ in line)
 
 
 _SIGN_ORDER = (KEPT, GAINED, LOST)

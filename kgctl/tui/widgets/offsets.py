@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Static
 
 from kgctl.model.watched import Partition, WatchedPartition
 from kgctl.tui import cells
 from kgctl.tui.widgets.columns import Column, laid_out
+from kgctl.tui.widgets.plain_line import PlainLine
 from kgctl.tui.widgets.rows import NO_MARK, Rows
 from kgctl.tui.widgets.sparkline import sparkline
 
@@ -33,9 +32,9 @@ class OffsetsPane(Vertical):
 
     DEFAULT_CSS = """
     OffsetsPane { height: 1fr; }
-    OffsetsPane > Static { height: 1; padding: 0 2; color: $foreground; }
     OffsetsPane > .offsets--more, OffsetsPane > .offsets--why { color: $text-muted; }
     """
+    HELP_TITLE: ClassVar[str] = "In the offsets"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "next_sort", "Sort"),
         Binding("S", "reverse_sort", "Reverse", show=False),
@@ -47,9 +46,9 @@ class OffsetsPane(Vertical):
         self._is_ready = False
         self._trend_at = (-1, 0)
         self._columns = self._made_columns()
-        self._total = Static("", markup=False)
-        self._more = Static("", markup=False, classes="offsets--more")
-        self._why = Static("", markup=False, classes="offsets--why")
+        self._total = PlainLine()
+        self._more = PlainLine(classes="offsets--more")
+        self._why = PlainLine(classes="offsets--why")
         self._rows: Rows[WatchedPartition] = Rows(self._columns, key=_key, empty=NOTHING)
 
     def compose(self) -> ComposeResult:
@@ -111,13 +110,13 @@ class OffsetsPane(Vertical):
 
     def _fill(self) -> None:
         self._rows.show(self._partitions)
-        self._total.update(Text(total_line(self._partitions), no_wrap=True, overflow="ellipsis"))
+        self._total.tell(total_line(self._partitions))
         self._tell()
 
     def _tell(self) -> None:
         row = self.cursor_row
-        self._more.update(Text("" if row is None else _in_words(row), no_wrap=True, overflow="ellipsis"))
-        self._why.update(Text(self.why, no_wrap=True, overflow="ellipsis"))
+        self._more.tell("" if row is None else _in_words(row))
+        self._why.tell(self.why)
 
     def _laid_out(self) -> list[tuple[Column[WatchedPartition], int]]:
         return laid_out(self._columns, self._rows.scrollable_content_region.width - len(NO_MARK))

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from kgctl.model.watched import Assignment, Partition
@@ -31,7 +32,6 @@ class AssignmentPane(Vertical):
 
     DEFAULT_CSS = """
     AssignmentPane { height: 1fr; }
-    AssignmentPane > .assignment--title { text-style: bold; }
     AssignmentPane > .assignment--more { color: $text-muted; }
     AssignmentPane > .assignment--unknown { height: 1fr; padding: 1 2; color: $text-muted; text-wrap: wrap; display: none; }
     AssignmentPane.-unknown > AssignmentGrid, AssignmentPane.-unknown > .assignment--more { display: none; }
@@ -50,7 +50,7 @@ class AssignmentPane(Vertical):
         self._title, self._reason = "", NOT_KNOWN
         self._is_ready = False
         self._view = View.BOTH
-        self._head = PlainLine(classes="assignment--title")
+        self._head = PlainLine()
         self._sum = PlainLine()
         self._grid = AssignmentGrid()
         self._unknown = Static("", markup=False, classes="assignment--unknown")
@@ -131,7 +131,7 @@ class AssignmentPane(Vertical):
     def _tell(self) -> None:
         title = cells.name(self._title)
         if self._change is None:
-            self._head.tell(title)
+            self._head.tell(Content.styled(title, "bold"))
             self._sum.tell("")
             return
         is_compared = self._change.owners_before is not None
@@ -140,10 +140,11 @@ class AssignmentPane(Vertical):
         self._grid.see(self.view)
         self._more.tell(self._grid.in_words())
 
-    def _with_legend(self, title: str) -> str:
+    def _with_legend(self, title: str) -> Content:
         """The meaning of the signs at the right end, where there is room for all of it."""
-        said = f"{KEPT} kept  {GAINED} gained  {LOST} lost  {NONE} not its own"
-        if self.view is not View.BOTH:
-            said = f"{KEPT} has it  {NONE} has it not"
+        said = f"{KEPT} has it  {NONE} has it not"
+        if self.view is View.BOTH:
+            said = f"{KEPT} kept  {GAINED} gained  {LOST} lost  {NONE} not its own"
         room = self._head.content_size.width - cell_len(title) - 2
-        return title if cell_len(said) > room else f"{title}  {cells.fitted(said, room, right=True)}"
+        legend = "" if cell_len(said) > room else "  " + cells.fitted(said, room, right=True)
+        return Content.assemble((title, "bold"), (legend, "$text-muted"))

@@ -182,7 +182,7 @@ class AssignmentGrid(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, self.rich_style)
         if y < _HEADER:
             title = "MEMBER" if y == _HEADER - 1 else self._sideways_hint(shown)
-            return self._line(NO_CURSOR, (title, "head"), shown.header[y], width, False)
+            return self._line(NO_CURSOR, (title, "head"), shown.header(self._left)[y], width, False)
         place = self.scroll_offset.y + y - _HEADER
         if place >= len(shown.rows):
             note = "No member has a partition." if not shown.rows and place == 0 else ""

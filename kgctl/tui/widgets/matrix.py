@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import groupby
 
 from rich.cells import cell_len
@@ -17,7 +18,7 @@ KEPT, GAINED, LOST, NONE, NOBODY = "\u25a0", "\u25b2", "\u25bd", "\u00b7", "\u25
 UNASSIGNED, TWICE = "unassigned", "assigned twice"
 STYLES = ("head", "kept", "gained", "lost", "none", "bad")
 LABEL_LEAST, LABEL_SHARE, GAP = 14, 0.42, 2
-_HEAD = "PARTITIONS"
+_HEAD, _TALLY = "PARTITIONS", 4
 
 Span = tuple[str, str]  # text, one of STYLES or ""
 Line = tuple[Span, ...]
@@ -45,12 +46,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """`header` and `body(row)` are lines of at most `width` cells, right of the labels, that scroll sideways as one."""
+    """Lines of at most `width` cells right of the labels, that scroll sideways as one: `header(left)` and `body(row)`.
+
+    `left` is how many cells of them have gone to the left: a topic whose columns are seen keeps its name.
+    """
 
     rows: tuple[Row, ...]
     label_width: int
     width: int
-    header: tuple[Line, ...]
+    header: Callable[[int], tuple[Line, Line]]
     body: Callable[[Row], Line]
     is_folded: bool
 
@@ -70,7 +74,7 @@ def sheet(change: Moves, labels: Mapping[str, str], view: View, room: int, folde
             width = blocks[-1].x + blocks[-1].width if blocks else 0
             if width <= left or (is_dense and folded is False):
                 body = _cells_of(change, view, blocks)
-                return Sheet(rows, label_width, width, _header(blocks), body, False)
+                return Sheet(rows, label_width, width, partial(_header, blocks), body, False)
     return _in_ranges(change, view, rows, label_width, left)
 
 
@@ -92,12 +96,12 @@ def shown_owners(change: Moves, view: View) -> Owners:
     return (change.owners_before or {}) if view is View.BEFORE else change.owners_after
 
 
-def tally(change: Moves, row: Row, view: View) -> str:
-    """How many partitions a row has, and how many came and went: "12 (+1 -2)"."""
+def tally(change: Moves, row: Row, view: View, width: int = 0) -> str:
+    """How many partitions a row has, right-aligned in `width`, and how many came and went: "12 (+1 -2)"."""
     found = list(fate(change, row, view).values())
     gained, lost = found.count(GAINED), found.count(LOST)
     moved = [f"+{gained}"] * bool(gained) + [f"-{lost}"] * bool(lost)
-    return f"{len(found) - lost:,}" + (f" ({' '.join(moved)})" if moved else "")
+    return f"{len(found) - lost:,}".rjust(width) + (f" ({' '.join(moved)})" if moved else "")
 
 
 def by_topic(change: Moves, row: Row, view: View) -> Iterable[tuple[str, list[tuple[str, str]]]]:
@@ -162,21 +166,25 @@ def _blocks(partitions: Sequence[Partition], is_dense: bool) -> list[_Block]:
     return blocks
 
 
-def _header(blocks: Sequence[_Block]) -> tuple[Line, Line]:
+def _header(blocks: Sequence[_Block], left: int) -> tuple[Line, Line]:
     """The topics, and under each the numbers: all of them, or every tenth where a column is one cell."""
     topics, numbers = "", ""
     for block in blocks:
-        topics = _to(topics, block.x) + fitted(name(block.topic), block.width)
-        if block.cell > 1:
-            ruler = "".join(str(number).rjust(block.cell) for number in block.numbers)
-        else:
-            ruler = ""
-            for place, number in enumerate(block.numbers):
-                has_room = place >= len(ruler) + bool(ruler) and place + len(str(number)) <= block.width
-                if has_room and (number % 10 == 0 or place == 0):
-                    ruler = ruler.ljust(place) + str(number)
-        numbers = _to(numbers, block.x) + ruler.ljust(block.width)
+        start = min(max(block.x, left), block.x + block.width)
+        topics = _to(topics, start) + fitted(name(block.topic), block.x + block.width - start)
+        numbers = _to(numbers, block.x) + _ruler(block).ljust(block.width)
     return ((topics, "head"),), ((numbers, "none"),)
+
+
+def _ruler(block: _Block) -> str:
+    if block.cell > 1:
+        return "".join(str(number).rjust(block.cell) for number in block.numbers)
+    ruler = ""
+    for place, number in enumerate(block.numbers):
+        has_room = place >= len(ruler) + bool(ruler) and place + len(str(number)) <= block.width
+        if has_room and (number % 10 == 0 or place == 0):
+            ruler = ruler.ljust(place) + str(number)
+    return ruler
 
 
 def _to(text: str, x: int) -> str:
@@ -207,7 +215,7 @@ def _joined(spans: Iterable[Span]) -> Line:
 
 def _in_ranges(change: Moves, view: View, rows: tuple[Row, ...], label_width: int, room: int) -> Sheet:
     """A column a topic; where these do not fit, each row names its topics one after the other."""
-    tallies = {row.key: tally(change, row, view) for row in rows}
+    tallies = {row.key: tally(change, row, view, _TALLY) for row in rows}
     pieces = {row.key: {topic: _piece(found) for topic, found in by_topic(change, row, view)} for row in rows}
     tally_width = max([len(_HEAD), *map(len, tallies.values())]) + GAP
     topics = list(dict.fromkeys(topic for topic, _ in change.partitions))
@@ -228,9 +236,9 @@ def _in_ranges(change: Moves, view: View, rows: tuple[Row, ...], label_width: in
                 spans += [(f"{name(topic)} ", "none"), *piece, (" " * GAP, "")]
         bodies[key] = _joined(spans)
     heads = "".join(fitted(name(topic), widths[topic]) for topic in topics) if is_aligned else ""
-    header = ((), ((_HEAD.ljust(tally_width) + heads, "head"),))
+    header: tuple[Line, Line] = ((), ((_HEAD.ljust(tally_width) + heads, "head"),))
     width = max((_width(line) for line in bodies.values()), default=0) - GAP
-    return Sheet(rows, label_width, width, header, lambda row: bodies[row.key], True)
+    return Sheet(rows, label_width, width, lambda _: header, lambda row: bodies[row.key], True)
 
 
 def _piece(found: Sequence[tuple[str, str]]) -> Line:

@@ -72,7 +72,7 @@ def in_words(change: Moves) -> str:
     total = _counted(len(change.partitions), "partition")
     members = len(change.members) - len(change.left)
     if change.owners_before is None:
-        said = [f"{len(change.stay):,} with one of {_counted(members, 'member')}"] if change.stay or members else []
+        said = [f"{len(change.stay):,} assigned to {_counted(members, 'member')}"] if change.stay or members else []
     else:
         said = [
             f"{len(found):,} {word}{'s' if len(found) == 1 and is_verb else ''}"
@@ -84,7 +84,7 @@ def in_words(change: Moves) -> str:
             if found or word != "new"
         ]
     said += [f"{len(change.unassigned):,} unassigned"] if change.unassigned else []
-    said += [f"{len(change.doubled):,} assigned twice"] if change.doubled else []
+    said += [f"{len(change.doubled):,} twice"] if change.doubled else []
     line = f"{total}: {', '.join(said)}" if said else total
     return line if change.stickiness is None else f"{line}; stickiness {change.stickiness} %"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,6 +21,7 @@ NOTHING = "Nothing is assigned, and nothing was committed."
 # The longest offset that is shown digit by digit: 13 cells.
 _LONGEST = 9_999_999_999
 _TREND = "trend"
+N = TypeVar("N", int, float)
 
 
 class OffsetsPane(Vertical):
@@ -129,39 +131,23 @@ class OffsetsPane(Vertical):
 
     def _made_columns(self) -> list[Column[WatchedPartition]]:
         return [
-            Column("topic", "TOPIC", lambda row: cells.name(row.topic), 10, flex=3, most=60),
+            Column("topic", "TOPIC", lambda row: cells.name(row.topic), 10, flex=3, most=40),
             Column("partition", "PARTITION", lambda row: str(row.partition), 10, right=True, order=_place),
-            Column(
-                "committed",
-                "COMMITTED",
-                lambda row: _offset(row.committed),
-                13,
-                right=True,
-                order=lambda row: row.committed,
-                falling=True,
-                style=lambda row: "dim" if row.committed is None else "",
-            ),
-            Column(
-                "end",
-                "END",
-                lambda row: _offset(row.log_end),
-                13,
-                right=True,
-                order=lambda row: row.log_end,
-                falling=True,
-            ),
-            Column("lag", "LAG", _lag, 11, right=True, order=lambda row: row.lag, falling=True, style=_lag_style),
-            Column(_TREND, "TREND", self._trend, 8, flex=1, most=30, priority=1, style=lambda _: "dim"),
-            _rate_column("in", "IN", lambda row: row.rate_in),
-            _rate_column("out", "OUT", lambda row: row.rate_out),
-            Column("eta", "ETA", _eta, 7, right=True, order=lambda row: row.eta_s, falling=True, priority=2),
+            _number("committed", "COMMITTED", lambda row: row.committed, _offset, 13),
+            _number("end", "END", lambda row: row.log_end, _offset, 13),
+            replace(_number("lag", "LAG", lambda row: row.lag, cells.count, 11), text=_lag, style=_lag_style),
+            Column(_TREND, "TREND", self._trend, 8, flex=1, most=30, right=True, priority=1, style=lambda _: "dim"),
+            _number("in", "IN", lambda row: row.rate_in, cells.rate, 8, priority=3),
+            _number("out", "OUT", lambda row: row.rate_out, cells.rate, 8, priority=3),
+            _number("eta", "ETA", lambda row: row.eta_s, _eta, 7, priority=2),
             Column(
                 "member",
                 "MEMBER",
                 lambda row: cells.name(row.client_id),
-                12,
+                11,
                 flex=1,
                 most=40,
+                style=lambda row: "" if row.client_id else "dim",
                 order=lambda row: row.client_id,
                 priority=4,
             ),
@@ -177,15 +163,16 @@ def total_line(partitions: Sequence[WatchedPartition]) -> str:
         return ""
     known = [row.lag for row in partitions if row.lag is not None]
     lag = cells.count(sum(max(one, 0) for one in known) if known else None)
+    failed = [row for row in partitions if row.error is not None]
+    total = "1 partition" if len(partitions) == 1 else f"{len(partitions):,} partitions"
     said = [
-        "1 partition" if len(partitions) == 1 else f"{len(partitions):,} partitions",
+        total + (f", {len(failed):,} with an error" if failed else ""),
         f"lag {lag}" + (f" of {len(known):,} known" if 0 < len(known) < len(partitions) else ""),
         f"in {cells.rate(_sum(row.rate_in for row in partitions))}",
         f"out {cells.rate(_sum(row.rate_out for row in partitions))}",
     ]
-    failed = [row for row in partitions if row.error is not None]
     if failed:
-        said.append(f"{len(failed):,} with an error, {_named(failed[0])}: {_error(failed[0])}")
+        said.append(f"{_named(failed[0])}: {_error(failed[0])}")
     return " \u00b7 ".join(said)
 
 
@@ -193,7 +180,7 @@ def why(row: WatchedPartition) -> str:
     """Why some cells of a row are `-`, in sentences; its error first. "" if none is."""
     said = []
     if row.error is not None:
-        said.append(f"{_error(row)}.")
+        said.append(_error(row)[:1].upper() + _error(row)[1:] + ".")
     if row.committed is None and row.error is None:
         said.append("Nothing is committed: there is no lag to tell.")
     if row.log_end is None and row.error is None:
@@ -216,15 +203,33 @@ def _in_words(row: WatchedPartition) -> str:
         f"lag {cells.count(row.lag)}",
         f"in {cells.rate(row.rate_in)}",
         f"out {cells.rate(row.rate_out)}",
-        f"ETA {_eta(row)}",
+        f"ETA {_eta(row.eta_s)}",
     ]
     if row.consumer_id is not None:
         said.append(f"member {cells.name(row.client_id or row.consumer_id)}")
     return " \u00b7 ".join(said)
 
 
-def _rate_column(key: str, title: str, rate: Callable[[WatchedPartition], float | None]) -> Column[WatchedPartition]:
-    return Column(key, title, lambda row: cells.rate(rate(row)), 8, right=True, order=rate, falling=True, priority=3)
+def _number(
+    key: str,
+    title: str,
+    of: Callable[[WatchedPartition], N | None],
+    text: Callable[[N | None], str],
+    width: int,
+    priority: int = 0,
+) -> Column[WatchedPartition]:
+    """A column of numbers: the greatest first, what is not known last and muted."""
+    return Column(
+        key,
+        title,
+        lambda row: text(of(row)),
+        width,
+        right=True,
+        style=lambda row: "dim" if of(row) is None else "",
+        order=of,
+        falling=True,
+        priority=priority,
+    )
 
 
 def _key(row: WatchedPartition) -> str:
@@ -261,8 +266,8 @@ def _lag_style(row: WatchedPartition) -> str:
     return "strong" if row.lag else "dim"
 
 
-def _eta(row: WatchedPartition) -> str:
-    return "0 s" if row.eta_s == 0 else cells.duration(row.eta_s)
+def _eta(seconds: float | None) -> str:
+    return "0 s" if seconds == 0 else cells.duration(seconds)
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.content import Content
 from textual.widgets import Static
 
 
@@ -15,6 +16,6 @@ class PlainLine(Static):
     def __init__(self, *, classes: str | None = None) -> None:
         super().__init__("", markup=False, classes=classes)
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str | Content) -> None:
         if self.content != text:
             self.update(text, layout=False)

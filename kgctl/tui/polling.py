@@ -11,6 +11,8 @@ from kgctl.client.errors import KgctlError
 
 T = TypeVar("T")
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 5.0
+# Beyond these the wait is the longest; after a night without an answer the power would be no float any more.
+DOUBLINGS = 8
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ class Polling(Generic[T]):
         ended_s = self._clock()
         while not self._wanted.is_set():
             if fresh.error is not None:
-                wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** (fresh.attempts - 1))
+                wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** min(fresh.attempts - 1, DOUBLINGS))
             else:
                 wait_s = max(self._interval_s() - fresh.took_s, fresh.took_s)
             fresh.next_at_s = ended_s + wait_s

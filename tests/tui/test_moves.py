@@ -91,8 +91,8 @@ def test_stickiness_of_nothing_is_not_known() -> None:
     [
         (AFTER, BEFORE, "7 partitions: 4 stay, 2 move, 1 unassigned; stickiness 57 %"),
         (assigned(a="orders:0-1"), assigned(a="orders:0"), "2 partitions: 1 stays, 0 move, 1 new; stickiness 100 %"),
-        (assigned(a="orders:0", b="orders:0"), None, "1 partition: 0 with one of 2 members, 1 assigned twice"),
-        (assigned(a="orders:0"), None, "1 partition: 1 with one of 1 member"),
+        (assigned(a="orders:0", b="orders:0"), None, "1 partition: 0 assigned to 2 members, 1 twice"),
+        (assigned(a="orders:0"), None, "1 partition: 1 assigned to 1 member"),
         ({}, None, "0 partitions"),
     ],
 )
@@ -209,4 +209,4 @@ def test_columns_and_ranges_tell_the_same_and_keep_to_their_width(
         if not shown.is_folded and row.member is not None and view is not View.BOTH:
             side = after if view is View.AFTER or before is None else before
             assert line.count("\u25a0") == len(having(side, row.member))
-    assert all(len("".join(text for text, _ in line).rstrip()) <= max(shown.width, 10) for line in shown.header)
+    assert all(len("".join(text for text, _ in line).rstrip()) <= max(shown.width, 10) for line in shown.header(0))

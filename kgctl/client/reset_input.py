@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -17,7 +17,9 @@ Strategy: TypeAlias = Literal[
     "to-earliest", "to-latest", "to-current", "to-offset", "shift-by", "by-duration", "to-datetime", "from-file"
 ]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
+# As many digits as an offset has, and some: Python does not even read thousands of them.
+_NUMBER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_PARTITION = re.compile(r"\d{1,10}", re.ASCII)
 
 
 def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
@@ -26,7 +28,7 @@ def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
     if not colon:
         return name, None
     parts = numbers.split(",")
-    if not name or not all(part.isascii() and part.isdigit() for part in parts):
+    if not name or not all(_PARTITION.fullmatch(part) for part in parts):
         raise BadValue(f"{text!r} is not TOPIC or TOPIC:P,...")
     return name, tuple(int(part) for part in parts)
 
@@ -70,7 +72,7 @@ def offsets_in(group: str, text: str, path: str) -> dict[Partition, int]:
     """
     plan: dict[Partition, int] = {}
     others = False
-    for number, fields in enumerate(csv.reader(text.splitlines()), 1):
+    for number, fields in enumerate(_fields(text, path), 1):
         if not fields:
             continue
         try:
@@ -92,6 +94,13 @@ def offsets_in(group: str, text: str, path: str) -> dict[Partition, int]:
             + (f"; {path} is about other groups." if others else f" in {path}.")
         )
     return plan
+
+
+def _fields(text: str, path: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(text.splitlines())
+    except csv.Error as error:
+        raise BadValue(f"Cannot read {path}: {error}.") from None
 
 
 def _number(text: str) -> int:

@@ -21,7 +21,10 @@ def duration_ms(text: str) -> int:
     parts = {name: found[name] for name in _MS if found[name]} if found else {}
     if not found or not parts:
         raise BadValue(f"{text!r} is not a duration; PT1H30M is an hour and a half.")
-    total = sum(round(float(value) * _MS[name]) for name, value in parts.items())
+    try:
+        total = sum(round(float(value) * _MS[name]) for name, value in parts.items())
+    except OverflowError:
+        raise BadValue("The duration is longer than any log.") from None
     return -total if found["sign"] else total
 
 

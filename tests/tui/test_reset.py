@@ -164,7 +164,9 @@ def test_an_answer_to_what_was_typed_before_is_dropped(our_cluster: Cluster, top
         ("datetime", "noon", "Error: 'noon' is not a time; write it as 2026-01-31T12:00:00.000+01:00."),
         ("offset", "x", "Error: 'x' is not a whole number."),
         ("offset", "99999999999999999999", ""),
+        ("duration", f"P{'9' * 400}D", "Error: The duration is longer than any log."),
         ("file", "/no/such", "Error: Cannot read /no/such: No such file or directory."),
+        ("file", "/dev/zero", "Error: Cannot read /dev/zero: it is no file."),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(

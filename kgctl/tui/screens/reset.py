@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
@@ -168,6 +170,8 @@ class ResetDialog(PlanDialog):
         group, strategy, value = self.group, self.strategy, self.value
         topics = tuple(topic_partitions(text) for text in self.topics)
         scope = Scope(topics, all_topics=not topics and strategy != "from-file")
+        if strategy == "from-file":
+            _check_file(value)
         target = target_of(group, strategy, value, int(time.time() * 1000))
         try:
             plan = await self.feed.ask(lambda admin: admin.plan_reset(group, scope, target))
@@ -230,6 +234,14 @@ class ResetDialog(PlanDialog):
     def _show(self, plan: ResetPlan) -> None:
         self.query_one("#plan", Rows).show(plan.rows)
         self.say_totals(_totals(plan))
+
+
+def _check_file(path: str) -> None:
+    """BadValue for what may never end, as a pipe or a terminal: while a path is typed, many a one is tried."""
+    with contextlib.suppress(OSError, ValueError):
+        found = Path(path)
+        if found.exists() and not (found.is_file() or found.is_dir()):
+            raise BadValue(f"Cannot read {path}: it is no file.")
 
 
 def _standing(plan: ResetPlan, otherwise: str) -> tuple[str, str]:

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
+from textual.widgets import Input
 
 from kgctl.tui.feed import Feed
 from kgctl.tui.palette import GroupCommands, KeyCommands
@@ -103,6 +105,13 @@ class KgctlApp(App[None]):
     def _fatal_error(self) -> None:
         # The command line says what it was, in one line; Textual would print a page.
         self._close_messages_no_wait()
+
+    def on_key(self, event: events.Key) -> None:
+        # A line to type in takes every letter. One that comes here was typed in a breath with the key that opened the line, and
+        # went to where the focus was then: "/box" shall neither rebalance a group nor remove a member.
+        if isinstance(self.focused, Input) and event.is_printable:
+            event.prevent_default()
+            self.post_message(events.Key(event.key, event.character))
 
     def open_group(self, group: str) -> None:
         self.push_screen(GroupScreen(group))

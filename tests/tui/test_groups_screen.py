@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from textual import events
 from textual.widgets import Footer, Input
 
 from broker.local import LocalBroker
@@ -181,6 +182,19 @@ def test_keys_that_act_are_letters_while_a_filter_is_typed() -> None:
         await scene.press("slash", *"qrbxsfm ", "question_mark", "colon", "slash")
         assert scene.screen.query_one(Input).value == "qrbxsfm ?:/"
         assert scene.app.screen is scene.screen
+
+    watching([four()], walk)
+
+
+def test_letters_typed_in_one_breath_with_the_slash_are_the_filter() -> None:
+    """A terminal hands over what was typed while the dashboard was busy all at once."""
+
+    async def walk(scene: Scene) -> None:
+        for key, letter in [("slash", "/"), *zip("rbxsm", "rbxsm", strict=True)]:
+            scene.app.post_message(events.Key(key, letter))
+        await until(lambda: scene.screen.query_one(Input).value == "rbxsm")
+        assert scene.app.screen is scene.screen
+        assert not scene.screen.only_marked
 
     watching([four()], walk)
 

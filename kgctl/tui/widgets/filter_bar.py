@@ -57,7 +57,8 @@ class FilterBar(Horizontal):
 
     def open(self) -> None:
         self.set_class(True, "-seen")
-        self.query_one(Input).focus()
+        # Not Widget.focus, which waits: what is typed next is meant for this line.
+        self.screen.set_focus(self.query_one(Input))
 
     def note(self, text: str) -> None:
         """How much passes; a word about a bad expression stays until it is mended."""

@@ -61,7 +61,7 @@ class ClusterFeed:
         return await self._looking.ask(lambda admin: read(_look(admin)))
 
     async def look_at(self, group: str, *, anew: bool) -> GroupLook:
-        return await self._looking.ask(lambda admin: _look_at(admin, group, anew))
+        return await self._looking.ask(lambda admin: look_at(admin, group, anew=anew))
 
     async def ask(self, question: Callable[[Admin], T]) -> T:
         return await self._asking.ask(question)
@@ -79,14 +79,16 @@ def _look(admin: Admin) -> Look:
     )
 
 
-def _look_at(admin: Admin, group: str, anew: bool) -> GroupLook:
+def look_at(admin: Admin, group: str, *, anew: bool) -> GroupLook:
     (found,) = admin.describe_groups([group])
+    # The story may take long to read; rates are of the moment of the description.
+    at_s, wall_ms = time.monotonic(), int(time.time() * 1000)
     events, why = None, None
     try:
         events = admin.new_events(group, anew=anew)
     except KgctlError as error:
         why = str(error)
-    return GroupLook(time.monotonic(), int(time.time() * 1000), found, events, why)
+    return GroupLook(at_s, wall_ms, found, events, why)
 
 
 class _Thread:

@@ -36,10 +36,12 @@ class Timeline:
             self._note(look)
         elif look.events is not None:
             self._note(look)
-            if not look.events:
-                self._interrupt_what_is_over(look, began_before_ms=look.wall_ms)
+            if not look.events and self._seems_over(look):
+                # What began before an earlier look, and has had no end since, never will have one.
+                story.interrupt(self._rebalances)
             story.tell(self._rebalances, look.events)
-            self._interrupt_what_is_over(look, began_before_ms=look.wall_ms - ONE_LOOK_MS)
+            if self._seems_over(look) and self._began_before(look, is_whole=anew):
+                story.interrupt(self._rebalances)
             self._note(look)
         return self.rows
 
@@ -51,10 +53,18 @@ class Timeline:
         if look.group.error is None:
             self._rebalances.note(generation_of(look.group), assignment_of(look.group))
 
-    def _interrupt_what_is_over(self, look: GroupLook, began_before_ms: int) -> None:
-        """The group is described before its events are read, so one that is not rebalancing has told the end of what began before."""
+    def _seems_over(self, look: GroupLook) -> bool:
+        """A rebalance seems to be under way in a group that is not rebalancing; it may have begun after the description."""
         last, group = self._rebalances.last, look.group
-        if last is None or last.row.outcome != UNDER_WAY or group.error is not None or group.state in REBALANCING:
-            return
-        if last.row.started_ms < began_before_ms:
-            story.interrupt(self._rebalances)
+        is_settled = group.error is None and group.state not in REBALANCING
+        return last is not None and last.row.outcome == UNDER_WAY and is_settled
+
+    def _began_before(self, look: GroupLook, *, is_whole: bool) -> bool:
+        """Whether the newest rebalance began before the group was described: by the coordinator's clock, which may differ from ours."""
+        last, since_ms = self._rebalances.last, look.group.state_since_ms
+        if last is None:
+            return False
+        if since_ms is not None and last.row.started_ms < since_ms:
+            return True
+        # After a restart the state is an older one. What a look adds to the story is new; the whole of it is not.
+        return is_whole and last.row.started_ms < look.wall_ms - ONE_LOOK_MS

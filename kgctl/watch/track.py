@@ -6,6 +6,7 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
 from kgctl.model.watched import Partition
 from kgctl.watch.rates import Pace, paired
+from kgctl.watch.skew import Skew
 
 GONE = ("NOT_FOUND", "GROUP_ID_NOT_FOUND")
 
@@ -27,6 +28,7 @@ class GroupTrack:
         "memberless_at_s",
         "moved_at_s",
         "pace",
+        "skew",
         "state_at_s",
         "state_change_seen",
         "still",
@@ -38,6 +40,7 @@ class GroupTrack:
         self.at_s = 0.0
         self.wall_ms = 0
         self.pace = Pace()
+        self.skew = Skew()
         self.lag: int | None = None
         self.left_over_lag = 0
         self.still: dict[Partition, float] = {}
@@ -54,6 +57,7 @@ class GroupTrack:
         if before is not None and at_s <= self.at_s:
             return
         self._add_partitions(at_s, before, group)
+        self.skew.note(group.state_since_ms, wall_ms, round((at_s - self.at_s) * 1000))
         if before is None:
             self.state_at_s = at_s
         elif before.state != group.state:
@@ -143,8 +147,7 @@ class GroupTrack:
         group = self.group
         if group is None or group.state_since_ms is None:
             return None
-        # The clocks of two machines differ a little.
-        return max(self.wall_ms - group.state_since_ms, 0) / 1000
+        return self.skew.age_ms(group.state_since_ms, self.wall_ms) / 1000
 
 
 def has_offsets(group: GroupDescription) -> bool:

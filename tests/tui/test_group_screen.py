@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,7 @@ from kgctl.tui.widgets.pane_names import PaneNames
 from tests.tui.group_looks import (
     AT_S,
     GROUP,
+    WALL_MS,
     absent,
     completing,
     failed,
@@ -269,6 +271,21 @@ def test_times_go_on_between_looks() -> None:
         assert "up to 56 s more" in scene.text
 
     on([look(preparing(), [*story(), started(3.4, 12, "member joined")])], play)
+
+
+def test_a_broker_whose_clock_is_an_hour_behind_tells_no_other_times() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.look()
+        await scene.see("PreparingRebalance")
+        assert "so far" in scene.text
+        assert "1 h" not in scene.text
+        assert "60 min" not in scene.text
+
+    looks = [
+        look(events=story()),
+        look(replace(preparing(), state_since_ms=WALL_MS + 1_500), [started(-1.5, 12, "member joined")], after_s=2),
+    ]
+    on([replace(one, wall_ms=one.wall_ms + 3_600_000) for one in looks], play)
 
 
 def test_control_characters_and_markup_in_names_do_no_harm() -> None:

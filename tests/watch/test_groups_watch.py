@@ -72,6 +72,21 @@ def test_the_time_since_the_last_rebalance_is_told_by_our_broker() -> None:
     assert row.rebalanced_s == 0.0
 
 
+def test_a_broker_whose_clock_is_another_one_tells_the_same_times() -> None:
+    lag = [partition(0, 5, 1_005, None)]
+    for ahead_s in (-3_600, 3_600):
+        watch, born_ms = GroupsWatch(), (2_000 + ahead_s) * 1000
+        watch.add(look(10_000, group(state_since_ms=born_ms)))
+        emptied_ms = (10_001 + ahead_s) * 1000
+        times = []
+        for at_s in (10_002, 10_010, 10_020):
+            (row,) = watch.add(look(at_s, group("Empty", (), lag, state_since_ms=emptied_ms)))
+            times.append(row.rebalanced_s or 0.0)
+            assert row.verdict is Verdict.LAGGING, row.verdict_reason
+        assert times[0] < 8, times
+        assert [time - times[0] for time in times] == [0, 8, 18]
+
+
 def test_elsewhere_it_is_counted_from_the_change_that_was_seen() -> None:
     two = [member("c-1"), member("c-2")]
     changes = {

@@ -109,6 +109,25 @@ def test_an_interrupted_rebalance_is_not_taken_for_one_under_way() -> None:
     assert kinds(told(*begun, at_s=900, state=PREPARING)) == [(1_000, None, None, "")]
 
 
+def test_a_rebalance_that_began_after_the_description_goes_on_whatever_the_clock_of_the_broker_is() -> None:
+    for behind_s in (0, 3_600):
+        timeline = Timeline()
+        settled = group(state_since_ms=1_000)
+        timeline.add(look_at(10 + behind_s, settled, ()), anew=True)
+        timeline.add(look_at(12 + behind_s, settled, [event(STARTED, 12_000, 4)]))
+        rows = timeline.add(look_at(14 + behind_s, group(PREPARING), [event(STABLE, 13_000, 5)]))
+        assert kinds(rows) == [(12_000, 13_000, 5, "stable")]
+
+
+def test_a_rebalance_that_a_restart_took_away_is_over_whatever_the_clock_of_the_broker_is() -> None:
+    for ahead_s in (0, 3_600):
+        timeline = Timeline()
+        begun_ms = 12_000 + ahead_s * 1000
+        timeline.add(look_at(13, group(PREPARING, state_since_ms=begun_ms), [event(STARTED, begun_ms, 4)]), anew=True)
+        rows = timeline.add(look_at(15, group("Empty", (), state_since_ms=begun_ms + 900), ()))
+        assert kinds(rows) == [(begun_ms, begun_ms, None, "interrupted")]
+
+
 def test_the_end_of_a_rebalance_whose_beginning_is_no_longer_kept_says_when_it_began() -> None:
     assert kinds(told(event(STABLE, 9_000, 5, prepare_ms=3_000, complete_ms=1_000))) == [(5_000, 9_000, 5, "stable")]
     assert kinds(told(event(EMPTY, 9_000, 5, prepare_ms=3_000))) == [(6_000, 9_000, 5, "empty")]

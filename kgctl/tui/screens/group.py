@@ -126,6 +126,9 @@ class GroupScreen(Watching[GroupLook]):
             self._passed_s = max(0.0, self.kgctl.clock() - look.at_s)
         now_ms = look.wall_ms + int(self._passed_s * 1000)
         state_s = None if view.state_s is None else view.state_s + self._passed_s
+        if state_s is not None and look.group.state_since_ms is not None:
+            # All other times on this screen are by the coordinator's clock, which may not be ours.
+            now_ms = look.group.state_since_ms + int(state_s * 1000)
         self.machine.show(look.group, state_s, now_ms, is_least=view.is_state_s_least)
         self.overview.show(self._rebalances(look), now_ms, self._names, self._story(look))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +16,14 @@ from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition,
 from kgctl.client.steps import Steps
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.model.groups import TopicPartitions
-from kgctl.model.history import EMPTY, STABLE, STARTED, GroupEventRow
+from kgctl.model.history import EMPTY, STABLE, STARTED, UNREADABLE, GroupEventRow
 
 EVENTS_TOPIC = "__kgctl_group_events"
 SCHEMA_VERSION = 1
 FETCH_BYTES = 4 << 20
 NAMED_TOPICS_UNTIL = 12
+LARGEST = 1 << 53
+LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +40,19 @@ def group_history(cluster: Cluster, group: str, *, every_event: bool = False) ->
 
     Precondition on a cluster that keeps no history. NotFound if there are no events of the group.
     """
-    rows, _ = yield from new_events(cluster, group, None)
+    rows, _ = yield from new_events(cluster, group, None, is_strict=True)
     if not rows:
         raise NotFound(f"No events of consumer group '{group}' are kept.")
     return list(rows) if every_event else _without_beginnings(rows)
 
 
 def new_events(
-    cluster: Cluster, group: str, bookmark: Bookmark | None
+    cluster: Cluster, group: str, bookmark: Bookmark | None, *, is_strict: bool = False
 ) -> Steps[tuple[tuple[GroupEventRow, ...], Bookmark]]:
     """Every event of the group since the bookmark, oldest first, and where to go on; all kept ones without it.
 
-    A bookmark of another group, or of another cluster at the same address, counts as none. Precondition on a cluster that
+    An event that cannot be read is a row that says so (UNREADABLE), or with `is_strict` an error: Damaged, or a KgctlError for
+    one of a newer broker. A bookmark of another group, or of another cluster at the same address, counts as none. Precondition on a cluster that
     keeps no history.
     """
     try:
@@ -67,7 +70,9 @@ def new_events(
     offsets |= yield from log_ends(cluster, [one for one in partitions if one not in offsets], Reset.EARLIEST)
     rows: list[GroupEventRow] = []
     for partition in partitions:
-        found, offsets[partition] = yield from _events(cluster, partition, offsets[partition], key)
+        found, offsets[partition] = yield from _events(
+            cluster, partition, offsets[partition], key, _row if is_strict else _row_or_why_not
+        )
         rows += found
     return tuple(rows), Bookmark(group, cluster_id, offsets)
 
@@ -83,7 +88,11 @@ def _partitions(cluster: Cluster) -> Steps[list[TopicPartition]]:
 
 
 def _events(
-    cluster: Cluster, partition: TopicPartition, offset: int, key: bytes
+    cluster: Cluster,
+    partition: TopicPartition,
+    offset: int,
+    key: bytes,
+    read: Callable[[bytes, int, bytes | None], GroupEventRow],
 ) -> Steps[tuple[list[GroupEventRow], int]]:
     """The events from the offset to what is the end when reading begins, and the next offset."""
     rows: list[GroupEventRow] = []
@@ -100,7 +109,7 @@ def _events(
             end = found.high_watermark
         fetched = Fetched(partition, found.records or b"", offset, end)
         for batch in fetched.batches():
-            rows += [_row(record.offset, record.value) for record in batch.records if record.key == key]
+            rows += [read(key, record.offset, record.value) for record in batch.records if record.key == key]
         if fetched.next_offset() == offset:
             break
         offset = fetched.next_offset()
@@ -131,12 +140,33 @@ def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[Fe
     return result
 
 
-def _row(offset: int, value: bytes | None) -> GroupEventRow:
+def _row_or_why_not(key: bytes, offset: int, value: bytes | None) -> GroupEventRow:
+    try:
+        return _row(key, offset, value)
+    except KgctlError as error:
+        return GroupEventRow(
+            group=key.decode(),
+            timestamp=0,
+            generation=-1,
+            event=UNREADABLE,
+            cause=None,
+            reason=str(error),
+            prepare_ms=None,
+            complete_ms=None,
+            members=0,
+            joined_count=0,
+            left_count=0,
+            partitions_moved=None,
+            commits_rejected=0,
+        )
+
+
+def _row(_: bytes, offset: int, value: bytes | None) -> GroupEventRow:
     try:
         told: dict[str, Any] = json.loads(value or b"")
         if told["version"] > SCHEMA_VERSION:
             raise KgctlError(f"{EVENTS_TOPIC}, offset {offset}: written by a newer broker; this kgctl cannot read it")
-        return GroupEventRow(
+        row = GroupEventRow(
             group=told["group"],
             timestamp=told["timestamp"],
             generation=told["generation"],
@@ -157,8 +187,26 @@ def _row(offset: int, value: bytes | None) -> GroupEventRow:
             absent_count=told.get("absent_count", 0),
             assignment=_assignment(told.get("assignment")),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _check(row)
+        return row
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged(f"{EVENTS_TOPIC}, offset {offset}: not an event of a group ({error!r})") from error
+
+
+def _check(row: GroupEventRow) -> None:
+    """Who may write to the topic may write anything: ValueError for what no event has."""
+    texts = [row.group, row.event, *(text for text in (row.cause, row.reason) if text is not None)]
+    texts += [*row.joined, *row.left, *row.left_causes, *row.absent]
+    counts = [row.generation, row.members, row.joined_count, row.left_count, row.commits_rejected, row.absent_count]
+    counts += [count for count in (row.prepare_ms, row.complete_ms, row.partitions_moved) if count is not None]
+    for owned in (row.assignment or {}).values():
+        counts += [number for topic in owned for number in topic.partitions]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a text is none")
+    if not all(type(count) is int and -1 <= count <= LARGEST for count in counts):
+        raise ValueError("a number is none, or too large")
+    if type(row.timestamp) is not int or not 0 <= row.timestamp <= LAST_MS:
+        raise ValueError("its time is none")
 
 
 def _assignment(told: dict[str, dict[str, list[int]]] | None) -> dict[str, tuple[TopicPartitions, ...]] | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from kgctl.model.groups import TopicPartitions
 
 STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
+# In place of an event that this kgctl cannot read; `reason` says why, all else means nothing.
+UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgctl.model.groups import REBALANCING
+from kgctl.model.history import UNREADABLE
 from kgctl.model.watched import Assignment, GroupLook, Rebalance
 from kgctl.watch import story
 from kgctl.watch.assignments import assignment_of
@@ -21,6 +22,7 @@ class Timeline:
         self._rebalances = Rebalances()
         self._seen = SeenRebalances(self._rebalances)
         self.is_told = False  # whether the cluster keeps a story of the group
+        self.unreadable = 0  # events of the story that are known to be missing from it
 
     @property
     def rows(self) -> tuple[Rebalance, ...]:
@@ -30,7 +32,8 @@ class Timeline:
         """The rows after one more look. `anew`: its events are the whole story, not what came since the look before."""
         if look.events is not None and (anew or not self.is_told):
             self._rebalances.clear()
-            self.is_told = True
+            self.is_told, self.unreadable = True, 0
+        self.unreadable += sum(event.event == UNREADABLE for event in look.events or ())
         if not self.is_told:
             self._seen.add(look)
             self._note(look)

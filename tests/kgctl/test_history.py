@@ -210,6 +210,40 @@ def test_only_what_is_new_is_read_and_asked_for() -> None:
     assert generations(rows) == [0, 1, 2, 3, 4]
 
 
+def test_an_event_that_cannot_be_read_costs_a_watcher_nothing_but_itself() -> None:
+    newer, damaged = told(version=2), b"no event"
+    feeder, known = fed([told(generation=1), damaged, newer, told(generation=2)]), cluster()
+    rows, bookmark = feeder.run(new_events(known, "g", None))
+    assert [row.event for row in rows] == ["stable", "unreadable", "unreadable", "stable"]
+    assert "offset 6: not an event of a group" in str(rows[1].reason)
+    assert "written by a newer broker" in str(rows[2].reason)
+    assert feeder.run(new_events(known, "g", bookmark))[0] == ()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"timestamp": "noon"},
+        {"timestamp": 1 << 60},
+        {"timestamp": -1},
+        {"prepare_ms": 10**400},
+        {"generation": 1.5},
+        {"members": True},
+        {"joined": [1]},
+        {"cause": {}},
+        {"assignment": {"m": {"t": ["0"]}}},
+    ],
+)
+def test_what_no_event_says_is_damaged(odd: dict[str, Any]) -> None:
+    with pytest.raises(Damaged, match="offset 5"):
+        history(fed([told(**odd)]))
+
+
+def test_a_value_that_is_nested_without_end_is_damaged() -> None:
+    with pytest.raises(Damaged, match="offset 5"):
+        history(fed([b"[" * 100_000]))
+
+
 @pytest.mark.parametrize(("next_offset", "start", "left"), [(6, 8, [3, 4]), (99, 5, [0, 1, 2, 3, 4])])
 def test_a_bookmark_that_the_log_does_not_have_any_more_goes_on_at_its_beginning(
     next_offset: int, start: int, left: list[int]

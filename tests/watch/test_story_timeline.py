@@ -151,6 +151,17 @@ def test_events_that_only_a_newer_broker_has_are_left_out() -> None:
     assert told(event("paused", 1_000, 1)) == ()
 
 
+def test_events_that_cannot_be_read_are_counted_and_the_others_told() -> None:
+    timeline = Timeline()
+    lost = event("unreadable", 0, -1)
+    events = [event(STARTED, 1_000, 0), lost, event(STABLE, 2_000, 1)]
+    assert kinds(timeline.add(look_at(2, group(), events), anew=True)) == [(1_000, 2_000, 1, "stable")]
+    timeline.add(look_at(4, group(), [lost]))
+    assert timeline.unreadable == 2
+    timeline.add(look_at(6, group(), events), anew=True)
+    assert timeline.unreadable == 1
+
+
 def test_a_story_that_is_told_anew_takes_the_place_of_the_one_before() -> None:
     timeline = Timeline()
     events = [event(STARTED, 1_000, 0), event(STABLE, 2_000, 1)]

@@ -180,6 +180,8 @@ class GroupScreen(Watching[GroupLook]):
         elif not self._timeline.is_told:
             said.append(f"Rebalances are those seen since {clock_time(self._since_ms)}.")
             said += [cells.name(look.story_error)] if look.story_error else []
+        elif self._timeline.unreadable:
+            said.append(f"Unreadable and left out: {self._timeline.unreadable:,} of the events.")
         return " ".join(said)
 
     def on_rows_moved(self, event: Rows.Moved) -> None:

@@ -72,7 +72,7 @@ class Watching(Screen[None], Generic[T]):
 
     def on_mount(self) -> None:
         self._shown(False)
-        self.set_interval(TICK_S, self.tick)
+        self.set_interval(TICK_S, self._tick_on_top)
         self.tick()
 
     def on_screen_resume(self) -> None:
@@ -84,6 +84,11 @@ class Watching(Screen[None], Generic[T]):
         if self._worker is not None:
             self._worker.cancel()
             self._worker = None
+
+    def _tick_on_top(self) -> None:
+        # What changes on a covered screen would have all of the one above it drawn again.
+        if self.app.screen is self:
+            self.tick()
 
     def tick(self) -> None:
         """The age of what is shown goes on by itself."""

@@ -47,8 +47,11 @@ class OverviewPane(Vertical):
         self._called = called
         self.timeline.empty = "No rebalance was seen yet." if story else "No rebalance yet."
         self.timeline.show_rebalances(rebalances, now_ms)
-        self._legend.update(self.timeline.legend if rebalances else "")
-        self._story.update(story)
+        legend = self.timeline.legend if rebalances else ""
+        if self._legend.content != legend:
+            self._legend.update(legend, layout=False)
+        if self._story.content != story:
+            self._story.update(story)
         self._tell()
 
     def focus(self, scroll_visible: bool = True) -> OverviewPane:

@@ -11,12 +11,14 @@ from textual.pilot import Pilot
 
 from kgctl.model.watched import Assignment
 from kgctl.tui.widgets.assignment import NOT_KNOWN, AssignmentPane
+from kgctl.tui.widgets.grid import AssignmentGrid
 from kgctl.tui.widgets.matrix import View
 from tests.tui.panes import Host, assigned, dealt
 
 ORDERS = [("orders", number) for number in range(8)]
 BEFORE = assigned(a="orders:0-2", b="orders:3-4", c="orders:5-6")
 AFTER = assigned(a="orders:0-2,5", b="orders:3", d="orders:4")  # c left with 6, d came
+SHORT = {member: member[:9] for member in dealt(40, 40)}
 NAMES = {"a": "worker-a", "b": "worker-b", "c": "worker-c", "d": "worker-d"}
 
 
@@ -39,6 +41,22 @@ class Scene:
         """The label of the row of the cursor."""
         (line,) = [line for line in self.lines if line.startswith("\u203a ")]
         return line[2:].lstrip().split("  ")[0]
+
+    @property
+    def at(self) -> int:
+        """The line of the cursor."""
+        return next(y for y, line in enumerate(self.lines) if line.startswith("\u203a "))
+
+    @property
+    def labels(self) -> list[str]:
+        """What the lines begin with."""
+        return [line[2:14].strip() for line in self.lines[4:-1]]
+
+    async def scroll_down(self, lines: int) -> None:
+        """By the wheel of a mouse: the cursor stays where it is."""
+        (grid,) = self.pane.query(AssignmentGrid)
+        grid.scroll_relative(y=lines, animate=False, immediate=True)
+        await self._pilot.pause()
 
     async def press(self, *keys: str) -> None:
         await self._pilot.press(*keys)
@@ -69,7 +87,7 @@ def at_a_pane(
 
 def many(pane: AssignmentPane) -> None:
     after, before = dealt(40, 300, skip=frozenset({7})), dealt(40, 300, skip=frozenset({11}))
-    pane.show(after, before, names={member: member[:9] for member in {*after, *before}})
+    pane.show(after, before, names=SHORT)
 
 
 def test_v_goes_from_both_to_after_to_before_and_again_to_both() -> None:
@@ -242,6 +260,29 @@ def test_view_folding_and_place_stay_at_a_refresh() -> None:
         many(scene.pane)
         await scene.press("k", "j")
         assert scene.lines == before
+
+    at_a_pane(play, many)
+
+
+def test_a_refresh_does_not_bring_back_who_scrolled_away_from_the_cursor() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press("pagedown", "k")
+        await scene.scroll_down(5)
+        before = scene.labels
+        await scene.show(*(dealt(40, 300, skip=frozenset({gone})) for gone in (8, 11)), names=SHORT)
+        assert scene.labels[4:] == before[4:]
+        assert "worker-08" not in scene.labels[4:]
+
+    at_a_pane(play, many)
+
+
+def test_members_that_come_above_it_do_not_move_the_row_of_the_cursor() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press("G", "k", "k", "k")
+        at, lit = scene.at, scene.lit
+        after, before = dealt(40, 300, skip=frozenset({7})), dealt(40, 300, skip=frozenset({11}))
+        await scene.show({**after, "a1": (), "a2": ()}, before, names=SHORT)
+        assert (scene.at, scene.lit) == (at, lit)
 
     at_a_pane(play, many)
 

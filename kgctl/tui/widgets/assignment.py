@@ -45,6 +45,7 @@ class AssignmentPane(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._compared: tuple[Assignment | None, Assignment | None, tuple[Partition, ...]] = (None, None, ())
         self._change: Moves | None = None
         self._names: Mapping[str, str] = {}
         self._title, self._reason = "", NOT_KNOWN
@@ -87,7 +88,10 @@ class AssignmentPane(Vertical):
         """
         self._title, self._reason = title, reason
         self._names = {member: cells.name(label) for member, label in (names or {}).items()}
-        self._change = None if after is None else moves(after, before, partitions)
+        compared = (after, before, tuple(partitions))
+        if compared != self._compared:
+            self._compared = compared
+            self._change = None if after is None else moves(after, before, compared[2])
         if self._is_ready:
             self._fill()
 

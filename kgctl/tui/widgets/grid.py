@@ -76,7 +76,7 @@ class AssignmentGrid(ScrollView, can_focus=True, inherit_bindings=False):
         """`labels` are printable, by member id."""
         if (change, labels) != (self._change, self._labels):
             self._change, self._labels = change, labels
-            self._lay_out()
+            self._lay_out(is_refresh=True)
 
     def see(self, view: View) -> None:
         if view is not self._view:
@@ -146,17 +146,22 @@ class AssignmentGrid(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out()
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, is_refresh: bool = False) -> None:
         if self._change is None or not self.size.width:
             return
-        before = self.cursor_row
+        before, was_at = self.cursor_row, self._cursor - self.scroll_offset.y
         room = self.scrollable_content_region.width - len(NO_CURSOR)
         self._sheet = matrix.sheet(self._change, self._labels, self._view, room, self._folded)
         places = {row.key: place for place, row in enumerate(self._sheet.rows)}
         self._cursor = places.get(before.key, self._cursor) if before is not None else 0
         self._left = self._left_at_most(self._left)
         self.virtual_size = Size(self.size.width, len(self._sheet.rows) + _HEADER)
-        self._go_to(self._cursor)
+        if is_refresh and self.scroll_offset.y:
+            # Rows that come or go above it do not move it on the screen.
+            self.scroll_to(y=max(0, self._cursor - was_at), animate=False, force=True, immediate=True)
+        if not is_refresh or 0 <= was_at < self._height:
+            # Who has scrolled away from the cursor is not brought back by a refresh.
+            self._go_to(self._cursor)
         self.post_message(self.Moved())
         self.refresh()
 
@@ -203,15 +208,15 @@ class AssignmentGrid(ScrollView, can_focus=True, inherit_bindings=False):
         label_width = self._sheet.label_width if self._sheet else 0
         segments = [
             Segment(mark, base),
-            self._segment((fitted(label[0], label_width), label[1]), base),
+            Segment(fitted(label[0], label_width), self._styled(label[1], base)),
             Segment(" " * GAP, base),
         ]
-        columns = Strip([self._segment(span, base) for span in body])
+        styles = {style: self._styled(style, base) for _, style in body}
+        columns = Strip([Segment(text, styles[style]) for text, style in body])
         columns = columns.adjust_cell_length(max(columns.cell_length, self._left + self._room), base)
         return Strip.join([Strip(segments), columns.crop(self._left, self._left + self._room)]).adjust_cell_length(
             width, base
         )
 
-    def _segment(self, span: tuple[str, str], base: Style) -> Segment:
-        text, style = span
-        return Segment(text, base + self.get_component_rich_style(f"grid--{style}", partial=True) if style else base)
+    def _styled(self, style: str, base: Style) -> Style:
+        return base + self.get_component_rich_style(f"grid--{style}", partial=True) if style else base

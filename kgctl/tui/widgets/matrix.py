@@ -192,7 +192,14 @@ def _to(text: str, x: int) -> str:
 
 
 def _cells_of(change: Moves, view: View, blocks: Sequence[_Block]) -> Callable[[Row], Line]:
+    drawn: dict[tuple[str, str], Line] = {}
+
     def body(row: Row) -> Line:
+        if row.key not in drawn:
+            drawn[row.key] = line(row)
+        return drawn[row.key]
+
+    def line(row: Row) -> Line:
         found = fate(change, row, view)
         spans: list[Span] = []
         for block in blocks:

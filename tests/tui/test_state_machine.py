@@ -90,6 +90,17 @@ def test_the_facts_have_fewer_words_where_they_do_not_fit() -> None:
     )
 
 
+def test_an_address_that_does_not_fit_is_left_out_and_not_cut() -> None:
+    far = group(coordinator="broker-17.kafka.internal.example.org:9092")
+    assert facts(far, 3.4, 78, is_least=False) == "for 3.4 s \u00b7 generation 12 \u00b7 leader worker-1 \u00b7 range"
+
+
+def test_a_member_that_is_not_heard_of_is_named_although_the_group_is_stable() -> None:
+    quiet = group(members=[member(1), member(2, heartbeat_age_ms=30_000), member(3)])
+    assert sentence(quiet, WALL_MS) == "3 members, not heard of: worker-2 for 30 s of 45 s"
+    assert lines(quiet)[3].strip() == "\u2713 worker-1   ! worker-2 silent   \u2713 worker-3"
+
+
 def test_what_a_cluster_does_not_tell_is_a_dash_and_a_time_is_at_least_what_was_seen() -> None:
     assert facts(on_kafka(), 75.0, 100, is_least=True).startswith(
         "for at least 1 min \u00b7 generation - \u00b7 leader - \u00b7 "

@@ -177,6 +177,26 @@ def test_what_was_cut_short_or_ended_empty_says_so() -> None:
     on_a_pane(play)
 
 
+def test_what_came_and_went_between_two_looks_has_no_length() -> None:
+    async def play(pane: OverviewPane, pilot: Pilot[None]) -> None:
+        seen = replace(DONE, is_seen=True, ended_ms=DONE.started_ms, prepare_ms=None, complete_ms=None)
+        pane.show([seen], WALL_MS, {}, "Seen from here.")
+        await pilot.pause()
+        assert "It came and went between two looks; 2 members, 2 partitions moved." in pane.detail.text
+        assert "~" not in "".join(strip.text for strip in pane.timeline.render_lines(pane.timeline.region.reset_offset))
+
+    on_a_pane(play)
+
+
+def test_partitions_that_somebody_got_stand_in_order() -> None:
+    async def play(pane: OverviewPane, pilot: Pilot[None]) -> None:
+        pane.show([replace(DONE, assignment={member_id(1): (TopicPartitions("orders", (2, 1, 0)),)})], WALL_MS, {}, "")
+        await pilot.pause()
+        assert "orders:0,1,2" in pane.detail.text
+
+    on_a_pane(play)
+
+
 def test_what_was_seen_from_outside_is_told_as_such() -> None:
     async def play(pane: OverviewPane, pilot: Pilot[None]) -> None:
         seen = replace(

@@ -59,7 +59,7 @@ class Summary(Line):
         self.refresh()
 
     def text(self, width: int) -> Content:
-        return _as_fits(self._head, self._parts, ": ", ", ", width)
+        return as_fits(self._head, self._parts, ": ", ", ", width)
 
 
 class Unheard(Static):
@@ -103,7 +103,7 @@ class Detail(Line):
         name = Content.styled(cells.name(row.group), "bold")
         told = [Content.styled(fact, "$text-muted") for fact in facts(row, self._seen)]
         # A name longer than the line is cut, so that the sentence below stays where it is.
-        text = _as_fits(name, told, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
+        text = as_fits(name, told, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
         word = f"{row.verdict} {row.error.name}" if row.error else row.verdict.value
         text += Content("\n") + Content.styled(word, _COLOURS[STYLES[row.verdict]])
         text += Content(f": {cells.name(row.verdict_reason)}")
@@ -112,7 +112,7 @@ class Detail(Line):
         return text
 
 
-def _as_fits(text: Content, parts: Sequence[Content], first: str, between: str, width: int) -> Content:
+def as_fits(text: Content, parts: Sequence[Content], first: str, between: str, width: int) -> Content:
     """The text and as many of the parts, in their order, as a line has room for; no part is cut."""
     for place, part in enumerate(parts):
         longer = text + Content(between if place else first) + part

@@ -7,17 +7,20 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
 from kgctl.render.table import MISSING
 from kgctl.tui import cells
 from kgctl.tui.widgets.columns import Column
+from kgctl.tui.widgets.group_lines import Line, as_fits
 from kgctl.tui.widgets.rows import Rows
 from kgctl.tui.widgets.standing import SIGNS, UNKNOWN, is_awaited, names
 from kgctl.watch.phases import Standing, standings
 
 LEADER = "\u2605 "
+PART = " \u00b7 "
 FULL, HOLLOW, BAR_CELLS = "\u2588", "\u2591", 5
 
 
@@ -44,7 +47,7 @@ class MembersPane(Vertical):
     DEFAULT_CSS = """
     MembersPane { height: 1fr; }
     MembersPane > Rows { scrollbar-gutter: stable; }
-    MembersPane > Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; padding: 0 2; color: $foreground; }
+    MembersPane > Static, MembersPane > MemberLine { height: 1; text-wrap: nowrap; text-overflow: ellipsis; padding: 0 2; color: $foreground; }
     MembersPane > .members--why { color: $text-muted; }
     """
     COLUMNS: ClassVar[tuple[Column[Seat], ...]] = (
@@ -95,7 +98,7 @@ class MembersPane(Vertical):
         super().__init__(id=id)
         self._group: GroupDescription | None = None
         self._rows: Rows[Seat] = Rows(self.COLUMNS, key=lambda seat: seat.member.consumer_id or "", empty="No members.")
-        self._more = Static("", markup=False)
+        self._more = MemberLine()
         self._why = Static("", markup=False, classes="members--why")
 
     def compose(self) -> ComposeResult:
@@ -137,8 +140,10 @@ class MembersPane(Vertical):
 
     def _tell(self) -> None:
         member = self.cursor_row
-        self._more.update("" if member is None else in_words(member))
-        self._why.update("" if self._group is None else why(self._group))
+        self._more.tell(member)
+        reason = "" if self._group is None else why(self._group)
+        if self._why.content != reason:
+            self._why.update(reason)
 
 
 def is_silent(group: GroupDescription) -> bool:
@@ -159,18 +164,35 @@ def heartbeat(member: MemberRow) -> str:
     )
 
 
-def in_words(member: MemberRow) -> str:
-    """What the columns leave out or cut where the terminal is narrow."""
-    said = [cells.name(member.consumer_id)]
-    said += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
+class MemberLine(Line):
+    """What the columns leave out or cut where the terminal is narrow; what no column has goes first, and no part is cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._member: MemberRow | None = None
+
+    def tell(self, member: MemberRow | None) -> None:
+        self._member = member
+        self.refresh()
+
+    def text(self, width: int) -> Content:
+        member = self._member
+        if member is None:
+            return Content()
+        parts = [Content(part) for part in _parts(member)]
+        return as_fits(Content(cells.name(member.consumer_id)), parts, PART, PART, width)
+
+
+def _parts(member: MemberRow) -> list[str]:
+    said = []
     if not (member.consumer_id or "").startswith(member.client_id or ""):
         said.append(f"client id {cells.name(member.client_id)}")
-    said.append(f"host {cells.name(member.host)}")
-    if member.rebalance_timeout_ms is not None:
-        said.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")
+    said += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
     if member.current_epoch is not None:
         said.append(f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}")
-    return " \u00b7 ".join(said)
+    if member.rebalance_timeout_ms is not None:
+        said.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")
+    return [*said, f"host {cells.name(member.host)}"]
 
 
 def why(group: GroupDescription) -> str:

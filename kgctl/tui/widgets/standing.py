@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kgctl.model.groups import GroupDescription, MemberRow
+from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
 from kgctl.tui import cells
 from kgctl.watch.phases import AWAITING_SYNC, JOINED, MISSING, RECONCILING, STABLE, SYNCED, Standing, standings
 from kgctl.watch.track import is_gone
 
+SILENT = "silent"
 SIGNS = {
+    SILENT: "!",
     JOINED: "\u25cf",
     AWAITING_SYNC: "\u25d0",
     RECONCILING: "\u25d0",
@@ -28,6 +30,11 @@ def is_awaited(group: GroupDescription, word: str | None) -> bool:
     if word is None:
         return False
     return word != JOINED if group.state == "PreparingRebalance" else word not in (SYNCED, STABLE)
+
+
+def word_of(group: GroupDescription, one: Standing) -> str | None:
+    """Where a member stands; of one that is not heard of, what it has been given says nothing once the group has settled."""
+    return SILENT if one.is_dead and group.state not in REBALANCING else one.word
 
 
 def short_id(member_id: str) -> str:
@@ -64,6 +71,8 @@ def sentence(group: GroupDescription, now_ms: int) -> str:
     told = names(group.members)
     everyone = f"{len(told):,} member{'' if len(told) == 1 else 's'}"
     found = standings(group)
+    if group.state == "Stable" and (silent := [one for one in found if one.is_dead]):
+        return f"{everyone}, not heard of: {_listed([_silence(told, one.member) for one in silent])}"
     if any(one.word is None for one in found):
         return f"{everyone}; where each stands in a rebalance this cluster does not tell"
     awaited = [one for one in found if is_awaited(group, one.word)]
@@ -93,6 +102,11 @@ def _syncing(
     return (
         f"{text}, waiting for {_listed([told[one.member.consumer_id or ''] for one in awaited])}" if awaited else text
     )
+
+
+def _silence(told: Mapping[str, str], member: MemberRow) -> str:
+    session = cells.milliseconds(member.session_timeout_ms)
+    return f"{told[member.consumer_id or '']} for {cells.milliseconds(member.heartbeat_age_ms)} of {session}"
 
 
 def _listed(named: Sequence[str], most: int = 3) -> str:

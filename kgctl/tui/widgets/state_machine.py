@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from kgctl.model.groups import CONSUMER, REBALANCING, SHARE, STATES, GroupDescription
 from kgctl.tui import cells
-from kgctl.tui.widgets.standing import SIGNS, UNKNOWN, is_awaited, names, sentence
+from kgctl.tui.widgets.standing import SIGNS, UNKNOWN, is_awaited, names, sentence, word_of
 from kgctl.watch.phases import STABLE, SYNCED, standings
 from kgctl.watch.track import is_gone
 
@@ -100,7 +100,7 @@ class StateMachine(Widget):
 
     def _members(self, group: GroupDescription, width: int) -> Text:
         told = names(group.members)
-        each = [(told[one.member.consumer_id or ""], one.word) for one in standings(group)]
+        each = [(told[one.member.consumer_id or ""], word_of(group, one)) for one in standings(group)]
         if group.error is not None or all(word is None for _, word in each):
             return Text()
         shown = _fitting(group, each, width)
@@ -146,8 +146,10 @@ def facts(group: GroupDescription, state_s: float | None, width: int, *, is_leas
         said = [f"for {'at least ' if is_least else ''}{cells.duration(state_s)}", *said]
     text = " \u00b7 ".join([*said, f"protocol {protocol}", f"coordinator {coordinator}"])
     if cell_len(text) > width:
-        text = " \u00b7 ".join([*said, protocol if group.assignment_strategy else "protocol -", f"on {coordinator}"])
-    return text
+        said.append(protocol if group.assignment_strategy else "protocol -")
+        text = " \u00b7 ".join([*said, f"on {coordinator}"])
+    # An address that is cut is the address of another broker.
+    return text if cell_len(text) <= width else " \u00b7 ".join(said)
 
 
 def _light(state: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from rich.cells import cell_len
@@ -11,6 +11,7 @@ from rich.text import Text
 from textual.app import RenderResult
 from textual.widget import Widget
 
+from kgctl.model.groups import TopicPartitions
 from kgctl.model.watched import Rebalance
 from kgctl.render.table import MISSING
 from kgctl.tui import cells
@@ -122,10 +123,15 @@ def _generation(bar: Bar) -> str:
 
 
 def _took(bar: Bar) -> str:
-    if bar.rebalance.outcome in (kept.INTERRUPTED, kept.REPLACED):
+    if bar.rebalance.outcome in (kept.INTERRUPTED, kept.REPLACED) or _is_between_looks(bar):
         return MISSING
     # From outside it is only known to lie between two looks.
     return ("~" if bar.rebalance.is_seen else "") + cells.milliseconds(bar.took_ms)
+
+
+def _is_between_looks(bar: Bar) -> bool:
+    """One look showed the group as it was before, the next as it is now: how long it took is not known."""
+    return bar.rebalance.is_seen and not bar.is_under_way and not bar.took_ms
 
 
 def _in_and_out(bar: Bar) -> str:
@@ -167,8 +173,9 @@ class RebalanceDetail(Widget):
 
     def show(self, bar: Bar | None, called: Mapping[str, str]) -> None:
         """`called`: what to call the members that are there, by member id; the others are called by their ids."""
-        self._bar, self._called = bar, called
-        self.refresh()
+        if (bar, called) != (self._bar, self._called):
+            self._bar, self._called = bar, called
+            self.refresh()
 
     def render(self) -> RenderResult:
         width, height = self.size.width, self.size.height
@@ -193,7 +200,7 @@ class RebalanceDetail(Widget):
         if row.assignment is not None:
             gets = "Gets"
             for member, topics in row.assignment.items():
-                owned = " ".join(cells.name(str(topic)) for topic in topics) or "nothing"
+                owned = " ".join(cells.name(str(_in_order(topic))) for topic in topics) or "nothing"
                 yield from _entry(gets, f"{self._called_by(member)}: {owned}", width)
                 gets = ""
         elif not bar.is_under_way and row.outcome == kept.STABLE:
@@ -214,6 +221,10 @@ class RebalanceDetail(Widget):
         return self._called.get(member_id) or short_id(member_id)
 
 
+def _in_order(owned: TopicPartitions) -> TopicPartitions:
+    return replace(owned, partitions=tuple(sorted(owned.partitions)))
+
+
 def _headline(bar: Bar) -> str:
     row = bar.rebalance
     moment = f"{datetime.fromtimestamp(row.started_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}.{row.started_ms % 1000:03d} UTC"
@@ -231,7 +242,9 @@ def _phases(bar: Bar) -> str:
         return "It began, and a restart of the broker took it away; how long it lasted is not known."
     if row.outcome == kept.REPLACED:
         return "A static member came back under a new id, and took its place without a rebalance."
-    if row.is_seen:
+    if _is_between_looks(bar):
+        text = "It came and went between two looks"
+    elif row.is_seen:
         text = f"It took some {cells.milliseconds(bar.took_ms)}, as looks from outside tell"
     elif row.prepare_ms is None:
         text = f"It took {cells.milliseconds(bar.took_ms)}"

@@ -27,6 +27,7 @@ from tests.tui.group_looks import (
     long_story,
     look,
     member,
+    member_id,
     on_kafka,
     preparing,
     started,
@@ -189,6 +190,27 @@ def test_what_a_real_kafka_shows_of_a_rebalance_is_a_bar_too() -> None:
     )
 
 
+def test_the_line_of_a_member_loses_whole_parts_where_there_is_no_room() -> None:
+    static = member(1, (0,), group_instance_id="instance-of-worker-1", client_id="reader-of-orders")
+
+    async def narrow(scene: Scene) -> None:
+        await scene.press("2")
+        assert f"{member_id(1)} \u00b7 client id reader-of-orders " in scene.text
+        (said,) = [line for line in scene.text.splitlines() if "client id" in line]
+        assert "\u2026" not in said
+        assert "instance-of" not in said
+
+    async def wide(scene: Scene) -> None:
+        await scene.press("2")
+        assert (
+            "client id reader-of-orders \u00b7 instance instance-of-worker-1 \u00b7 rebalance timeout 1 min"
+            in scene.text
+        )
+
+    on([look(group(members=[static]))], narrow)
+    on([look(group(members=[static]))], wide, size=(140, 40))
+
+
 def test_a_heartbeat_that_is_late_is_shown_as_such_and_the_leader_has_a_star() -> None:
     late = [member(1, (0,)), member(2, (1,), heartbeat_age_ms=24_000)]
 
@@ -257,7 +279,10 @@ def test_times_stand_still_while_nobody_answers() -> None:
         scene.screen.tick()
         await scene.pilot.pause()
         assert "for 3.4 s" in scene.text
-        assert "NO ANSWER" in scene.text
+        first = scene.text.partition("\n")[0]
+        assert "NO ANSWER" in first
+        assert GROUP in first
+        assert "every" not in first
 
     on([look(events=story()), Unreachable("nobody there")], play)
 
@@ -337,6 +362,16 @@ def test_a_story_that_could_not_be_read_again_stays_and_says_so() -> None:
         assert "session timed out" in scene.text
 
     on([look(events=story()), look(None, None, after_s=2, story_error="no answer in time")], play)
+
+
+def test_events_that_cannot_be_read_are_said_to_be_left_out() -> None:
+    lost = replace(story()[0], event="unreadable")
+
+    async def play(scene: Scene) -> None:
+        assert "Unreadable and left out: 1 of the events." in scene.text
+        assert "session timed out" in scene.text
+
+    on([look(events=[lost, *story()])], play, MIDDLE)
 
 
 def test_what_members_have_during_a_rebalance_is_not_told_to_be_nothing() -> None:

@@ -50,6 +50,22 @@ def test_groups_stand_by_name_with_the_worst_verdicts_counted_first() -> None:
     watching([four()], walk)
 
 
+@pytest.mark.parametrize(
+    ("generation", "said"),
+    [
+        (None, "SINCE: no rebalance was seen so far, and this cluster keeps no record"),
+        (4, "SINCE: no rebalance was seen so far"),
+        (0, "SINCE: it never rebalanced"),
+    ],
+)
+def test_a_cluster_that_counts_rebalances_is_not_said_to_keep_no_record(generation: int | None, said: str) -> None:
+    async def walk(scene: Scene) -> None:
+        assert scene.said(Detail).endswith(said)
+
+    quiet = [looks.group("billing", generation=generation, since_s=None)]
+    watching([looks.look(quiet)], walk, size=(140, 40))
+
+
 def test_below_the_table_stands_why_the_verdict_is_what_it_is() -> None:
     async def walk(scene: Scene) -> None:
         await scene.press("j")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from subprocess import DEVNULL, PIPE, Popen
 
 import pytest
-from textual.widgets import Checkbox
+from textual.widgets import Checkbox, Input
 
 from broker.local import LocalBroker
 from kgctl.model.groups import GroupDescription
@@ -130,6 +130,7 @@ def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Clust
             assert "cannot be asked for a rebalance that evicts nobody" in scene.text("message")
             assert {row.consumer_id for row in scene.rows()} == before
             assert "is evicted" in scene.screen()
+            assert "told to the broker" in scene.dialog.query_one("#reason", Input).placeholder
             box = scene.dialog.query_one("#evict", Checkbox)
             assert box.display
             assert not box.value

@@ -28,6 +28,8 @@ EVICTING = (
     "those that run join again, under new ids."
 )
 
+KEPT = "kept in the group's history; may be left out"
+TOLD = "told to the broker, which logs it; may be left out"
 EVICT = "Evict all members; what they have not committed is read again"
 
 
@@ -59,7 +61,7 @@ class RebalanceDialog(PlanDialog):
     def form(self) -> Iterable[Widget]:
         yield Horizontal(
             Static("Reason", classes="label"),
-            Input(placeholder="kept in the group's history; may be left out", compact=True, id="reason"),
+            Input(placeholder=KEPT, compact=True, id="reason"),
             classes="line",
         )
 
@@ -108,6 +110,7 @@ class RebalanceDialog(PlanDialog):
         self.plan = plan
         self.query_one("#plan", Rows).show(plan)
         self.query_one("#evict", Checkbox).display = self.evicts
+        self.query_one("#reason", Input).placeholder = TOLD if self.evicts else KEPT
         self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
         self.say_totals(f"{_members(len(plan))}{_in_generation(plan)}")
         self.enter(Stage.PLANNED)

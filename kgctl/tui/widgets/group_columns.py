@@ -73,13 +73,19 @@ def missing(row: WatchedGroup, seen: Collection[str]) -> str:
         "lag": ("LAG", row.lag, _NO_OFFSETS),
         "in": ("IN/s", row.rate_in, _TWO_LOOKS if row.lag is not None else _NO_OFFSETS),
         "out": ("OUT/s", row.rate_out, _TWO_LOOKS if row.lag is not None else _NO_OFFSETS),
-        "since": ("SINCE", row.rebalanced_s, "no rebalance was seen so far, and this cluster keeps no record"),
+        "since": ("SINCE", row.rebalanced_s, _no_rebalance(row)),
     }
     titles: dict[str, list[str]] = {}
     for key, (title, value, reason) in cells_of.items():
         if value is None and key in seen:
             titles.setdefault(reason, []).append(title)
     return ". ".join(f"{', '.join(some)}: {reason}" for reason, some in titles.items())
+
+
+def _no_rebalance(row: WatchedGroup) -> str:
+    if row.generation is None:
+        return "no rebalance was seen so far, and this cluster keeps no record"
+    return "no rebalance was seen so far" if row.generation else "it never rebalanced"
 
 
 def facts(row: WatchedGroup, seen: Collection[str]) -> list[str]:

@@ -46,7 +46,8 @@ class Status(Widget):
             is_stale = age_s > max(STALE_AFTER_INTERVALS * interval_s, 2 * fresh.took_s + interval_s)
             age = "live" if age_s < 1 and not fresh.is_lost else f"{cells.duration(float(int(age_s)))} old"
             said += [("STALE, " if is_stale and not fresh.is_lost and not paused else "") + age]
-        said += ["PAUSED" if paused else f"every {cells.duration(interval_s)}"]
+        # Tries have times of their own.
+        said += ["PAUSED"] if paused else [] if fresh.is_lost else [f"every {cells.duration(interval_s)}"]
         self._right = " \u00b7 ".join(said)
         self.set_class(fresh.is_lost, "-lost")
         if (self._left, self._right) != before:

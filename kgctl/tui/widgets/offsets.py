@@ -90,23 +90,13 @@ class OffsetsPane(Vertical):
     # ---- keys
 
     def action_next_sort(self) -> None:
-        """By the next column that is seen; after the last one by partition again."""
-        keys = [column.key for column, _ in self._laid_out() if column.order is not None]
-        now = self._rows.sorted_by[0] if self._rows.sorted_by else None
-        self._sort(keys[(keys.index(now) + 1) % len(keys)] if now in keys else keys[0])
+        self._rows.sort_next()
 
     def action_reverse_sort(self) -> None:
-        if self._rows.sorted_by is not None:
-            key, is_falling = self._rows.sorted_by
-            self._sort(key, not is_falling)
+        self._rows.reverse()
 
     def on_rows_moved(self) -> None:
         self._tell()
-
-    def _sort(self, key: str, falling: bool | None = None) -> None:
-        self._rows.sort_by(key, falling)
-        # Equal ones stand in the order of partitions, whatever they were sorted by before.
-        self._rows.show(self._partitions)
 
     # ---- drawing
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from rich.console import RenderableType
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 from textual.widget import Widget
 
 from kgctl.model.failure import RowError
@@ -24,6 +26,7 @@ class Host(App[None], Generic[W]):
     def __init__(self, pane: W, fill: Callable[[W], None] = lambda _: None, theme: str = DARK.name) -> None:
         super().__init__()
         self.pane = pane
+        self.drawn = 0  # how often anything went to the terminal
         fill(pane)
         for one in THEMES:
             self.register_theme(one)
@@ -34,6 +37,10 @@ class Host(App[None], Generic[W]):
 
     def on_mount(self) -> None:
         self.pane.focus()
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        self.drawn += renderable is not None
+        super()._display(screen, renderable)
 
 
 def assigned(**members: str) -> Assignment:

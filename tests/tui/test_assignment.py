@@ -264,6 +264,20 @@ def test_view_folding_and_place_stay_at_a_refresh() -> None:
     at_a_pane(play, many)
 
 
+def test_a_look_that_says_the_same_draws_nothing() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.show(dict(AFTER), dict(BEFORE), names=dict(NAMES))
+        before = scene.app.drawn
+        await scene.show(dict(AFTER), dict(BEFORE), names=dict(NAMES))
+        await scene.show(dict(AFTER), dict(BEFORE), names=dict(NAMES))
+        assert scene.app.drawn == before
+        await scene.show(AFTER, BEFORE, names={**NAMES, "a": "worker-A"})
+        assert scene.app.drawn > before
+        assert "worker-A" in scene.text
+
+    at_a_pane(play)
+
+
 def test_a_refresh_does_not_bring_back_who_scrolled_away_from_the_cursor() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("j")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
@@ -265,6 +266,18 @@ def test_a_refresh_keeps_the_cursor_on_its_partition_and_the_order() -> None:
         assert scene.on == ("orders", 10)
         assert scene.order == [10, 1, 7, 2, 0]
         assert "lag 9,000" in scene.lines[-2]
+
+    at_a_pane(play)
+
+
+def test_a_look_that_says_the_same_draws_nothing() -> None:
+    async def play(scene: Scene) -> None:
+        before = scene.app.drawn
+        await scene.show([replace(one) for one in FOUR])
+        await scene.show([replace(one) for one in FOUR])
+        assert scene.app.drawn == before
+        await scene.show(FOUR[:3])
+        assert scene.app.drawn > before
 
     at_a_pane(play)
 

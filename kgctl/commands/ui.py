@@ -75,13 +75,14 @@ def ui(
     finally:
         feed.close()
 
-
 def _print_frame(
     app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], looks: int, svg: Path | None, *, colours: bool
 ) -> None:
     from kgctl.tui.once import frame
 
     drawn = frame(app, size, keys=keys, looks=looks, colours=colours)
+    if drawn is None:
+        raise typer.Exit(app.return_code or 1)
     if svg is None:
         sys.stdout.write(drawn.text)
     else:

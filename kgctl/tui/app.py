@@ -18,7 +18,7 @@ from textual.widgets import Input
 
 from kgctl.tui.feed import Feed
 from kgctl.tui.palette import GroupCommands, KeyCommands
-from kgctl.tui.screens.group import GroupScreen
+from kgctl.tui.screens.group import GroupScreen, Seen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.watching import Watching
@@ -73,6 +73,7 @@ class KgctlApp(App[None]):
         self.is_paused = False
         self.heard = asyncio.Event()
         self._first_group = group
+        self._seen: dict[str, Seen] = {}  # of groups that were opened
         self._failure: Exception | None = None
         for one in THEMES:
             self.register_theme(one)
@@ -82,16 +83,20 @@ class KgctlApp(App[None]):
         return GroupsScreen()
 
     def on_mount(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # In another thread than the main one (tests) there are no signals to care for.
             with contextlib.suppress(ValueError, RuntimeError):
-                asyncio.get_running_loop().add_signal_handler(number, self.exit)
+                asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
         if self._first_group is not None:
             self.open_group(self._first_group)
 
     @property
-    def has_failed(self) -> bool:
-        return self._failure is not None
+    def is_over(self) -> bool:
+        """Whether it ends, by itself, by a fault or by a signal."""
+        return self._failure is not None or self.return_code is not None
+
+    def _end(self, return_code: int) -> None:
+        self.exit(return_code=return_code)
 
     def check(self) -> None:
         """After the end: raises the fault, if it was one that ended the app."""
@@ -114,7 +119,7 @@ class KgctlApp(App[None]):
             self.post_message(events.Key(event.key, event.character))
 
     def open_group(self, group: str) -> None:
-        self.push_screen(GroupScreen(group))
+        self.push_screen(GroupScreen(group, self._seen.setdefault(group, Seen())))
 
     def group_names(self) -> list[str]:
         """Of all groups that were seen at the last look at all."""

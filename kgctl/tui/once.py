@@ -30,16 +30,18 @@ class Frame:
     error: RowError | None = None
 
 
-def frame(app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), looks: int = 1, colours: bool) -> Frame:
+def frame(
+    app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), looks: int = 1, colours: bool
+) -> Frame | None:
     """Run the app unseen on a terminal of (columns, lines), until its screen has looked so often, press keys, and draw it.
 
-    Raises what the cluster answers if that is an error.
+    None if a signal ended it before. Raises what the cluster answers if that is an error.
     """
     found: list[Frame | KgctlError] = []
 
     async def draw(pilot: Pilot[object]) -> None:
         error = await _looked(app, looks)
-        if app.has_failed:
+        if app.is_over:
             return
         if error is None and keys:
             await pilot.press(*keys)
@@ -49,14 +51,14 @@ def frame(app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), l
 
     app.run(headless=True, size=size, auto_pilot=draw)
     app.check()
-    (result,) = found
+    result = found[0] if found else None
     if isinstance(result, KgctlError):
         raise result
     return result
 
 
 async def _looked(app: KgctlApp, looks: int) -> KgctlError | None:
-    while not app.has_failed:
+    while not app.is_over:
         screen = app.screen
         if isinstance(screen, Watching):
             if screen.polling.freshness.error is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -109,6 +111,25 @@ def test_nobody_there_is_one_line_and_its_exit_code() -> None:
     assert (done.returncode, done.stdout) == (7, "")
     assert done.stderr.startswith("Error: 127.0.0.1:1: connection refused")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_while_a_broker_hangs(number: signal.Signals) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        address = "{}:{}".format(*hung.getsockname())
+        command = [sys.executable, "-m", "kgctl", "ui", "--once", "--bootstrap", address]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        try:
+            asked, _ = hung.accept()
+            # It waits for an answer, and so it is past its beginning.
+            with asked:
+                assert asked.recv(1)
+                child.send_signal(number)
+                out, err = child.communicate(timeout=20)
+        finally:
+            child.kill()
+            child.wait()
+    assert (child.returncode, out, err) == (128 + number, "", "")
 
 
 @pytest.mark.parametrize(

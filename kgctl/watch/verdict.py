@@ -14,8 +14,9 @@ from kgctl.watch.rates import eta_s
 from kgctl.watch.track import GroupTrack
 from kgctl.watch.words import counted, rate, span
 
-# A partition that is behind is stuck after this long without a move of its commit; so is a group without members.
-STUCK_S = 30.0
+# A partition that is behind is stuck after this long without a move of its commit; so is a group without members. Kafka
+# Connect's sinks, and many a job with checkpoints, commit once a minute.
+STUCK_S = 90.0
 # A member is called dead when it was not heard of for this share of its session timeout,
 DEAD_SHARE = 0.5
 # but not while a client that sends a heartbeat each 3 s, as is Kafka's default, may only be late,
@@ -27,7 +28,7 @@ GROWTH_SPAN_S = 30.0
 # Between two commits (each 5 s by default) lag grows and means nothing: growth is more than this much of what comes in.
 GROWTH_S = 6.0
 # A lag of more than this much of what comes in is lagging even if it does not grow, unless it shrinks
-BEHIND_S = 60.0
+BEHIND_S = 90.0
 # by reading this many times as fast as records come in.
 CATCHING_UP = 1.1
 NAMED = 3
@@ -124,7 +125,8 @@ def _pace(track: GroupTrack, lag: int) -> Said:
         return Verdict.OK, f"a lag of {lag:,}; whether it grows is not known yet"
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
     if pace.span_s >= GROWTH_SPAN_S and rate_in:
-        if pace.came - pace.went > GROWTH_S * rate_in and pace.is_lag_rising():
+        # Without any commit it is the time between two, or stuck soon.
+        if pace.went and pace.came - pace.went > GROWTH_S * rate_in and pace.is_lag_rising():
             return Verdict.LAGGING, f"a lag of {lag:,} grows by {rate(rate_in - rate_out)}: {text}"
         if lag > BEHIND_S * rate_in and rate_out < CATCHING_UP * rate_in:
             return Verdict.LAGGING, f"a lag of {lag:,} is {span(lag / rate_in)} of records and does not shrink: {text}"

@@ -158,14 +158,14 @@ def _moved(one: GroupDescription, came: int, went: int) -> GroupDescription:
     return replace(one, partitions=tuple(rows))
 
 
-def watched_for_a_minute() -> list[Look]:
-    """Looks 20 s apart at groups of every kind, also those that only time tells: stuck, lagging, catching up."""
+def watched_for_a_while() -> list[Look]:
+    """Looks 30 s apart at groups of every kind, also those that only time tells: stuck, lagging, catching up."""
     first = [
         *every_state(),
         group("stuck-at-a-poison-record", lags=(40, 0, 0), members=3),
         group("tracking", lags=(50_000, 50_000), members=2),
     ]
-    return [look(later(first, after_s), after_s) for after_s in (0.0, 20.0, 40.0, 60.0)]
+    return [look(later(first, after_s), after_s) for after_s in (0.0, 30.0, 60.0, 90.0)]
 
 
 def hostile() -> list[GroupDescription]:

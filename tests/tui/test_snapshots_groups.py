@@ -79,19 +79,19 @@ def test_every_state_at_a_first_look(shown, size) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_verdict_after_a_minute(shown, size) -> None:
-    assert shown(looks.watched_for_a_minute(), size)
+    assert shown(looks.watched_for_a_while(), size)
 
 
 @pytest.mark.parametrize("theme", ["light", "contrast"])
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 def test_other_colours(shown, size, theme) -> None:
-    assert shown(looks.watched_for_a_minute(), size, ["j", "j", "j"], theme=theme)
+    assert shown(looks.watched_for_a_while(), size, ["j", "j", "j"], theme=theme)
 
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 def test_no_colour(shown, monkeypatch, size) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert shown(looks.watched_for_a_minute(), size, ["space", "j"])
+    assert shown(looks.watched_for_a_while(), size, ["space", "j"])
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -112,11 +112,11 @@ def test_a_broker_that_is_not_there(shown) -> None:
 
 
 def test_stale(shown) -> None:
-    assert shown([*looks.watched_for_a_minute(), None], SMALL, after_s=47.0)
+    assert shown([*looks.watched_for_a_while(), None], SMALL, after_s=47.0)
 
 
 def test_lost(shown) -> None:
-    assert shown([*looks.watched_for_a_minute(), Unreachable("127.0.0.1:9092: connection refused")], SMALL, after_s=8.0)
+    assert shown([*looks.watched_for_a_while(), Unreachable("127.0.0.1:9092: connection refused")], SMALL, after_s=8.0)
 
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
@@ -133,25 +133,25 @@ def test_names_that_bite(shown, size) -> None:
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 def test_a_filter_is_typed(shown, size) -> None:
-    assert shown(looks.watched_for_a_minute(), size, ["slash", *"!^.{1,8}$"])
+    assert shown(looks.watched_for_a_while(), size, ["slash", *"!^.{1,8}$"])
 
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 def test_a_bad_expression(shown, size) -> None:
-    assert shown(looks.watched_for_a_minute(), size, ["slash", *"st(uck"])
+    assert shown(looks.watched_for_a_while(), size, ["slash", *"st(uck"])
 
 
 def test_a_filter_that_nothing_passes(shown) -> None:
-    assert shown(looks.watched_for_a_minute(), SMALL, ["slash", *"zzz", "enter"])
+    assert shown(looks.watched_for_a_while(), SMALL, ["slash", *"zzz", "enter"])
 
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 def test_faults_and_marks(shown, size) -> None:
-    assert shown(looks.watched_for_a_minute(), size, ["f", "V", "g", "space", "space"])
+    assert shown(looks.watched_for_a_while(), size, ["f", "V", "g", "space", "space"])
 
 
 def test_paused_and_read_only(shown) -> None:
-    assert shown(looks.watched_for_a_minute(), SMALL, ["p"], read_only=True)
+    assert shown(looks.watched_for_a_while(), SMALL, ["p"], read_only=True)
 
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])

@@ -113,17 +113,17 @@ def test_dead_members_are_named_with_their_ages_and_many_are_counted() -> None:
 # --- stuck ---
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(29.9, Verdict.OK), (30, Verdict.STUCK)])
-def test_a_partition_that_is_behind_and_does_not_move_is_stuck_after_30_s(seconds: float, expected: Verdict) -> None:
+@pytest.mark.parametrize(("seconds", "expected"), [(89.9, Verdict.OK), (90, Verdict.STUCK)])
+def test_a_partition_that_is_behind_and_does_not_move_is_stuck_after_90_s(seconds: float, expected: Verdict) -> None:
     assert after(seconds, reading(0, 0, 1_204)).verdict is expected
 
 
 def test_a_stuck_group_names_the_partition_that_is_most_behind() -> None:
     rows = [partition(0, 5, 6), partition(1, 5, 1_209, "c-2"), partition(2, 9, 9)]
-    row = after(42, lambda _: group(partitions=rows))
+    row = after(92, lambda _: group(partitions=rows))
     assert said(row) == (
         Verdict.STUCK,
-        "orders 1, read by c-2, has not moved for 42 s at a lag of 1,204; so have 1 other partition",
+        "orders 1, read by c-2, has not moved for 92 s at a lag of 1,204; so have 1 other partition",
     )
 
 
@@ -132,24 +132,24 @@ def test_a_partition_is_stuck_though_the_others_move() -> None:
         moving = 1_000 + int(at_s) * 10
         return group(partitions=[partition(0, moving, moving), partition(1, 5, 6)])
 
-    assert after(40, course).verdict is Verdict.STUCK
+    assert after(100, course).verdict is Verdict.STUCK
 
 
 @pytest.mark.parametrize("changing", ["commit", "no lag"])
-def test_a_partition_that_moved_or_had_nothing_to_read_in_the_last_30_s_is_not_stuck(changing: str) -> None:
+def test_a_partition_that_moved_or_had_nothing_to_read_in_the_last_90_s_is_not_stuck(changing: str) -> None:
     def course(at_s: float) -> GroupDescription:
         late = at_s >= 20
         if changing == "commit":
             return group(partitions=[partition(0, 6 if late else 5, 10)])
         return group(partitions=[partition(0, 5, 10 if late else 5)])
 
-    assert after(49, course).verdict is not Verdict.STUCK
-    assert after(50, course).verdict is Verdict.STUCK
+    assert after(109, course).verdict is not Verdict.STUCK
+    assert after(110, course).verdict is Verdict.STUCK
 
 
-@pytest.mark.parametrize(("empty_s", "expected"), [(29.9, Verdict.LAGGING), (30, Verdict.STUCK)])
+@pytest.mark.parametrize(("empty_s", "expected"), [(89.9, Verdict.LAGGING), (90, Verdict.STUCK)])
 @pytest.mark.parametrize("told", [True, False])
-def test_a_lag_that_nobody_reads_is_stuck_once_there_were_no_members_for_30_s(
+def test_a_lag_that_nobody_reads_is_stuck_once_there_were_no_members_for_90_s(
     empty_s: float, expected: Verdict, told: bool
 ) -> None:
     rows = [partition(0, 5, 1_005, None)]
@@ -158,7 +158,7 @@ def test_a_lag_that_nobody_reads_is_stuck_once_there_were_no_members_for_30_s(
     else:
         row = after(empty_s, lambda _: group("Empty", (), rows))
     assert row.verdict is expected
-    assert row.verdict_reason.endswith("no members for 30 s, a lag of 1,000")
+    assert row.verdict_reason.endswith("no members for 90 s, a lag of 1,000")
 
 
 def test_who_commits_without_being_a_member_reads_all_the_same() -> None:
@@ -192,7 +192,7 @@ def test_lagging_needs_looks_over_30_s() -> None:
         ([10, 100, 200, 300, 400, 500, 600], Verdict.LAGGING),
     ],
 )
-def test_a_lag_grows_if_both_its_least_and_its_greatest_do(lags: list[int], expected: Verdict) -> None:
+def test_a_lag_grows_if_all_of_it_is_above_what_it_was(lags: list[int], expected: Verdict) -> None:
     def course(at_s: float) -> GroupDescription:
         end = 1_000 + int(at_s) * 90
         return group(partitions=[partition(0, end - lags[int(at_s // 10)], end)])
@@ -200,8 +200,10 @@ def test_a_lag_grows_if_both_its_least_and_its_greatest_do(lags: list[int], expe
     assert after(60, course, step=10).verdict is expected
 
 
-@pytest.mark.parametrize(("lag", "expected"), [(5_990, Verdict.OK), (6_010, Verdict.LAGGING)])
-def test_a_lag_of_more_than_a_minute_of_records_is_lagging_though_it_does_not_grow(lag: int, expected: Verdict) -> None:
+@pytest.mark.parametrize(("lag", "expected"), [(8_990, Verdict.OK), (9_010, Verdict.LAGGING)])
+def test_a_lag_of_more_than_a_minute_and_a_half_of_records_is_lagging_though_it_does_not_grow(
+    lag: int, expected: Verdict
+) -> None:
     assert after(60, reading(100, 100, lag)).verdict is expected
 
 
@@ -211,15 +213,15 @@ def test_a_group_that_catches_up_is_ok_and_says_how_long_it_will_take() -> None:
     assert after(60, reading(0, 200, 100_000)).verdict is Verdict.OK
 
 
-@given(st.integers(100, 5_000), st.floats(0.5, 5), st.floats(1, 5))
-def test_commits_each_5_s_are_no_reason_for_alarm(rate: int, every_s: float, step: float) -> None:
+@given(st.integers(100, 5_000), st.floats(0.5, 5) | st.floats(5, 65), st.floats(1, 5))
+def test_commits_each_5_s_or_each_minute_are_no_reason_for_alarm(rate: int, every_s: float, step: float) -> None:
     """A consumer that keeps up: its lag falls to nothing with each commit and grows in between."""
 
     def course(at_s: float) -> GroupDescription:
         return group(partitions=[partition(0, int(at_s // every_s * every_s * rate), int(at_s * rate))])
 
     watch = GroupsWatch()
-    for place in range(70):
+    for place in range(140):
         (row,) = watch.add(look(place * step, course(place * step)))
         assert row.verdict is Verdict.OK, row.verdict_reason
 

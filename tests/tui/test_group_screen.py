@@ -190,6 +190,20 @@ def test_what_a_real_kafka_shows_of_a_rebalance_is_a_bar_too() -> None:
     )
 
 
+def test_what_was_seen_of_a_group_is_there_again_when_it_is_opened_again() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.look()
+        (bar,) = scene.screen.overview.timeline.rows
+        await scene.press("escape")
+        await until(lambda: isinstance(scene.app.screen, GroupsScreen))
+        scene.app.open_group(GROUP)
+        await scene.see("Rebalances are those seen since 15:00:00")
+        assert [one.rebalance for one in scene.screen.overview.timeline.rows] == [bar.rebalance]
+
+    after = on_kafka(members=group().members[:2])
+    on([look(on_kafka(), None), look(after, None, after_s=2), look(after, None, after_s=60)], play, size=MIDDLE)
+
+
 def test_the_line_of_a_member_loses_whole_parts_where_there_is_no_room() -> None:
     static = member(1, (0,), group_instance_id="instance-of-worker-1", client_id="reader-of-orders")
 

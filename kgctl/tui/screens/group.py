@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -36,6 +36,14 @@ NOT_TOLD = "Generation and leader are -: DescribeGroups has no such fields."
 UNDER_WAY = "A rebalance is under way: who gets what is not decided yet."
 
 
+@dataclass
+class Seen:
+    """What looks from outside have shown of a group. It outlives the screen, which is made anew each time it is opened."""
+
+    timeline: Timeline = field(default_factory=Timeline)
+    since_ms: int = 0
+
+
 class GroupScreen(Watching[GroupLook]):
     """The states on top, below them one of the panes; where there is room the first one has the members too."""
 
@@ -58,7 +66,7 @@ class GroupScreen(Watching[GroupLook]):
     # From how many columns and lines on the members are below the rebalances, and the details of one beside them.
     WIDE, HIGH, BESIDE = 110, 34, 150
 
-    def __init__(self, group: str) -> None:
+    def __init__(self, group: str, seen: Seen) -> None:
         super().__init__(cells.name(group))
         self.group = group
         self.pane = OVERVIEW
@@ -66,8 +74,7 @@ class GroupScreen(Watching[GroupLook]):
         self._passed_s = 0.0  # since the look, as long as looks come
         self._look: GroupLook | None = None
         self._view: GroupView | None = None
-        self._watch, self._timeline = GroupWatch(), Timeline()
-        self._since_ms = 0
+        self._watch, self._timeline, self._seen = GroupWatch(), seen.timeline, seen
         self._names: Mapping[str, str] = {}  # of the members when they were last told
         self.machine = StateMachine()
         self.pane_names = PaneNames(PANES)
@@ -85,7 +92,7 @@ class GroupScreen(Watching[GroupLook]):
         return await self.kgctl.feed.look_at(self.group, anew=self._is_anew)
 
     def answered(self, answer: GroupLook) -> None:
-        self._since_ms = self._since_ms or answer.wall_ms
+        self._seen.since_ms = self._seen.since_ms or answer.wall_ms
         self._look, self._view, self._passed_s = answer, self._watch.add(answer), 0.0
         self._timeline.add(answer, anew=self._is_anew)
         # Where the story could not be read, what came meanwhile is not known: all of it again.
@@ -178,7 +185,7 @@ class GroupScreen(Watching[GroupLook]):
         if look.story_error is not None and self._timeline.is_told:
             said.append(f"The story could not be read again: {cells.name(look.story_error)}")
         elif not self._timeline.is_told:
-            said.append(f"Rebalances are those seen since {clock_time(self._since_ms)}.")
+            said.append(f"Rebalances are those seen since {clock_time(self._seen.since_ms)}.")
             said += [cells.name(look.story_error)] if look.story_error else []
         elif self._timeline.unreadable:
             said.append(f"Unreadable and left out: {self._timeline.unreadable:,} of the events.")

@@ -21,6 +21,7 @@ from kgctl.tui.palette import GroupCommands, KeyCommands
 from kgctl.tui.screens.group import GroupScreen, Seen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
+from kgctl.tui.screens.plan import PlanDialog
 from kgctl.tui.screens.watching import Watching
 from kgctl.tui.themes import DARK, THEMES
 
@@ -134,6 +135,10 @@ class KgctlApp(App[None]):
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.screen))
+
+    async def action_quit(self) -> None:
+        if not any(isinstance(screen, PlanDialog) and screen.holds_back() for screen in self.screen_stack):
+            self.exit()
 
     def action_slower(self) -> None:
         self.interval_s = next((one for one in INTERVALS_S if one > self.interval_s), INTERVALS_S[-1])

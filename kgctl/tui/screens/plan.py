@@ -24,9 +24,10 @@ from kgctl.tui.feed import Feed
 from kgctl.tui.widgets.rows import Rows
 
 # Errors after which a change may have happened all the same.
-OPEN_OUTCOMES = ("TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
+OPEN_OUTCOMES = ("TIMED_OUT", "REQUEST_TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
 READ_ONLY = "Started with --read-only: this shows what would be, and changes nothing."
 UNDER_WAY = "The change is under way; stay until its outcome is here."
+LEAVING = "The change is under way, and its outcome would not be seen. The same key once more leaves."
 
 
 class Stage(Enum):
@@ -90,6 +91,7 @@ class PlanDialog(ModalScreen[bool]):
         self.stage = Stage.PLANNING
         self.was_changed = False
         self._began_s = 0.0
+        self._is_left = False
 
     # ---- what each dialog says for itself
 
@@ -217,7 +219,7 @@ class PlanDialog(ModalScreen[bool]):
         elif self.stage is Stage.PLANNED and self.obstacle():
             self.say(self.obstacle(), "warning")
         elif self.stage is Stage.PLANNED:
-            self._began_s = time.monotonic()
+            self._began_s, self._is_left = time.monotonic(), False
             asked_from = self.focused
             self.enter(Stage.CHANGING)
             self._tell_time()
@@ -226,14 +228,15 @@ class PlanDialog(ModalScreen[bool]):
     async def _carry_out(self, asked_from: Widget | None) -> None:
         try:
             await self.carry_out()
-        except (Precondition, NotFound, BrokerError) as error:
-            self.say(f"{ended(str(error))} Nothing was changed.", "error")
-            self.enter(Stage.PLANNED)
         except KgctlError as error:
-            # The plan may be half done: it is not offered again.
-            self.was_changed = True
-            self.say(f"{ended(str(error))} Whether anything was changed is not known; ^r looks again.", "error")
-            self.enter(Stage.REFUSED)
+            if isinstance(error, Precondition | NotFound | BrokerError) and error.name not in OPEN_OUTCOMES:
+                self.say(f"{ended(str(error))} Nothing was changed.", "error")
+                self.enter(Stage.PLANNED)
+            else:
+                # The plan may be half done: it is not offered again.
+                self.was_changed = True
+                self.say(f"{ended(str(error))} Whether anything was changed is not known; ^r looks again.", "error")
+                self.enter(Stage.REFUSED)
         # What was asked from was switched off meanwhile, and has lost the focus.
         if self.stage is Stage.PLANNED and asked_from is not None:
             asked_from.focus()
@@ -254,6 +257,14 @@ class PlanDialog(ModalScreen[bool]):
             self.notify(UNDER_WAY, severity="warning", markup=False)
             return
         self.dismiss(self.was_changed)
+
+    def holds_back(self) -> bool:
+        """Whether the program shall not end yet: once per change, when its outcome is not known."""
+        if self.stage is not Stage.CHANGING or self._is_left:
+            return False
+        self._is_left = True
+        self.notify(LEAVING, severity="warning", markup=False)
+        return True
 
     def action_plan(self) -> None:
         self.plan_anew(0.0)

@@ -102,8 +102,13 @@ class GroupTrack:
                 has_moved = True
                 if commit > was_commit:
                     went += commit - was_commit
-            elif lag is not None and lag > 0 and was.lag is not None and was.lag > 0:
-                key = (row.topic or "", row.partition or 0)
+                continue
+            key = (row.topic or "", row.partition or 0)
+            if lag is None or was.lag is None:
+                # A leader that does not answer now and then makes no partition move.
+                if key in self.still:
+                    still[key] = self.still[key]
+            elif lag > 0 and was.lag > 0:
                 still[key] = self.still.get(key, self.at_s)
         if has_moved:
             self.moved_at_s = at_s

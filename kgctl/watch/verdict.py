@@ -108,7 +108,9 @@ def _stuck(track: GroupTrack) -> Said | None:
     stuck = {key for key, since_s in track.still.items() if track.at_s - since_s >= STUCK_S}
     if not stuck or track.group is None:
         return None
-    rows = [row for row in track.group.partitions if (row.topic, row.partition) in stuck]
+    rows = [row for row in track.group.partitions if (row.topic, row.partition) in stuck and row.lag is not None]
+    if not rows:
+        return None
     worst = max(rows, key=lambda row: row.lag or 0)
     since_s = track.at_s - track.still[worst.topic or "", worst.partition or 0]
     who = f"read by {worst.consumer_id}" if worst.consumer_id else "which nobody reads"

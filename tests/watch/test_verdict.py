@@ -135,6 +135,16 @@ def test_a_partition_is_stuck_though_the_others_move() -> None:
     assert after(100, course).verdict is Verdict.STUCK
 
 
+def test_a_leader_that_does_not_answer_now_and_then_hides_no_partition_that_is_stuck() -> None:
+    def course(at_s: float) -> GroupDescription:
+        return group(partitions=[partition(0, 5, None if at_s % 20 == 10 else 9)])
+
+    assert after(89, course).verdict is not Verdict.STUCK
+    assert after(92, course).verdict is Verdict.STUCK
+    # While it does not, nobody knows what is left to read.
+    assert after(110, course).verdict is not Verdict.STUCK
+
+
 @pytest.mark.parametrize("changing", ["commit", "no lag"])
 def test_a_partition_that_moved_or_had_nothing_to_read_in_the_last_90_s_is_not_stuck(changing: str) -> None:
     def course(at_s: float) -> GroupDescription:

@@ -66,6 +66,18 @@ def test_the_help_has_every_key_of_the_screen_of_its_table_and_of_the_app() -> N
     on_groups(walk)
 
 
+def test_the_help_says_of_a_group_what_its_actions_change() -> None:
+    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, GroupScreen))
+        await pilot.press("question_mark")
+        await pilot.pause()
+        for words in ("Reset offsets of the group", "Trigger a rebalance of the group", "Remove a member of the group"):
+            assert words in said(app)
+
+    on_groups(walk)
+
+
 def test_a_binding_that_is_new_is_in_the_help() -> None:
     async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
         app.bind("ctrl+g", "bell", description="Ring the bell")

@@ -59,9 +59,9 @@ class GroupScreen(Watching[GroupLook]):
         *[Binding(str(place + 1), f"pane({place})", name, show=False) for place, name in enumerate(PANES)],
         Binding("tab,l,right", "next_pane(1)", "Next pane", show=False, key_display="tab"),
         Binding("shift+tab,h,left", "next_pane(-1)", "Pane before", show=False, key_display="shift+tab"),
-        Binding("r", "reset", "Reset"),
-        Binding("b", "rebalance", "Rebalance"),
-        Binding("x", "remove", "Remove"),
+        Binding("r", "reset", "Reset", tooltip="Reset offsets of the group"),
+        Binding("b", "rebalance", "Rebalance", tooltip="Trigger a rebalance of the group"),
+        Binding("x", "remove", "Remove", tooltip="Remove a member of the group"),
     ]
     # From how many columns and lines on the members are below the rebalances, and the details of one beside them.
     WIDE, HIGH, BESIDE = 110, 34, 150

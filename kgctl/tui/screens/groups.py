@@ -67,7 +67,6 @@ class GroupsScreen(Watching[Seen]):
         yield FilterBar()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.rows.sort_by("group")
 
     @property

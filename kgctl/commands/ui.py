@@ -75,6 +75,7 @@ def ui(
     finally:
         feed.close()
 
+
 def _print_frame(
     app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], looks: int, svg: Path | None, *, colours: bool
 ) -> None:

@@ -30,7 +30,7 @@ DEFAULT_INTERVAL_S = 2.0
 
 
 class KgctlApp(App[None]):
-    """`interval_s`: how often to look. `clock`: monotonic seconds, `wall_ms`: since 1970; both of what ages are told by.
+    """`interval_s`: how often to look. `clock`: monotonic seconds, by which ages are told.
 
     `group` opens that group; `read_only` shows every action as switched off.
     """
@@ -64,13 +64,12 @@ class KgctlApp(App[None]):
         group: str | None = None,
         theme: str = DARK.name,
         clock: Callable[[], float] = time.monotonic,
-        wall_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
         super().__init__()
         self.feed = feed
         self.interval_s = interval_s
         self.read_only = read_only
-        self.clock, self.wall_ms = clock, wall_ms
+        self.clock = clock
         self.is_paused = False
         self.heard = asyncio.Event()
         self._first_group = group

@@ -72,7 +72,7 @@ def watching(
 ) -> None:
     async def run() -> None:
         feed = PreparedFeed(found, {name: [None] for one in found if isinstance(one, Look) for name in one.groups})
-        app = KgctlApp(feed, clock=lambda: looks.NOW_S, wall_ms=lambda: looks.NOW_MS, read_only=read_only)
+        app = KgctlApp(feed, clock=lambda: looks.NOW_S, read_only=read_only)
         async with app.run_test(size=size) as pilot:
             await until(app.heard.is_set)
             await pilot.pause()

@@ -32,7 +32,7 @@ def on_groups(
     async def run() -> None:
         names = ["billing", "\x1b[31mred", "[b]bold", *(f"many-{number}" for number in range(200))]
         feed = PreparedFeed([looks.look(map(looks.group, names))], {name: [None] for name in names})
-        app = KgctlApp(feed, clock=lambda: looks.NOW_S, wall_ms=lambda: looks.NOW_MS, read_only=read_only)
+        app = KgctlApp(feed, clock=lambda: looks.NOW_S, read_only=read_only)
         async with app.run_test(size=size) as pilot:
             await until(app.heard.is_set)
             await pilot.pause()

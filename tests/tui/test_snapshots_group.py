@@ -37,7 +37,7 @@ SIZES = [SMALL, MIDDLE, LARGE]
 
 def _app(*looks: GroupLook | KgctlError, read_only: bool = False, theme: str = "dark") -> KgctlApp:
     feed = PreparedFeed([None], {GROUP: looks})
-    return KgctlApp(feed, group=GROUP, read_only=read_only, theme=theme, clock=lambda: AT_S, wall_ms=lambda: WALL_MS)
+    return KgctlApp(feed, group=GROUP, read_only=read_only, theme=theme, clock=lambda: AT_S)
 
 
 @pytest.fixture

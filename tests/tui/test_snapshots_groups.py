@@ -45,7 +45,7 @@ def shown(snap_compare):
     ) -> bool:
         clock = Clock()
         feed = PreparedFeed(found)
-        app = KgctlApp(feed, clock=clock, wall_ms=lambda: looks.NOW_MS, theme=theme, read_only=read_only)
+        app = KgctlApp(feed, clock=clock, theme=theme, read_only=read_only)
 
         async def go(pilot) -> None:
             await until(lambda: isinstance(app.screen, GroupsScreen) and app.screen.is_running)

@@ -13,7 +13,7 @@ from tests.durability.victim import Victim
 pytest.importorskip("confluent_kafka")
 
 CAUGHT_BY = {
-    "commits are answered before they are kept": "was acknowledged",
+    "commits are answered before they are kept": "was acknowledged|was committed by members",
     "producers are forgotten": "twice|gave up|is not at",
     "generations are forgotten": "generation",
 }

@@ -61,10 +61,10 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 fast: compiled $(PIPELINES)
-	$(PYTEST) -q -n 2 -m "not reference and not slow and not spark and not cluster and not alone" -x --ignore=tests/clients
+	$(PYTEST) -q -n 3 -m "not reference and not slow and not spark and not cluster and not alone" -x --ignore=tests/clients
 
 test: compiled $(PIPELINES)  ## Run every test that needs nothing but Python
-	$(PYTEST) -q -n 2 -m "not reference and not cluster and not spark and not alone"
+	$(PYTEST) -q -n 3 -m "not reference and not cluster and not spark and not alone"
 	$(PYTEST) -q -m "(spark or alone) and not reference and not cluster"
 
 test-cluster: compiled $(PIPELINES)  ## The pipelines on a Spark cluster, killed at bad moments; the report in a browser

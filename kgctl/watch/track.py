@@ -23,6 +23,7 @@ class GroupTrack:
         "changed_at_s",
         "failed",
         "group",
+        "had_members",
         "lag",
         "left_over_lag",
         "memberless_at_s",
@@ -46,6 +47,7 @@ class GroupTrack:
         self.still: dict[Partition, float] = {}
         self.moved_at_s: float | None = None
         self.memberless_at_s: float | None = None
+        self.had_members = False
         self.changed_at_s: float | None = None
         self.state_at_s = 0.0
         self.state_change_seen = False
@@ -58,14 +60,16 @@ class GroupTrack:
             return
         self._add_partitions(at_s, before, group)
         self.skew.note(group.state_since_ms, wall_ms, round((at_s - self.at_s) * 1000))
+        has_changed = before is not None and is_changed(before, group)
         if before is None:
             self.state_at_s = at_s
-        elif before.state != group.state:
+        elif before.state != group.state or (has_changed and group.state not in REBALANCING):
+            # Other members in the same state: it was left and came back between two looks.
             self.state_at_s, self.state_change_seen = at_s, True
-        if before is not None and is_changed(before, group):
+        if has_changed:
             self.changed_at_s = at_s
         if group.members:
-            self.memberless_at_s = None
+            self.memberless_at_s, self.had_members = None, True
         elif self.memberless_at_s is None:
             self.memberless_at_s = at_s
         self.group, self.at_s, self.wall_ms = group, at_s, wall_ms
@@ -147,6 +151,11 @@ class GroupTrack:
         if self.memberless_at_s is None:
             return 0.0
         return max(self.at_s - self.memberless_at_s, self._told_state_s() or 0.0)
+
+    @property
+    def is_memberless_s_least(self) -> bool:
+        """Whether it may have had no members for longer: nobody has seen the last one go."""
+        return self._told_state_s() is None and not self.had_members
 
     def _told_state_s(self) -> float | None:
         group = self.group

@@ -97,11 +97,11 @@ def _unread(track: GroupTrack, lag: int) -> Said | None:
     """None where commits have moved a moment ago: somebody reads without being a member."""
     if track.moved_at_s is not None and track.at_s - track.moved_at_s < STUCK_S:
         return None
-    text = f"nobody reads it: no members for {span(track.memberless_s)}, a lag of {lag:,}"
+    how_long = ("at least " if track.is_memberless_s_least else "") + span(track.memberless_s)
+    text = f"no members for {how_long}, a lag of {lag:,}"
     if track.memberless_s < STUCK_S:
-        text = f"no members for {span(track.memberless_s)}, a lag of {lag:,}"
         return Verdict.LAGGING, text
-    return Verdict.STUCK, text
+    return Verdict.STUCK, f"nobody reads it: {text}"
 
 
 def _stuck(track: GroupTrack) -> Said | None:

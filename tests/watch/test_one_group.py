@@ -77,6 +77,18 @@ def test_the_time_in_a_state_is_told_or_at_least_what_was_seen() -> None:
     assert (view.state_s, view.is_state_s_least) == (3.0, False)
 
 
+def test_other_members_in_the_same_state_are_a_state_that_was_left_in_between() -> None:
+    watch = GroupWatch()
+    watch.add(look_at(0, group()))
+    watch.add(look_at(6, group(members=[member("c-2")])))
+    view = watch.add(look_at(8, group(members=[member("c-2")])))
+    assert (view.state_s, view.is_state_s_least) == (2.0, False)
+    # Who comes while members are awaited ends no wait.
+    for at_s, names in ((10, ["c-2"]), (12, ["c-2", "c-3"])):
+        view = watch.add(look_at(at_s, group("PreparingRebalance", members=[member(name) for name in names])))
+    assert (view.state_s, view.is_state_s_least) == (2.0, False)
+
+
 @pytest.mark.parametrize(
     ("phase", "word"),
     [

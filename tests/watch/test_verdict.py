@@ -168,7 +168,14 @@ def test_a_lag_that_nobody_reads_is_stuck_once_there_were_no_members_for_90_s(
     else:
         row = after(empty_s, lambda _: group("Empty", (), rows))
     assert row.verdict is expected
-    assert row.verdict_reason.endswith("no members for 90 s, a lag of 1,000")
+    least = "" if told else "at least "
+    assert row.verdict_reason.endswith(f"no members for {least}90 s, a lag of 1,000")
+
+
+def test_who_saw_the_last_member_go_knows_for_how_long_there_is_none() -> None:
+    rows = [partition(0, 5, 1_005, None)]
+    row = after(60, lambda at_s: group("Empty", (), rows) if at_s >= 20 else group(partitions=[partition(0, 5, 1_005)]))
+    assert row.verdict_reason == "no members for 40 s, a lag of 1,000"
 
 
 def test_who_commits_without_being_a_member_reads_all_the_same() -> None:

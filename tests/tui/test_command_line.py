@@ -71,7 +71,7 @@ def topics(our_cluster: Cluster) -> list[str]:
         ("shift", "-10", ""),
         ("shift", "5", "{1}:1"),
         ("duration", "PT4H", ""),
-        ("datetime", datetime.fromtimestamp(BEGAN_MS / 1000 + 0.005, UTC).isoformat(), ""),
+        pytest.param("datetime", datetime.fromtimestamp(BEGAN_MS / 1000 + 0.005, UTC).isoformat(), "", id="datetime"),
         ("file", "a plan's.csv", ""),
     ],
 )

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed import ClusterFeed, Feed
 from kgctl.tui.screens.group import GroupScreen
-from tests.tui.group_looks import AT_S, WALL_MS
+from tests.tui.group_looks import AT_S
 from tests.tui.prepared import PreparedFeed
 from tests.tui.waiting import until
 
@@ -54,7 +54,7 @@ class Scene:
 async def opened(
     feed: Feed, group: str, size: tuple[int, int] = SMALL, *, interval_s: float = 300.0, **more: bool
 ) -> AsyncIterator[Scene]:
-    clocks = {} if isinstance(feed, ClusterFeed) else {"clock": lambda: AT_S, "wall_ms": lambda: WALL_MS}
+    clocks = {} if isinstance(feed, ClusterFeed) else {"clock": lambda: AT_S}
     app = KgctlApp(feed, group=group, interval_s=interval_s, **clocks, **more)  # type: ignore[arg-type]
     async with app.run_test(size=size) as pilot:
         await until(app.heard.is_set)

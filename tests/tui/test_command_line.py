@@ -6,7 +6,6 @@ import asyncio
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,23 +19,11 @@ from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
 from tests.kgctl.commandline import Kgctl, fill, member_of
 from tests.reference.clusters import Cluster, fresh
-from tests.tui.dialogs import Scene, cluster_feed, opened
+from tests.tui.dialogs import Scene, opened
 from tests.tui.test_reset import choose, write
 
 # Not so old that retention takes the records.
 BEGAN_MS = int(time.time()) * 1000 - 3 * 3_600_000
-
-
-@pytest.fixture
-def kgctl(our_cluster: Cluster) -> Kgctl:
-    return Kgctl(our_cluster.bootstrap_servers)
-
-
-@pytest.fixture
-def feed(our_cluster: Cluster) -> Iterator[ClusterFeed]:
-    found = cluster_feed(our_cluster.bootstrap_servers)
-    yield found
-    found.close()
 
 
 def planned(line: str) -> list[dict[str, Any]]:

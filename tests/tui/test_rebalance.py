@@ -22,25 +22,6 @@ from tests.tui.dialogs import GatedFeed, OtherBrokerFeed, Scene, cluster_feed, o
 from tests.tui.waiting import until
 
 
-@pytest.fixture
-def kgctl(our_cluster: Cluster) -> Kgctl:
-    return Kgctl(our_cluster.bootstrap_servers)
-
-
-@pytest.fixture
-def feed(our_cluster: Cluster) -> Iterator[ClusterFeed]:
-    found = cluster_feed(our_cluster.bootstrap_servers)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def topic(our_cluster: Cluster) -> str:
-    name = fresh("t")
-    assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", name, "--partitions", 2).exit_code == 0
-    return name
-
-
 def described(kgctl: Kgctl, group: str) -> GroupDescription:
     with kgctl.admin() as admin:
         (found,) = admin.describe_groups([group], offsets=False)

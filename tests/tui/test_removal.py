@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-
-import pytest
 
 from broker.local import LocalBroker
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from tests.kgctl.commandline import Kgctl, member_of
-from tests.reference.clusters import Cluster, fresh
+from tests.reference.clusters import fresh
 from tests.tui.dialogs import cluster_feed, opened
 from tests.tui.test_rebalance import described, living
-
-
-@pytest.fixture
-def kgctl(our_cluster: Cluster) -> Kgctl:
-    return Kgctl(our_cluster.bootstrap_servers)
-
-
-@pytest.fixture
-def feed(our_cluster: Cluster) -> Iterator[ClusterFeed]:
-    found = cluster_feed(our_cluster.bootstrap_servers)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def topic(our_cluster: Cluster) -> str:
-    name = fresh("t")
-    assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", name, "--partitions", 2).exit_code == 0
-    return name
 
 
 def test_the_member_that_is_asked_for_is_the_one_that_goes(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:

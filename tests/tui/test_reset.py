@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -21,18 +21,6 @@ from tests.tui.dialogs import LARGE, SMALL, GatedFeed, Scene, cluster_feed, open
 from tests.tui.waiting import until
 
 STRATEGIES = ("current", "earliest", "latest", "offset", "shift", "duration", "datetime", "file")
-
-
-@pytest.fixture
-def kgctl(our_cluster: Cluster) -> Kgctl:
-    return Kgctl(our_cluster.bootstrap_servers)
-
-
-@pytest.fixture
-def feed(our_cluster: Cluster) -> Iterator[ClusterFeed]:
-    found = cluster_feed(our_cluster.bootstrap_servers)
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")

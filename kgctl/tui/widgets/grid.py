@@ -18,6 +18,7 @@ from kgctl.tui.cells import fitted, name
 from kgctl.tui.widgets import matrix
 from kgctl.tui.widgets.matrix import GAINED, GAP, LOST, Line, Row, Sheet, View
 from kgctl.tui.widgets.moves import Moves
+from kgctl.tui.widgets.moving import MOVING
 
 CURSOR, NO_CURSOR = "\u203a ", "  "
 _HEADER = 2
@@ -45,14 +46,7 @@ class AssignmentGrid(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False),
-        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
-        Binding("ctrl+u", "page(-0.5)", "Half a page up", show=False),
-        Binding("ctrl+d", "page(0.5)", "Half a page down", show=False),
-        Binding("home,g", "go(0)", "First", show=False),
-        Binding("end,G", "go(-1)", "Last", show=False),
+        *MOVING,
         Binding("less_than_sign,shift+left", "sideways(-1)", "Columns to the left", show=False, key_display="<"),
         Binding("greater_than_sign,shift+right", "sideways(1)", "Columns to the right", show=False, key_display=">"),
     ]

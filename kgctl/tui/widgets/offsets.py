@@ -12,9 +12,9 @@ from textual.containers import Vertical
 
 from kgctl.model.watched import Partition, WatchedPartition
 from kgctl.tui import cells
-from kgctl.tui.widgets.columns import Column, laid_out
+from kgctl.tui.widgets.columns import Column
 from kgctl.tui.widgets.plain_line import PlainLine
-from kgctl.tui.widgets.rows import NO_MARK, Rows
+from kgctl.tui.widgets.rows import Rows
 from kgctl.tui.widgets.sparkline import sparkline
 
 NOTHING = "Nothing is assigned, and nothing was committed."
@@ -46,7 +46,6 @@ class OffsetsPane(Vertical):
         super().__init__(id=id)
         self._partitions: tuple[WatchedPartition, ...] = ()
         self._is_ready = False
-        self._trend_at = (-1, 0)
         self._columns = self._made_columns()
         self._total = PlainLine()
         self._more = PlainLine(classes="offsets--more")
@@ -110,14 +109,8 @@ class OffsetsPane(Vertical):
         self._more.tell("" if row is None else _in_words(row))
         self._why.tell(self.why)
 
-    def _laid_out(self) -> list[tuple[Column[WatchedPartition], int]]:
-        return laid_out(self._columns, self._rows.scrollable_content_region.width - len(NO_MARK))
-
     def _trend(self, row: WatchedPartition) -> str:
-        room = self._rows.scrollable_content_region.width
-        if self._trend_at[0] != room:
-            self._trend_at = (room, next((width for column, width in self._laid_out() if column.key == _TREND), 0))
-        return sparkline(row.lags, self._trend_at[1])
+        return sparkline(row.lags, self._rows.width_of(_TREND))
 
     def _made_columns(self) -> list[Column[WatchedPartition]]:
         return [

@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from kgctl.tui.cells import fitted
 from kgctl.tui.widgets.columns import GAP, Column, R, in_order, laid_out
+from kgctl.tui.widgets.moving import MOVING
 
 MARK, NO_MARK = "\u25cf ", "  "
 RISING, FALLING = "\u2191", "\u2193"
@@ -45,14 +46,7 @@ class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False),
-        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
-        Binding("ctrl+u", "page(-0.5)", "Half a page up", show=False),
-        Binding("ctrl+d", "page(0.5)", "Half a page down", show=False),
-        Binding("home,g", "go(0)", "First", show=False),
-        Binding("end,G", "go(-1)", "Last", show=False),
+        *MOVING,
         Binding("enter", "choose", "Open", show=False),
     ]
 
@@ -120,6 +114,10 @@ class Rows(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
     def seen(self) -> set[str]:
         """The keys of the columns that there is room for."""
         return {column.key for column, _ in self._laid_out()}
+
+    def width_of(self, key: str) -> int:
+        """How many cells the column has; 0 if there is no room for it."""
+        return next((width for column, width in self._laid_out() if column.key == key), 0)
 
     def show(self, rows: Sequence[R]) -> None:
         """Show other rows. The cursor stays on its row, and at its place if that row has gone."""

@@ -77,21 +77,21 @@ bench: compiled  ## Measure this broker, and peers given as PEERS="--peer name=c
 	$(BIN)/python -m bench $(PEERS)
 
 oracle: compiled  ## Compare with a real Kafka on fresh seeds, or on SEEDS=1-200 (needs java and mvn; skips without)
-	$(BIN)/python -m tests.oracle fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
+	$(BIN)/python -m tests.harness.oracle fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
 
 traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
-	$(BIN)/python -m tests.coordinator.traces --write
+	$(BIN)/python -m tests.broker.cores.groups.traces --write
 
 LONGEST := 30
 
 traces-on-kafka: $(READY)  ## Play the golden scenarios beside a real Kafka: LONGEST=30 s (needs java and mvn; skips without)
-	$(BIN)/python -m tests.coordinator.traces_on_kafka --longest $(LONGEST)
+	$(BIN)/python -m tests.broker.cores.groups.traces_on_kafka --longest $(LONGEST)
 
 SEEDS := 1-300
 EVENTS := 3000
 
 sim: $(READY)  ## Run seeded worlds of the coordinator: SEEDS=1-300 EVENTS=3000
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --events $(EVENTS)
+	$(BIN)/python -m tests.harness.simulation --seeds $(SEEDS) --events $(EVENTS)
 
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutation

@@ -21,7 +21,7 @@ from bench.wire import Refused
 EPILOG = """\
 A peer is a command that runs a broker in the foreground and prints "READY HOST:PORT PID" when it serves. NAME may be
 followed by what its acknowledgements survive; {dir} stands for a fresh directory. For example:
-  python -m bench --peer "kafka: page cache=python -m tests.reference.kafka start -o group.initial.rebalance.delay.ms=0"
+  python -m bench --peer "kafka: page cache=python -m tests.harness.reference_kafka start -o group.initial.rebalance.delay.ms=0"
 It talks only to what it started. "x NAME" is how many times better the first column is.
 """
 

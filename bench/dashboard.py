@@ -23,7 +23,7 @@ from bench import wire
 from bench.groups import Census
 from bench.wire import Refused
 from broker.protocol.messages.leave_group import LeaveGroupRequest
-from kgctl.client.bootstrap import parse
+from kgctl.client.net.bootstrap import parse
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.once import drawn

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from bench import wire
 from bench.wire import Refused
-from broker.coordinator.records import OffsetCommitRecord, to_row
-from broker.log import Log, LogSettings
+from broker.cores.groups.records import OffsetCommitRecord, to_row
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.storage import Log, LogSettings
 
 TOPIC = "bench-recovery"
 GROUPS, PARTITIONS = 10_000, 100

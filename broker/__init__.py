@@ -2,11 +2,11 @@
 
     broker.server        the only room that awaits: sockets, wiring, handlers for topics and records
     broker.api           group requests over a view of the topics and the coordinator      pure
-    broker.log           segments and SQLite   |   broker.coordinator   consumer groups    (the latter pure)
+    broker.storage           segments and SQLite   |   broker.cores.groups   consumer groups    (the latter pure)
     broker.timers        keyed deadlines on an explicit clock                              pure
     broker.protocol      bytes <-> messages, record batches, errors                        pure
 
-Imports go down only. Beside the house: `broker.config` (options), `broker.__main__` (`python -m broker`),
+Imports go down only. Beside the house: `broker.config.config` (options), `broker.__main__` (`python -m broker`),
 `broker.local` (LocalBroker, which starts one in a child process) and `broker.pytest_plugin`.
 """
 

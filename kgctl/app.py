@@ -94,7 +94,7 @@ def load(name: str) -> Any:
 
 def report(error: Exception) -> int:
     """Say on stderr what went wrong, in one line, and give the exit code. Errors that are Typer's own go on."""
-    from kgctl.client.errors import KgctlError, Refused
+    from kgctl.client.net.errors import KgctlError, Refused
     from kgctl.render import note
 
     if isinstance(error, KgctlError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.reference.clusters import Cluster
+    from tests.harness.clusters import Cluster
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
@@ -48,8 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _started(kind: str) -> contextlib.AbstractContextManager[Cluster]:
-    from tests.reference import clusters
-    from tests.reference.kafka import Unavailable
+    from tests.harness import clusters
+    from tests.harness.reference_kafka import Unavailable
 
     try:
         return clusters.start(kind)

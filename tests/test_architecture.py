@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.harness import ROOT
+
 PACKAGES = ("broker", "kgctl")
 BANNED_WORDS = {"manager", "helper", "util", "utils", "common", "misc", "service", "data", "info", "process"}
 

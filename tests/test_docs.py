@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kgctl.app import COMMANDS, app, load
+from tests.harness import ROOT
 from tools.generate_docs import pages
 
-ROOT = Path(__file__).parent.parent
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from broker.local import LocalBroker
-from kgctl.client.admin import Admin
-from kgctl.client.bootstrap import parse
-from kgctl.client.reset import Scope, Target
+from kgctl.client.admin.admin import Admin
+from kgctl.client.admin.reset import Scope, Target
+from kgctl.client.net.bootstrap import parse
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 TOPICS = {"orders": 8, "payments": 4, "clicks": 6}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from broker.options import OPTIONS
+from broker.config.options import OPTIONS
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import HANDLERS
 from kgctl.app import COMMANDS, app, load

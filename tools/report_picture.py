@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kgctl.pipelines.report import build
-from tests.pipelines.report.tables import commit
+from tests.kgctl.pipelines.report.tables import commit
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "report.png"
 NOON_MS = 1_767_268_800_000

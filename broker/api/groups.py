@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from broker.coordinator.coordinator import HANDLERS, Coordinator
-from broker.coordinator.step import Effects, Reply, RequestContext
+from broker.cores.groups.coordinator import HANDLERS, Coordinator
+from broker.cores.groups.step import Effects, Reply, RequestContext
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse

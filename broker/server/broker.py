@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from broker.api.groups import GroupApi, Node
-from broker.coordinator.coordinator import Coordinator
+from broker.cores.groups.coordinator import Coordinator
 from broker.server.acceptor import Acceptor
 from broker.server.commit_rounds import CommitRounds
 from broker.server.connections import Connections
@@ -23,8 +23,8 @@ from broker.server.resources import Resources, wall_ms
 from broker.server.router import Router
 
 if TYPE_CHECKING:
-    from broker.config import BrokerConfig
-    from broker.log import Log
+    from broker.config.config import BrokerConfig
+    from broker.storage import Log
 
 # How long a stop waits for clients to take the answers that they are owed.
 STOP_GRACE_S = 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from broker.log import StorageError
+from broker.storage import StorageError
 
 if TYPE_CHECKING:
     import asyncio

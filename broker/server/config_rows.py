@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from broker.config import OPTIONS
-from broker.log import TOPIC_CONFIGS
-from broker.options import spell
+from broker.config.config import OPTIONS
+from broker.config.options import spell
+from broker.storage import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from broker.server.resources import Resources

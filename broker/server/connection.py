@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
-from broker.log import StorageError
 from broker.protocol.codec import DecodeError
 from broker.server.outbox import Outbox
 from broker.server.router import RequestRefused
+from broker.storage import StorageError
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message

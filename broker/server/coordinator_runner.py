@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
-from broker.coordinator.group_events import to_json
-from broker.coordinator.records import GenerationFloor, from_row, to_row
-from broker.coordinator.step import Effects, RequestContext
-from broker.log import EVENTS_TOPIC, OFFSETS_TOPIC, EventRow
+from broker.cores.groups.events import to_json
+from broker.cores.groups.records import GenerationFloor, from_row, to_row
+from broker.cores.groups.step import Effects, RequestContext
 from broker.server.group_lines import log_events
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, EventRow
 
 if TYPE_CHECKING:
     import asyncio
 
     from broker.api.groups import GroupApi
-    from broker.coordinator.coordinator import Coordinator
-    from broker.coordinator.group_events import GroupEvent
-    from broker.coordinator.records import HardRecord
-    from broker.log import Log, OffsetsRow
+    from broker.cores.groups.coordinator import Coordinator
+    from broker.cores.groups.events import GroupEvent
+    from broker.cores.groups.records import HardRecord
     from broker.protocol.wire_types import Message
     from broker.server.commit_rounds import CommitRounds
     from broker.server.exchange import Waiting
     from broker.server.fetch_waiters import FetchWaiters
+    from broker.storage import Log, OffsetsRow
 
 # Nobody is authenticated.
 ANONYMOUS = "User:ANONYMOUS"

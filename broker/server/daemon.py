@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker import data_directory
-from broker.config import BrokerConfig, Endpoint, load_config
+from broker.config.config import BrokerConfig, Endpoint, load_config
 from broker.data_directory import KILLED, Ready, Run
 from broker.server.failures import (
     ADDRESS,
@@ -34,7 +34,7 @@ from broker.server.log_file import leave_stderr, start_logging
 if TYPE_CHECKING:
     import asyncio
 
-    from broker.log import Log
+    from broker.storage import Log
 
 PARENT_CHECK_SECONDS = 1.0
 LEAST_DESCRIPTORS = 64
@@ -191,7 +191,7 @@ def _raise_descriptor_limit() -> None:
 
 
 def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings) -> Log:
-    from broker.log import Log
+    from broker.storage import Log
 
     return Log.open(
         data_dir, config.log_settings(), wall_ms=time.time_ns() // 1_000_000, accept_loss=settings.accept_loss

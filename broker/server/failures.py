@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from broker.config import ConfigError
+from broker.config.config import ConfigError
 from broker.data_directory import HeldError
 
 UNEXPECTED, USAGE, HELD = 1, 2, 6
@@ -45,7 +45,7 @@ def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, st
 
 
 def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, str]:
-    from broker.log.errors import DamageError, NewerFormatError, StorageError
+    from broker.storage.errors import DamageError, NewerFormatError, StorageError
 
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)

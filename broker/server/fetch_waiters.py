@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
-from broker.log import StorageError
+from broker.storage import StorageError
 
 if TYPE_CHECKING:
     import asyncio

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from broker.coordinator.group_events import GroupEvent
+    from broker.cores.groups.events import GroupEvent
 
 # Names may be as long as a request.
 SHOWN_CHARACTERS = 255

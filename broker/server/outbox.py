@@ -8,13 +8,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from broker.log import StorageError
+from broker.storage import StorageError
 
 if TYPE_CHECKING:
     import asyncio
     import socket
 
-    from broker.log import FileSlice
+    from broker.storage import FileSlice
 
 # Below this a copy costs less than another system call.
 SENDFILE_BYTES = 64 * 1024

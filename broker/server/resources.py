@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.api.groups import Node
-    from broker.config import BrokerConfig
-    from broker.log import Log, Topic
+    from broker.config.config import BrokerConfig
     from broker.server.coordinator_runner import CoordinatorRunner
     from broker.server.fetch_waiters import FetchWaiters
+    from broker.storage import Log, Topic
 
 LEADER_EPOCH = 0
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.client.errors import KgctlError, NotFound, Precondition, TimedOut
+from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
 from kgctl.render import TABLES, note, show

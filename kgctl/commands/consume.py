@@ -108,10 +108,10 @@ def consume(
     Without --timeout, an answer to begin with is waited for 30 seconds, and a broker that goes away later for 60.
     Ctrl-C and a closed pipe end it with exit code 0.
     """
-    from kgctl.client.bootstrap import resolve
-    from kgctl.client.cluster import Cluster
     from kgctl.client.consumer.consumer import Consumer
-    from kgctl.client.driver import BlockingDriver
+    from kgctl.client.net.bootstrap import resolve
+    from kgctl.client.net.cluster import Cluster
+    from kgctl.client.net.driver import BlockingDriver
     from kgctl.commands.interruption import Interruption
     from kgctl.commands.record_output import RecordOutput
     from kgctl.render import note
@@ -167,7 +167,7 @@ class _Run:
     printed: int = 0
 
     def until_done(self) -> None:
-        from kgctl.client.errors import TimedOut
+        from kgctl.client.net.errors import TimedOut
         from kgctl.commands.interruption import Interrupted
 
         timed_out: TimedOut | None = None
@@ -186,7 +186,7 @@ class _Run:
             self._judge(timed_out)
 
     def _print_all(self) -> None:
-        from kgctl.client.errors import TimedOut
+        from kgctl.client.net.errors import TimedOut
 
         last = self.began
         while not self._is_complete():
@@ -231,7 +231,7 @@ class _Run:
         return CLOSE_SECONDS if self.timeout is None else min(CLOSE_SECONDS, max(1.0, self.timeout))
 
     def _close_quietly(self) -> None:
-        from kgctl.client.errors import KgctlError
+        from kgctl.client.net.errors import KgctlError
         from kgctl.render import note
 
         try:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from kgctl.client.errors import KgctlError, Precondition
+from kgctl.client.net.errors import KgctlError, Precondition
 
 
 class ClientMissing(KgctlError):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kgctl.client.errors import NotFound
+from kgctl.client.net.errors import NotFound
 from kgctl.commands import history, offsets, rebalance
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run

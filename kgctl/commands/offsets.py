@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from kgctl.client.errors import BadValue
-from kgctl.client.reset import Scope, Target
-from kgctl.client.reset_input import STRATEGIES, decoded, offsets_in, target_of, topic_partitions
+from kgctl.client.admin.reset import Scope, Target
+from kgctl.client.admin.reset_input import STRATEGIES, decoded, offsets_in, target_of, topic_partitions
+from kgctl.client.net.errors import BadValue
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kgctl.client.errors import NotFound
+from kgctl.client.net.errors import NotFound
 from kgctl.commands import pipeline_bench, pipeline_run
 from kgctl.commands.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow

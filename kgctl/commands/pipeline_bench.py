@@ -11,8 +11,8 @@ import typer
 from kgctl.commands.settings import settings
 from kgctl.pipelines.bench.compare import NEEDS, EngineRow, compare
 from kgctl.pipelines.bench.sources import SourceRow, compare_sources
-from kgctl.pipelines.connector_jars import find_jars
 from kgctl.pipelines.runner import PipelinesMissing, check_installed
+from kgctl.pipelines.spark.connector_jars import find_jars
 from kgctl.render import note, show
 
 _COUNT = re.compile(r"(\d+)([km]?)", re.IGNORECASE)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from kgctl.client.errors import Precondition
+from kgctl.client.net.errors import Precondition
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime
 from kgctl.pipelines.catalog import JOBS, Job, in_order

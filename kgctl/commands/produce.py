@@ -89,8 +89,8 @@ def produce(
     A retry neither duplicates nor reorders. --timeout is the time that a record may take to be acknowledged. A bad
     line ends it with exit code 1, after the lines before it are written.
     """
-    from kgctl.client.cluster import Cluster
-    from kgctl.client.driver import BlockingDriver
+    from kgctl.client.net.cluster import Cluster
+    from kgctl.client.net.driver import BlockingDriver
     from kgctl.client.producer.producer import Producer
 
     chosen = settings(ctx)
@@ -165,7 +165,7 @@ class _Stdin:
     """Bytes of stdin as they come, while the producer goes on working."""
 
     def __init__(self, interruption: Interruption) -> None:
-        from kgctl.client.errors import KgctlError
+        from kgctl.client.net.errors import KgctlError
         from kgctl.render import note
 
         self._interruption = interruption

@@ -9,8 +9,8 @@ import typer
 from typer.core import TyperGroup, TyperOption
 
 if TYPE_CHECKING:
-    from kgctl.client.admin import Admin
-    from kgctl.client.steps import Endpoint
+    from kgctl.client.admin.admin import Admin
+    from kgctl.client.net.steps import Endpoint
 
 OUTPUTS = ("table", "wide", "json", "yaml", "csv")
 
@@ -25,13 +25,13 @@ class Settings:
     is_timeout_given: bool = False
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        from kgctl.client.bootstrap import resolve
+        from kgctl.client.net.bootstrap import resolve
 
         return resolve(self.bootstrap)
 
     def admin(self) -> Admin:
         """A client of the chosen cluster; use it in a `with`."""
-        from kgctl.client.admin import Admin
+        from kgctl.client.admin.admin import Admin
 
         return Admin(self.endpoints(), self.timeout)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from kgctl.client.errors import BadValue
-from kgctl.client.times import duration_ms, time_ms
+from kgctl.client.admin.times import duration_ms, time_ms
+from kgctl.client.net.errors import BadValue
 
 
 def parse_duration(text: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from broker.local import broker_environment
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 
 GOODBYE_S = 8.0
 LINES_OF_A_FAILURE = 20

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker.local import LocalBroker
-from kgctl.client.admin import Admin
-from kgctl.client.errors import KgctlError
-from kgctl.client.steps import Endpoint
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.steps import Endpoint
 from kgctl.demo.children import Children, DemoFailed, run_kgctl
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
 from kgctl.model.groups import GroupDescription

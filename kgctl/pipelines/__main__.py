@@ -11,13 +11,13 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from kgctl.client.admin import Admin
-from kgctl.client.bootstrap import resolve
-from kgctl.client.errors import KgctlError, NotFound
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.bootstrap import resolve
+from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, STREAMING
-from kgctl.pipelines.failures import Interrupted, reason_of
 from kgctl.pipelines.jobs.marker import check, check_commits
 from kgctl.pipelines.settings import Progress, RunSettings, from_json
+from kgctl.pipelines.spark.failures import Interrupted, reason_of
 from kgctl.pipelines.tables.manifest import held_by_one_run
 
 INTERRUPTED = 130
@@ -86,9 +86,9 @@ def _run(settings: RunSettings, emit: Callable[[Progress], None], stop: threadin
             check_commits(job, cluster_id, settings)
     emit(Progress("starting", "starting Spark, which takes a few seconds"))
     began = time.monotonic()
-    from kgctl.pipelines.connector_jars import needed_jars
     from kgctl.pipelines.jobs.run import Run, run_jobs
-    from kgctl.pipelines.session import open_session
+    from kgctl.pipelines.spark.connector_jars import needed_jars
+    from kgctl.pipelines.spark.session import open_session
 
     jars = needed_jars(settings) if settings.source == "kafka" else ()
     with open_session(settings, app_name="kgctl " + " ".join(settings.jobs), jars=jars) as spark:

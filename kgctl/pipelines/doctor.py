@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from kgctl.pipelines import class_archive
-from kgctl.pipelines.caches import cache_dir, writable_cache_dir
-from kgctl.pipelines.connector_jars import JarsMissing, find_jars, wanted_jars
-from kgctl.pipelines.java import Java, JavaMissing, find_java
+from kgctl.pipelines.spark import class_archive
+from kgctl.pipelines.spark.caches import cache_dir, writable_cache_dir
+from kgctl.pipelines.spark.connector_jars import JarsMissing, find_jars, wanted_jars
+from kgctl.pipelines.spark.java import Java, JavaMissing, find_java
 
 # Least versions, and the first that is known not to do.
 _PACKAGES = {

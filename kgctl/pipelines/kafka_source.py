@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from kgctl.client import bootstrap as addresses
-from kgctl.client.errors import KgctlError
+from kgctl.client.net import bootstrap as addresses
+from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.log_ends import LogEnds

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.settings import Progress
 
 Ends = dict[str, dict[int, int]]

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.settings import Progress, RunSettings, progress_from_json
 
 COMMAND = [sys.executable, "-P", "-m", "kgctl.pipelines"]

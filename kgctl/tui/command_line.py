@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kgctl.client.reset_input import Strategy
+from kgctl.client.admin.reset_input import Strategy
 
 VALUELESS: tuple[Strategy, ...] = ("to-earliest", "to-latest", "to-current")
 

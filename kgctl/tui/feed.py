@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from kgctl.client.admin import Admin
-from kgctl.client.errors import KgctlError
-from kgctl.client.steps import Endpoint
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.steps import Endpoint
 from kgctl.model.watched import GroupLook, Look
 
 T = TypeVar("T")

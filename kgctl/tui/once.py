@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from textual.pilot import Pilot
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.model.failure import RowError
 from kgctl.model.watched import GroupLook
 from kgctl.tui.app import KgctlApp

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 
 T = TypeVar("T")
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 5.0

@@ -17,9 +17,8 @@ from bench.targets import Running, Target, TargetFailed, peer
 from broker.local import LocalBroker
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
-from tests.oracle.over_socket import address_of
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.harness import ROOT
+from tests.harness.oracle.over_socket import address_of
 
 
 def test_a_round_of_our_broker_beside_a_peer_gives_every_figure(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import OPTIONS, BrokerConfig, ConfigError, Endpoint, load_config, parse_properties
-from broker.former_options import FORMER, FORMER_PREFIXES
-from broker.options import INT_MAX, spell
-from broker.unimplemented_options import UNIMPLEMENTED
+from broker.config.config import OPTIONS, BrokerConfig, ConfigError, Endpoint, load_config, parse_properties
+from broker.config.ignored_options import UNIMPLEMENTED
+from broker.config.options import INT_MAX, spell
+from broker.config.renamed_options import FORMER, FORMER_PREFIXES
+from tests.harness import ROOT
 
 
 def options(*overrides: str) -> BrokerConfig:
@@ -59,7 +60,7 @@ def test_no_name_is_both_implemented_and_not():
 
 def test_every_option_is_read_somewhere():
     """A name that the table has and no code reads belongs among the unimplemented ones."""
-    root = Path(__file__).parents[2] / "broker"
+    root = ROOT / "broker"
     code = "".join(path.read_text() for path in root.rglob("*.py") if path.name != "options.py")
     unread = [name for name, option in OPTIONS.items() if option.field_name not in code]
     assert unread == []
@@ -279,7 +280,7 @@ def test_a_malformed_unicode_escape_is_refused():
 
 def test_reading_options_loads_neither_the_log_nor_asyncio():
     code = (
-        "import sys, broker.config as c; c.load_config(overrides=['num.partitions=2']);"
-        "sys.exit(bool({'asyncio', 'difflib', 'broker.log', 'broker.unimplemented_options'} & set(sys.modules)))"
+        "import sys, broker.config.config as c; c.load_config(overrides=['num.partitions=2']);"
+        "sys.exit(bool({'asyncio', 'difflib', 'broker.storage', 'broker.config.ignored_options'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 
 from broker import data_directory
 from broker.local import broker_command, broker_environment
-from tests.broker.programs import PATIENCE_S, accepts, eventually, refused, started
+from tests.harness.broker_program import PATIENCE_S, accepts, eventually, refused, started
 
 
 def test_the_ready_file_tells_the_address_when_requests_are_served(tmp_path: Path):

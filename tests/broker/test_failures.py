@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from tests.broker.programs import PATIENCE_S, Program, accepts, refused, started
+from tests.harness.broker_program import PATIENCE_S, Program, accepts, refused, started
 
 NEWER = (
-    "import sys, pathlib, broker.log.store as store\n"
-    "from broker.log import Log, LogSettings\n"
+    "import sys, pathlib, broker.storage.store.database as store\n"
+    "from broker.storage import Log, LogSettings\n"
     "log = Log.open(pathlib.Path(sys.argv[1]), LogSettings(), wall_ms=0)\n"
     "log._store.execute(f'PRAGMA user_version={store.FORMAT_VERSION + 1}')\n"
     "log.close()"

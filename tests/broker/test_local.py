@@ -12,7 +12,7 @@ import pytest
 
 import broker
 from broker.local import BrokerFailed, LocalBroker, broker_environment
-from tests.broker.programs import accepts, eventually, is_alive
+from tests.harness.broker_program import accepts, eventually, is_alive
 
 pytest_plugins = ["pytester"]
 

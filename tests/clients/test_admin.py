@@ -10,7 +10,7 @@ from tests.clients.adapters import Client, GroupView
 from tests.clients.group import Group
 from tests.clients.test_groups import produce, values
 from tests.clients.test_records import make_topic
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
 
 
 def test_an_admin_sees_topics_groups_and_offsets(cluster: Cluster, client: Client, client_name: str) -> None:

@@ -8,13 +8,13 @@ import signal
 import pytest
 
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
-from tests.broker.programs import eventually
 from tests.clients.adapters import client_named
 from tests.clients.group import Group, Member
 from tests.clients.test_groups import produce, values
 from tests.clients.test_records import make_topic
-from tests.reference.clusters import Cluster, fresh
-from tests.server.wire_client import WireClient
+from tests.harness.broker_program import eventually
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.wire_client import WireClient
 
 ASSIGNOR = "cooperative-sticky"
 PARTITIONS = 6

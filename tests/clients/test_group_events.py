@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -14,11 +13,11 @@ import pytest
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
 from tests.clients.test_records import make_topic, read
-from tests.kgctl.commandline import Kgctl, member_of
-from tests.reference import clusters
-from tests.reference.clusters import Cluster, fresh
+from tests.harness import ROOT, clusters
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl, member_of
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "group-events.md"
+DOCUMENT = ROOT / "docs" / "group-events.md"
 TOPIC = "__kgctl_group_events"
 # Events of earlier versions, which stay in the topic when a data directory is brought up to date, do not have these.
 ADDED = ("left_causes", "absent", "absent_count", "assignment")

@@ -9,7 +9,7 @@ import pytest
 from tests.clients.adapters import Client, Place
 from tests.clients.group import Group
 from tests.clients.test_records import make_topic
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 6
 

@@ -8,7 +8,7 @@ from tests.clients.adapters import Client
 from tests.clients.group import Group
 from tests.clients.test_groups import values
 from tests.clients.test_records import make_topic, read
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 3
 

@@ -13,8 +13,8 @@ from tests.clients.adapters import Client, Consumer, Membership, Record
 from tests.clients.group import Group
 from tests.clients.test_groups import produce, values
 from tests.clients.test_records import make_topic
-from tests.kgctl.commandline import Kgctl
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
 
 TOPIC = "__consumer_offsets"
 PARTITIONS = 50

@@ -7,9 +7,9 @@ import pytest
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
 from tests.clients.test_records import make_topic
-from tests.kgctl.commandline import Kgctl
-from tests.reference.clusters import Cluster, fresh
-from tests.reference.kafka import ReferenceKafka
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.harness.reference_kafka import ReferenceKafka
 
 
 def member_ids(kgctl: Kgctl, group: str) -> set[str]:

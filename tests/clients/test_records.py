@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from tests.clients.adapters import CODECS, Client, Consumer, Place, Record
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 3
 RECORDS = 120

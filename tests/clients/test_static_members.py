@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.broker.programs import eventually
 from tests.clients.adapters import Client
 from tests.clients.group import Group, Member
 from tests.clients.test_groups import produce, values
 from tests.clients.test_records import make_topic
-from tests.kgctl.commandline import Kgctl
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.broker_program import eventually
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
 
 PARTITIONS = 4
 # Longer than any restart takes: only the test of its end is to meet it.

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.clients.adapters import Client
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
 
 AT_ONCE_S = 5.0
 

@@ -12,7 +12,7 @@ from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.record_batch import batches, check_crc, decode_records
 from tests.durability.generations import Generations
 from tests.durability.load import GROUP, PARTITIONS, SIMPLE_GROUP, TOPIC, Load
-from tests.server.wire_client import WireClient
+from tests.harness.wire_client import WireClient
 
 # How much of what was read before is read again after each restart, and must be the same.
 OVERLAP = 300

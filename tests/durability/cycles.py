@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from broker.log import OFFSETS_TOPIC, Log, LogSettings
 from broker.protocol.record_batch import batches, check_crc, decode_records
+from broker.storage import OFFSETS_TOPIC, Log, LogSettings
 from tests.durability.account import Account, fetch_offsets
 from tests.durability.load import GROUP, PARTITIONS, SIMPLE_GROUP, TOPIC, Load
 from tests.durability.victim import Victim
-from tests.server.requests import create_topic
-from tests.server.wire_client import ConnectionClosed, WireClient
+from tests.harness.requests import create_topic
+from tests.harness.wire_client import ConnectionClosed, WireClient
 
 LOAD, START_UP, REBALANCE = "under load", "at start-up", "after a rebalance"
 # Of ten cycles; a short run begins with one of each.

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from broker import __main__ as program
-from broker.log.log import Log
-from broker.log.producers import Producers
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.server.commit_rounds import CommitRounds
 from broker.server.exchange import Exchange
+from broker.storage.log import Log
+from broker.storage.segments.producers import Producers
 
 LATE_S = 0.05
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from tests.durability.journal import Tail
+from tests.harness import ROOT
 
 TOPIC, PARTITIONS = "load", 4
 GROUP, SIMPLE_GROUP = "members", "simple"
@@ -112,7 +113,7 @@ class Load:
         command += ["--journal", str(journal), *options]
         command += ["--group", group] if group else []
         command += ["--name", name] if named else []
-        root = Path(__file__).resolve().parents[2]
+        root = ROOT
         with errors.open("wb") as file:
             child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=file, cwd=root)
         return Client(name, child, Tail(journal), errors)

@@ -7,7 +7,7 @@ from pathlib import Path
 from bench import recovery
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
-from tests.server.running import RunningBroker
+from tests.harness.running import RunningBroker
 
 GROUPS = 150
 

@@ -10,8 +10,8 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.coordinator.hard_state import HardState
-from broker.coordinator.records import (
+from broker.cores.groups.hard_state import HardState
+from broker.cores.groups.records import (
     GroupMetadataRecord,
     GroupMetadataTombstone,
     OffsetCommitRecord,
@@ -20,8 +20,9 @@ from broker.coordinator.records import (
     from_row,
     to_row,
 )
-from broker.log import OFFSETS_TOPIC, Log, OffsetsRow, offsets_compaction
-from tests.log.stores import NOW, open_log, stored
+from broker.storage import OFFSETS_TOPIC, Log, OffsetsRow
+from broker.storage.rows import offsets_compaction
+from tests.broker.storage.stores import NOW, open_log, stored
 
 # "a" and "f" share a partition of three; the name of one group begins with that of another.
 GROUPS = ("a", "aa", "f", "é")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from broker.data_directory import READY_NAME, read_ready
 from broker.local import broker_command, broker_environment
-from tests.server.wire_client import WireClient
+from tests.harness.wire_client import WireClient
 
 READY_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.002

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from kgctl.app import COMMANDS, app, load, report
-from kgctl.client.errors import (
+from kgctl.client.net.errors import (
     BadValue,
     BrokerError,
     KgctlError,
@@ -25,9 +25,9 @@ from kgctl.client.errors import (
     Unreachable,
     Unsupported,
 )
-from tests.kgctl.commandline import Kgctl
-from tests.kgctl.listeners import ApiVersionsThenSilence, listening, wait_for_the_end
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.harness.listeners import ApiVersionsThenSilence, listening, wait_for_the_end
 
 HELP = Path(__file__).parent / "help"
 PAGES = [
@@ -99,7 +99,7 @@ def test_help_loads_nothing_that_it_does_not_need() -> None:
         "textual",
         "asyncio",
         "yaml",
-        "kgctl.client.admin",
+        "kgctl.client.admin.admin",
         "kgctl.commands.groups",
         "broker.protocol.codec",
     ):

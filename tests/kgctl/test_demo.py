@@ -18,7 +18,7 @@ import pytest
 from broker.local import broker_environment
 from kgctl.demo.records import COUNTS, HOUR_MS, PARTITIONS, hour_of_records
 from kgctl.demo.scenario import NEXT
-from tests.broker.programs import eventually, is_alive
+from tests.harness.broker_program import eventually, is_alive
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
 END_MS = 1_700_000_000_000

@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from tests.kgctl.commandline import Kgctl
-from tests.kgctl.listeners import ApiVersionsThenSilence, listening
-from tests.reference.clusters import Cluster, fresh
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.harness.listeners import ApiVersionsThenSilence, listening
 
 KGCTL = [sys.executable, "-m", "kgctl"]
 

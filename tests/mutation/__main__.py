@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness import ROOT
 from tests.mutation.faults import FAULTS, Fault
 
-ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
 SECONDS = 300
 ALL_PASS = "no test fails"

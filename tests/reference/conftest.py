@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reference.kafka import KafkaTools, Unavailable
+from tests.harness.reference_kafka import KafkaTools, Unavailable
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.reference.clusters import Cluster, fresh
-from tests.reference.java import Java, JavaMember
-from tests.reference.kafka import KafkaTools
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.java_tools import Java, JavaMember
+from tests.harness.reference_kafka import KafkaTools
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tests.clients.adapters import client_named
 from tests.clients.group import Group
 from tests.clients.test_groups import produce, values
 from tests.clients.test_records import make_topic
-from tests.reference.clusters import Cluster, fresh
-from tests.reference.java import Java, JavaMember, rows
-from tests.reference.kafka import KafkaTools
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.java_tools import Java, JavaMember, rows
+from tests.harness.reference_kafka import KafkaTools
 from tests.reference.kgctl import Kgctl
 
 CLIENT = "confluent-kafka"

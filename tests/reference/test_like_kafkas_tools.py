@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kgctl.commandline import Kgctl, fill, member_of
-from tests.reference.clusters import Cluster, fresh
-from tests.reference.java import Java
-from tests.reference.kafka import KafkaTools
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.java_tools import Java
+from tests.harness.reference_kafka import KafkaTools
 
 
 @pytest.fixture

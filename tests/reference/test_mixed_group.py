@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.programs import eventually
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
 from tests.clients.test_groups import produce, values
-from tests.kgctl.commandline import Kgctl
-from tests.reference.clusters import Cluster, fresh
-from tests.reference.java import Java, JavaMember
-from tests.reference.kafka import KafkaTools
+from tests.harness.broker_program import eventually
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.harness.java_tools import Java, JavaMember
+from tests.harness.reference_kafka import KafkaTools
 
 PARTITIONS = 6
 SESSION_TIMEOUT_MS = 4000

@@ -10,10 +10,10 @@ import confluent_kafka as ck
 import pytest
 
 from broker.protocol.offsets_topic import partition_for
-from tests.kgctl.commandline import Kgctl
-from tests.reference.clusters import Cluster, fresh
-from tests.reference.java import Java
-from tests.reference.kafka import KafkaTools
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.harness.java_tools import Java
+from tests.harness.reference_kafka import KafkaTools
 
 TOPIC = "__consumer_offsets"
 INSTANCE = "an-instance"

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from broker.log import TOPIC_CONFIGS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from broker.protocol.messages.incremental_alter_configs import (
@@ -16,6 +15,7 @@ from broker.protocol.messages.incremental_alter_configs import (
 from broker.server.config_rows import DYNAMIC_OPTIONS
 from broker.server.handlers.describe_configs import BROKER, GROUP, TOPIC, broker_name_error
 from broker.server.topic_names import name_error
+from broker.storage import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange

@@ -16,9 +16,9 @@ from broker.server.router import RequestRefused
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
-    from broker.log import Topic
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
+    from broker.storage import Topic
 
 
 def describe_topic_partitions(

@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker.log import DamageError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.server.resources import LEADER_EPOCH
+from broker.storage import DamageError
 
 if TYPE_CHECKING:
-    from broker.log import PartitionLog
     from broker.server.exchange import Exchange
     from broker.server.fetch_waiters import PartitionKey
     from broker.server.resources import Resources
+    from broker.storage import PartitionLog
 
 TOPIC_IDS_SINCE = 13
 FULL_FETCH_EPOCHS = (0, -1)

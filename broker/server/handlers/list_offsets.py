@@ -6,17 +6,17 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.log import DamageError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from broker.server.handlers.fetch import epoch_error
 from broker.server.resources import LEADER_EPOCH
+from broker.storage import DamageError
 
 if TYPE_CHECKING:
-    from broker.log import PartitionLog
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
+    from broker.storage import PartitionLog
 
 logger = logging.getLogger("broker.server")
 

@@ -12,9 +12,9 @@ from broker.server.resources import LEADER_EPOCH
 from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
-    from broker.log import Topic
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
+    from broker.storage import Topic
 
 TOPIC_IDS_SINCE = 12
 # What one request may make before others get their turn. Clients ask again for the topics that are not there yet.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.log import Appended
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -12,11 +11,12 @@ from broker.protocol.record_batch import HEADER_BYTES, parse_header
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
 from broker.server.router import RequestRefused
+from broker.storage import Appended
 
 if TYPE_CHECKING:
-    from broker.log import Topic
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
+    from broker.storage import Topic
 
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7

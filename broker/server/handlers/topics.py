@@ -16,9 +16,9 @@ from broker.server.slices import Sliced, Slices
 from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
-    from broker.log import Topic
     from broker.server.exchange import Exchange, Waiting
     from broker.server.resources import Resources
+    from broker.storage import Topic
 
 # As Kafka's limit on what one administrative request may write.
 MAX_PARTITIONS_PER_REQUEST = 10_000

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
-from kgctl.client.cluster import Cluster, Node
-from kgctl.client.connection import Connection
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import Fetcher, Fetching, FetchSettings
 from kgctl.client.consumer.group_session import GroupSession
 from kgctl.client.consumer.membership import GroupSettings
 from kgctl.client.consumer.starting import Reset, committed_offsets, given_offsets, log_ends, partition_counts
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError, NotFound, TimedOut, Unreachable
-from kgctl.client.negotiation import highest_version
+from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.connection import Connection
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
+from kgctl.client.net.negotiation import highest_version
+from kgctl.client.net.waiting import wait_readable
 from kgctl.client.topic_partition import TopicPartition
-from kgctl.client.waiting import wait_readable
 
 # Version 13 names topics by id only.
 MAX_FETCH_VERSION = 12

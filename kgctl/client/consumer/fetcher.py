@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
-from kgctl.client.cluster import Node
 from kgctl.client.consumer.fetched import AbortedTransaction, Fetched
-from kgctl.client.errors import BrokerError, KgctlError
+from kgctl.client.net.cluster import Node
+from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.topic_partition import TopicPartition
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from kgctl.client.cluster import Cluster
 from kgctl.client.consumer.membership import GroupSettings, Membership
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError, TimedOut, Unreachable
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable
 from kgctl.client.topic_partition import TopicPartition
 
 _COMMIT_INTERVAL_SECONDS = 1.0

@@ -24,10 +24,10 @@ from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRe
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from broker.protocol.wire_types import DecodeError, Message
-from kgctl.client.assignors import ASSIGNORS, Subscriber
-from kgctl.client.cluster import Ask, Cluster, Node
-from kgctl.client.errors import BrokerError, KgctlError, TimedOut, Unreachable
-from kgctl.client.steps import Pause, Steps
+from kgctl.client.consumer.assignors import ASSIGNORS, Subscriber
+from kgctl.client.net.cluster import Ask, Cluster, Node
+from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
+from kgctl.client.net.steps import Pause, Steps
 from kgctl.client.topic_partition import TopicPartition
 
 R = TypeVar("R", bound=Message)

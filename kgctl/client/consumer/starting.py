@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from broker.protocol.errors import ErrorCode
-from kgctl.client import offsets
-from kgctl.client.cluster import Cluster
-from kgctl.client.errors import BrokerError, KgctlError, NotFound
-from kgctl.client.steps import Pause, Steps
+from kgctl.client.admin import offsets
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
+from kgctl.client.net.steps import Pause, Steps
 from kgctl.client.topic_partition import TopicPartition
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.client.producer.records import Headers, OutgoingRecord
 
 LineReader: TypeAlias = Callable[[bytes, int], OutgoingRecord]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from kgctl.client.cluster import Cluster
-from kgctl.client.errors import BrokerError, NotFound
-from kgctl.client.steps import Pause, Steps
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.errors import BrokerError, NotFound
+from kgctl.client.net.steps import Pause, Steps
 
 
 @dataclass(frozen=True, slots=True)

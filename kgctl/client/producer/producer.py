@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from broker.protocol.compression import Codec
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
-from kgctl.client.cluster import Cluster, Node
-from kgctl.client.connection import Connection
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError, NotFound, TimedOut, Unreachable
-from kgctl.client.negotiation import highest_version
+from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.connection import Connection
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
+from kgctl.client.net.negotiation import highest_version
+from kgctl.client.net.waiting import wait_readable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.input_lines import BadLine
 from kgctl.client.producer.opening import ProducerIdentity, find_topic, init_producer_id
@@ -24,7 +25,6 @@ from kgctl.client.producer.records import Batch, OutgoingRecord
 from kgctl.client.producer.sender import Sender, SenderSettings, Sending
 from kgctl.client.producer.tally import Tally
 from kgctl.client.topic_partition import TopicPartition
-from kgctl.client.waiting import wait_readable
 
 # Version 13 names topics by id only.
 MAX_PRODUCE_VERSION = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.client.topic_partition import TopicPartition
 
 Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
-from kgctl.client.cluster import Node
-from kgctl.client.errors import BrokerError, KgctlError, TimedOut, Unreachable
+from kgctl.client.net.cluster import Node
+from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.records import BATCH_OVERHEAD_BYTES, Batch
 from kgctl.client.topic_partition import TopicPartition

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 
 NEEDS = {"spark": "pyspark", "duckdb": "duckdb", "polars": "polars", "python": "pyarrow"}
 PYTHON = [sys.executable, "-P", "-m"]

@@ -31,8 +31,8 @@ class Found(NamedTuple):
 def spark(path: Path, stack: ExitStack) -> Callable[[], Found]:
     from pyspark.sql import functions as f
 
-    from kgctl.pipelines.session import open_session
     from kgctl.pipelines.settings import RunSettings
+    from kgctl.pipelines.spark.session import open_session
     from kgctl.pipelines.transforms import wire
 
     log = str(path.with_suffix(".log"))

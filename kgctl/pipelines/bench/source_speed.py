@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgctl.client import bootstrap as addresses
-from kgctl.client.admin import Admin
-from kgctl.client.cluster import Cluster
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError, from_row
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net import bootstrap as addresses
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import KgctlError, from_row
 from kgctl.client.producer.producer import Producer, ProducerSettings
 from kgctl.client.producer.records import OutgoingRecord
 from kgctl.pipelines.kafka_source import FAST
@@ -73,7 +73,7 @@ def measure(bootstrap: str, topic: str, jars: Sequence[str], *, rounds: int = 3)
 
     KgctlError if two sources saw different records.
     """
-    from kgctl.pipelines.session import open_session
+    from kgctl.pipelines.spark.session import open_session
 
     ways = _WAYS if jars else _WAYS[:1]
     found = []

@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from kgctl.client.admin import Admin
-from kgctl.client.bootstrap import resolve
-from kgctl.client.errors import KgctlError
-from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, Partition
-from kgctl.client.record_times import record_times
-from kgctl.client.rounds import rounds
+from kgctl.client.admin.admin import Admin
+from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, Partition
+from kgctl.client.admin.record_times import record_times
+from kgctl.client.net.bootstrap import resolve
+from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.rounds import rounds
 from kgctl.pipelines.schemas import LOG_ENDS
 
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"

@@ -6,7 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
-from kgctl.client.errors import Precondition
+from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import JOBS
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.manifest import TableFolder

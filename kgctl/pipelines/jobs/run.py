@@ -13,13 +13,13 @@ from pyspark.sql.streaming import StreamingQuery
 from broker.protocol.offsets_topic import partition_for
 from kgctl.pipelines import kafka_source
 from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, in_order
-from kgctl.pipelines.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.jobs import decode, evaluate, lag, rebalances
 from kgctl.pipelines.jobs.marker import claim, is_claimed
 from kgctl.pipelines.jobs.reached import remember
 from kgctl.pipelines.progress import Ends, Watch, watch_stages
 from kgctl.pipelines.settings import Progress, RunSettings
 from kgctl.pipelines.source.positions import group_of, publish
+from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
 
 DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
 LOOK_EVERY_S = 0.25

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import TypeVar
 
 from broker.protocol.errors import ErrorCode
-from kgctl.client.cluster import Cluster
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, TimedOut
-from kgctl.client.offsets import EARLIEST, LATEST, list_offsets
-from kgctl.client.steps import Endpoint, Pause, Steps
+from kgctl.client.admin.offsets import EARLIEST, LATEST, list_offsets
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, TimedOut
+from kgctl.client.net.steps import Endpoint, Pause, Steps
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, Where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.client.topic_partition import TopicPartition
 
 ADVICE = "set failOnDataLoss=false to go on without them"

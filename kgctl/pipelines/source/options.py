@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from broker.protocol.compression import Codec
-from kgctl.client import bootstrap
+from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.consumer.fetcher import FetchSettings
-from kgctl.client.errors import KgctlError
-from kgctl.client.offsets import EARLIEST, LATEST
-from kgctl.client.steps import Endpoint
+from kgctl.client.net import bootstrap
+from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.steps import Endpoint
 from kgctl.client.topic_partition import TopicPartition
 
 SPARK_FETCH = FetchSettings(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kgctl.client.offsets import EARLIEST, LATEST
+from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, check_found, within

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgctl.client import bootstrap as addresses
-from kgctl.client.cluster import Cluster
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import KgctlError
-from kgctl.client.offsets import commit
+from kgctl.client.admin.offsets import commit
+from kgctl.client.net import bootstrap as addresses
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import KgctlError
 
 CLIENT_ID = "kgctl-spark"
 _SECONDS = 10.0

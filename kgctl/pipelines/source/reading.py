@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
-from kgctl.client.cluster import Cluster, Node
-from kgctl.client.connection import Connection
+from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import Fetcher, Fetching, FetchSettings
-from kgctl.client.driver import BlockingDriver
-from kgctl.client.errors import BrokerError, KgctlError, TimedOut, Unreachable
-from kgctl.client.negotiation import highest_version
-from kgctl.client.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
-from kgctl.client.steps import Endpoint
+from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.connection import Connection
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
+from kgctl.client.net.negotiation import highest_version
+from kgctl.client.net.steps import Endpoint
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.ranges import OffsetRange
 

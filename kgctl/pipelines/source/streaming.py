@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from kgctl.client.offsets import EARLIEST, LATEST
+from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.datasource import TaskPartition

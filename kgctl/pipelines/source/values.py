@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kgctl.client.errors import BadValue
+from kgctl.client.net.errors import BadValue
 from kgctl.client.producer.records import OutgoingRecord
 
 COLUMNS = ("key", "value", "topic", "partition", "headers")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from broker.protocol.compression import Codec
-from kgctl.client.cluster import Cluster
-from kgctl.client.driver import BlockingDriver
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.producer.producer import Producer, ProducerSettings
 from kgctl.pipelines.source.options import WriteOptions
 from kgctl.pipelines.source.values import Columns, records_of

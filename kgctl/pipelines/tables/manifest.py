@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kgctl.client.errors import KgctlError, Precondition
+from kgctl.client.net.errors import KgctlError, Precondition
 
 VERSION = 1
 STAGING, MANIFEST, LOCK = "_staging", "_manifest", "lock"

@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
-from kgctl.client.errors import BrokerError, KgctlError, NotFound, Precondition
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
 from kgctl.model.failure import RowError
 from kgctl.render.table import printable
 from kgctl.tui.feed import Feed

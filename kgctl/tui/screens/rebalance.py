@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Static
 
-from kgctl.client.admin import Admin
-from kgctl.client.errors import Precondition
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import Precondition
 from kgctl.model.changes import DONE, EVICTION, GONE, JOINED, PLANNED, REJOINED, TRIGGER, RebalanceRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from kgctl.client.admin import Admin
+from kgctl.client.admin.admin import Admin
 from kgctl.model.changes import DONE, MemberChange
 from kgctl.model.groups import GroupDescription
 from kgctl.render.table import printable

@@ -13,9 +13,9 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Select, Static
 
-from kgctl.client.errors import BadValue, NotFound, Precondition
-from kgctl.client.reset import Scope
-from kgctl.client.reset_input import Strategy, target_of, topic_partitions
+from kgctl.client.admin.reset import Scope
+from kgctl.client.admin.reset_input import Strategy, target_of, topic_partitions
+from kgctl.client.net.errors import BadValue, NotFound, Precondition
 from kgctl.model.changes import DONE, ResetPlan, ResetRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line

@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 from textual.worker import Worker
 
-from kgctl.client.errors import KgctlError
+from kgctl.client.net.errors import KgctlError
 from kgctl.tui.polling import Polling
 from kgctl.tui.widgets.status import Status
 from kgctl.tui.widgets.unreachable import Unreachable

@@ -1,0 +1,1 @@
+"""Broker configuration: the option table, and values read from files and overrides."""

@@ -1,0 +1,115 @@
+"""The life of a member after its join: heartbeats, leaving, and the session that runs out."""
+
+from __future__ import annotations
+
+from broker.cores.groups.classic import rebalance
+from broker.cores.groups.classic.replies import join_refused
+from broker.cores.groups.group import Group, GroupState, Member
+from broker.cores.groups.step import Step
+from broker.cores.groups.story import Cause
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+# What Kafka's AdminClient gives as the reason when it removes members.
+_ADMIN_REASON = "member was removed by an admin"
+
+
+def heartbeat(step: Step, request: HeartbeatRequest) -> None:
+    step.reply(HeartbeatResponse(error_code=_heartbeat(step, request)))
+
+
+def _heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    group = step.groups.get(request.group_id)
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.fence(request.member_id, request.group_instance_id)
+    if error:
+        return error
+    if request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    step.restart_session(group, group.members[request.member_id])
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def leave_group(step: Step, request: LeaveGroupRequest) -> None:
+    if not request.group_id:
+        return step.reply(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+    group = step.groups.get(request.group_id)
+    if step.request.api_version <= 2:
+        leaving = LeaveGroupRequest.Member(member_id=request.member_id)
+        return step.reply(LeaveGroupResponse(error_code=_leave(step, group, [leaving])[0]))
+    errors = _leave(step, group, request.members)
+    return step.reply(
+        LeaveGroupResponse(
+            members=[
+                LeaveGroupResponse.Member(
+                    member_id=leaving.member_id, group_instance_id=leaving.group_instance_id, error_code=error
+                )
+                for leaving, error in zip(request.members, errors, strict=True)
+            ]
+        )
+    )
+
+
+def _leave(step: Step, group: Group | None, members: list[LeaveGroupRequest.Member]) -> list[ErrorCode]:
+    if group is None:
+        return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+    errors = [_leave_one(step, group, leaving) for leaving in members]
+    if ErrorCode.NONE in errors and group.state is not GroupState.EMPTY:
+        rebalance.prepare_or_go_on(step, group)
+    return errors
+
+
+def _leave_one(step: Step, group: Group, leaving: LeaveGroupRequest.Member) -> ErrorCode:
+    member_id, instance_id = leaving.member_id, leaving.group_instance_id
+    if not member_id:
+        # An admin names a static member by its instance id alone.
+        if instance_id is None or instance_id not in group.static_members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        member = group.members[group.static_members[instance_id]]
+        _remove(step, group, member, Cause.REQUESTED_BY_ADMIN, leaving.reason)
+        return ErrorCode.NONE
+    if member_id in group.pending_joins:
+        group.remove(member_id)
+        step.end_session(group, member_id)
+        return ErrorCode.NONE
+    error = group.fence(member_id, instance_id)
+    if error:
+        return error
+    asked_by_admin = leaving.reason is not None and leaving.reason.startswith(_ADMIN_REASON)
+    cause = Cause.REQUESTED_BY_ADMIN if asked_by_admin else Cause.MEMBER_LEFT
+    _remove(step, group, group.members[member_id], cause, leaving.reason)
+    return ErrorCode.NONE
+
+
+def on_session_timeout(step: Step, group: Group, member_id: str) -> None:
+    if member_id in group.pending_joins:
+        group.remove(member_id)
+    else:
+        member = group.members[member_id]
+        if member.is_parked() and not member.is_new:
+            # A parked request proves the client is alive; Kafka does not expire it either.
+            step.restart_session(group, member)
+            return
+        _remove(step, group, member, Cause.SESSION_TIMED_OUT, None)
+        if group.can_rebalance():
+            rebalance.prepare(step, group)
+            return
+    # As in Kafka, an expiry ends even the delay before a group's first generation, when nobody else is awaited.
+    if group.state is GroupState.PREPARING_REBALANCE and group.all_joined():
+        rebalance.complete(step, group)
+
+
+def _remove(step: Step, group: Group, member: Member, cause: Cause, reason: str | None) -> None:
+    parked = group.take_join(member)
+    if parked is not None:
+        step.answer(parked, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, parked.api_version))
+    # A parked SyncGroup of the member is never answered, as in Kafka.
+    group.remove(member.member_id)
+    step.end_session(group, member.member_id)
+    step.tell(group, cause, left=[member.member_id], detail=reason or "")

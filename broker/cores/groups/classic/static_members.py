@@ -1,0 +1,68 @@
+"""Static membership (KIP-345): a process that comes back under its group instance id takes over its old self's place."""
+
+from __future__ import annotations
+
+from broker.cores.groups.classic import rebalance
+from broker.cores.groups.classic.replies import join_refused, joined, members_for_leader, sync_refused
+from broker.cores.groups.events import Happening
+from broker.cores.groups.group import BrokenInvariant, Group, GroupState, Member, Offer
+from broker.cores.groups.step import Step
+from broker.cores.groups.story import Cause
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.join_group import JoinGroupRequest
+
+_DETAIL = "static member replaced"
+
+
+def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, member_id: str) -> None:
+    """A JoinGroup without member id, of an instance id that the group knows."""
+    assert request.group_instance_id is not None
+    old = group.members[group.static_members[request.group_instance_id]]
+    leader_before = group.leader
+    _fence_parked_requests(step, group, old)
+    member = group.replace(old, member_id)
+    group.update(member, offer)
+    step.end_session(group, old.member_id)
+    step.restart_session(group, member)
+    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol:
+        return _go_on_without_rebalance(step, group, old, member, leader_before)
+    group.park_join(member, step.park())
+    if group.state is GroupState.EMPTY:
+        raise BrokenInvariant(f"group {group.group_id} is Empty and has the static member {old.member_id}")
+    step.tell(group, Cause.MEMBER_JOINED, joined=[member_id], left=[old.member_id], detail=request.reason or _DETAIL)
+    return rebalance.prepare_or_go_on(step, group)
+
+
+def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
+    parked_join = group.take_join(old)
+    if parked_join is not None:
+        step.answer(parked_join, join_refused(ErrorCode.FENCED_INSTANCE_ID, parked_join.api_version, old.member_id))
+    if old.parked_sync is not None:
+        parked_sync, old.parked_sync = old.parked_sync, None
+        step.answer(parked_sync, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
+
+
+def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Member, leader_before: str | None) -> None:
+    # What the group counts as subscribed to stays that of the generation, as in Kafka, even if the member's metadata changed.
+    step.record(group.to_record(step.wall_ms))
+    step.core.stories.tell(
+        group.group_id,
+        Cause.MEMBER_JOINED,
+        group.generation,
+        step.wall_ms,
+        joined=[member.member_id],
+        left=[old.member_id],
+        detail=_DETAIL,
+    )
+    tale = step.tale(group)
+    tale.cause, tale.detail = Cause.MEMBER_JOINED, _DETAIL
+    tale.joined.add([member.member_id])
+    tale.left.add_for(Cause.MEMBER_JOINED, _DETAIL, [old.member_id])
+    step.happened(group, Happening.MEMBER_REPLACED)
+    is_leader = group.leader == member.member_id
+    if step.request.api_version >= 9:
+        # KIP-814: the leader learns who is there and is told to keep the assignment.
+        members = members_for_leader(group) if is_leader else []
+        return step.reply(joined(group, member, members, skip_assignment=is_leader))
+    # An older client that finds itself leader would make a new assignment: it is told its old id as the leader's.
+    return step.reply(joined(group, member, [], leader=leader_before))

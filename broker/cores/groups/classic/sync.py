@@ -1,0 +1,95 @@
+"""SyncGroup: the leader hands in the assignment, the others wait for theirs."""
+
+from __future__ import annotations
+
+from broker.cores.groups.classic import rebalance
+from broker.cores.groups.classic.assigned import assigned
+from broker.cores.groups.classic.moves import partitions_moved
+from broker.cores.groups.classic.replies import sync_refused, synced
+from broker.cores.groups.events import Happening
+from broker.cores.groups.group import Group, GroupState
+from broker.cores.groups.step import SYNC, Step
+from broker.cores.groups.story import Cause
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.sync_group import SyncGroupRequest
+
+
+def sync_group(step: Step, request: SyncGroupRequest) -> None:
+    group = step.groups.get(request.group_id)
+    error = _refusal(group, request)
+    if error or group is None:
+        step.reply(sync_refused(error))
+        return
+    member = group.members[request.member_id]
+    group.pending_syncs.pop(member.member_id, None)
+    if not group.pending_syncs:
+        step.timers.cancel((SYNC, group.group_id))
+    if group.state is GroupState.STABLE:
+        # Not a sign of life: Kafka's new coordinator does not renew the session here.
+        step.reply(synced(group, member))
+        return
+    # A sync of the same member that waits already is never answered, as in Kafka.
+    member.parked_sync = step.park()
+    if member.member_id == group.leader:
+        _assign(step, group, request)
+
+
+def on_sync_timeout(step: Step, group: Group) -> None:
+    """The generation is a rebalance timeout old and some members have not synced: they go, the others join again."""
+    silent = list(group.pending_syncs)
+    for member_id in silent:
+        group.remove(member_id)
+        step.end_session(group, member_id)
+    step.tell(group, Cause.SYNC_TIMED_OUT, left=silent)
+    rebalance.prepare(step, group)
+
+
+def _refusal(group: Group | None, request: SyncGroupRequest) -> ErrorCode:
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    if group is None or group.state is GroupState.EMPTY:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.fence(request.member_id, request.group_instance_id)
+    if error:
+        return error
+    if request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if _differs(request.protocol_type, group.protocol_type) or _differs(request.protocol_name, group.protocol):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _differs(asked: str | None, has: str | None) -> bool:
+    return asked is not None and has is not None and asked != has
+
+
+def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
+    assignments = {given.member_id: given.assignment for given in request.assignments}
+    if not group.has_room_for_assignments(assignments):
+        _refuse_assignments(step, group)
+        return
+    for member in group.members.values():
+        member.assignment = assignments.get(member.member_id, b"")
+    group.transition(GroupState.STABLE, step.wall_ms)
+    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))
+    step.record(group.to_record(step.wall_ms))
+    _answer_parked(step, group)
+
+
+def _answer_parked(step: Step, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
+    for member in group.members.values():
+        if member.parked_sync is not None:
+            parked, member.parked_sync = member.parked_sync, None
+            step.answer(parked, sync_refused(error) if error else synced(group, member))
+            step.restart_session(group, member)
+
+
+def _refuse_assignments(step: Step, group: Group) -> None:
+    """As Kafka does when the offsets topic does not take the record: nobody gets anything, and all are to join again."""
+    for member in group.members.values():
+        member.assignment = b""
+    _answer_parked(step, group, ErrorCode.UNKNOWN_SERVER_ERROR)
+    step.tell(group, Cause.SUBSCRIPTION_CHANGED, detail="the assignments were too large to be stored")
+    rebalance.prepare(step, group)

@@ -1,0 +1,36 @@
+"""TriggerRebalance: a new generation because an admin asks for it, without anyone being evicted."""
+
+from __future__ import annotations
+
+from broker.cores.groups.classic import rebalance
+from broker.cores.groups.group import Group, GroupState
+from broker.cores.groups.step import Step
+from broker.cores.groups.story import Cause
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest, TriggerRebalanceResponse
+
+
+def trigger_rebalance(step: Step, request: TriggerRebalanceRequest) -> None:
+    step.reply(TriggerRebalanceResponse(groups=[_trigger(step, asked) for asked in request.groups]))
+
+
+def _trigger(step: Step, asked: TriggerRebalanceRequest.Group) -> TriggerRebalanceResponse.Group:
+    group = step.groups.get(asked.group_id)
+    error, message = _refusal(asked.group_id, group)
+    if error or group is None:
+        return TriggerRebalanceResponse.Group(error_code=error, error_message=message, group_id=asked.group_id)
+    generation = group.generation
+    if group.can_rebalance():
+        step.tell(group, Cause.REQUESTED_BY_ADMIN, detail=asked.reason or "")
+        rebalance.prepare(step, group)
+    return TriggerRebalanceResponse.Group(group_id=asked.group_id, generation_id=generation)
+
+
+def _refusal(group_id: str, group: Group | None) -> tuple[ErrorCode, str | None]:
+    if not group_id:
+        return ErrorCode.INVALID_GROUP_ID, "The group id is empty."
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found."
+    if group.state is GroupState.EMPTY:
+        return ErrorCode.INVALID_REQUEST, f"Group {group_id} is Empty: it has no members to rebalance."
+    return ErrorCode.NONE, None

@@ -1,0 +1,152 @@
+"""Topics, their configs and the dynamic broker configs, kept in the store and in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from broker.storage.store.database import Store, Value
+
+OFFSETS_TOPIC = "__consumer_offsets"
+EVENTS_TOPIC = "__kgctl_group_events"
+
+
+@dataclass(slots=True)
+class Topic:
+    """A live view: partition_count and configs change when the topic is altered."""
+
+    name: str
+    topic_id: bytes  # 16 bytes
+    partition_count: int
+    configs: dict[str, str] = field(default_factory=dict)  # only what was set on the topic
+    internal: bool = False
+
+
+class Topics(Mapping[str, Topic]):
+    """Topics by name and by id."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[bytes, Topic] = {}
+
+    def __getitem__(self, name: str) -> Topic:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def by_id(self, topic_id: bytes) -> Topic | None:
+        return self._by_id.get(topic_id)
+
+    def _put(self, topic: Topic) -> None:
+        self._by_name[topic.name] = topic
+        self._by_id[topic.topic_id] = topic
+
+    def _drop(self, topic: Topic) -> None:
+        del self._by_name[topic.name]
+        del self._by_id[topic.topic_id]
+
+
+class Catalog:
+    """Every change is part of the store's open transaction; it is durable after the next commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.topics = Topics()
+        self.broker_configs: dict[str, str] = {}
+        configs: dict[bytes, dict[str, str]] = {}
+        for topic_id, name, value in store.query("SELECT topic_id, name, value FROM topic_configs"):
+            configs.setdefault(_blob(topic_id), {})[_text(name)] = _text(value)
+        rows = store.query("SELECT topic_id, name, partition_count, internal FROM topics ORDER BY name")
+        for topic_id, name, count, internal in rows:
+            id_ = _blob(topic_id)
+            self.topics._put(Topic(_text(name), id_, _number(count), configs.get(id_, {}), bool(internal)))
+        for name, value in store.query("SELECT name, value FROM broker_configs"):
+            self.broker_configs[_text(name)] = _text(value)
+
+    def create(self, name: str, partition_count: int, configs: Mapping[str, str], *, internal: bool) -> Topic:
+        if name in self.topics:
+            raise ValueError(f"topic {name} exists")
+        topic = Topic(name, _new_topic_id(), partition_count, dict(configs), internal)
+        self._store.execute(
+            "INSERT INTO topics VALUES (?, ?, ?, ?)", (topic.topic_id, name, partition_count, int(internal))
+        )
+        self._store_configs(topic, configs)
+        self.topics._put(topic)
+        return topic
+
+    def delete(self, name: str) -> Topic:
+        topic = self.topics[name]
+        self._store.execute("DELETE FROM topics WHERE topic_id = ?", (topic.topic_id,))
+        self._store.execute("DELETE FROM topic_configs WHERE topic_id = ?", (topic.topic_id,))
+        self.topics._drop(topic)
+        return topic
+
+    def add_partitions(self, name: str, total: int) -> Topic:
+        topic = self.topics[name]
+        if total <= topic.partition_count:
+            raise ValueError(f"topic {name} has {topic.partition_count} partitions already")
+        self._store.execute("UPDATE topics SET partition_count = ? WHERE topic_id = ?", (total, topic.topic_id))
+        topic.partition_count = total
+        return topic
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> Topic:
+        topic = self.topics[name]
+        self._store_configs(topic, changes)
+        _apply(topic.configs, changes)
+        return topic
+
+    def _store_configs(self, topic: Topic, changes: Mapping[str, str | None]) -> None:
+        for name, value in changes.items():
+            if value is None:
+                sql = "DELETE FROM topic_configs WHERE topic_id = ? AND name = ?"
+                self._store.execute(sql, (topic.topic_id, name))
+            else:
+                sql = "INSERT INTO topic_configs VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+                self._store.execute(sql, (topic.topic_id, name, value))
+
+    def alter_broker_configs(self, changes: Mapping[str, str | None]) -> None:
+        for name, value in changes.items():
+            if value is None:
+                self._store.execute("DELETE FROM broker_configs WHERE name = ?", (name,))
+            else:
+                sql = "INSERT INTO broker_configs VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+                self._store.execute(sql, (name, value))
+        _apply(self.broker_configs, changes)
+
+
+def _apply(configs: dict[str, str], changes: Mapping[str, str | None]) -> None:
+    for name, value in changes.items():
+        if value is None:
+            configs.pop(name, None)
+        else:
+            configs[name] = value
+
+
+def _new_topic_id() -> bytes:
+    """A random UUID (version 4). Kafka keeps ids that print with a leading dash out; so do we."""
+    while True:
+        raw = bytearray(os.urandom(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        if raw[0] >> 2 != 62:  # base64url of 62 is "-"
+            return bytes(raw)
+
+
+def _text(value: Value) -> str:
+    assert isinstance(value, str)
+    return value
+
+
+def _blob(value: Value) -> bytes:
+    assert isinstance(value, bytes)
+    return value
+
+
+def _number(value: Value) -> int:
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,267 @@
+"""Files of the data directory: the operations that tests may replace, and a bounded table of open files."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import resource
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from broker.storage.errors import StorageError
+
+T = TypeVar("T")
+Buffer = bytes | bytearray | memoryview
+
+_F_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None) if sys.platform == "darwin" else None
+
+
+class FileOps:
+    """Every system call that changes or reads a stored file. Fault tests hand in another one."""
+
+    sqlite_vfs: str = ""  # name of the SQLite VFS below ours; "" is the platform's own
+
+    def open(self, path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def pread(self, fd: int, size: int, position: int) -> bytes:
+        return os.pread(fd, size, position)
+
+    def pwrite(self, fd: int, content: Buffer, position: int) -> int:
+        return os.pwrite(fd, content, position)
+
+    def sync(self, fd: int) -> None:
+        """Make content and size durable."""
+        if _F_FULLFSYNC is not None:
+            fcntl.fcntl(fd, _F_FULLFSYNC)
+        else:
+            os.fdatasync(fd)
+
+    def sync_directory(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def sync_everything(self) -> None:
+        os.sync()
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def mkdir(self, path: str) -> None:
+        os.mkdir(path, 0o700)
+
+    def unlink(self, path: str) -> None:
+        os.unlink(path)
+
+    def rmdir(self, path: str) -> None:
+        os.rmdir(path)
+
+    def rename(self, path: str, new_path: str) -> None:
+        os.replace(path, new_path)
+
+
+def guarded(action: str, path: str, call: Callable[..., T], *arguments: object) -> T:
+    """Run one file operation; an OSError becomes a StorageError that names the path and the cause."""
+    try:
+        return call(*arguments)
+    except OSError as error:
+        raise storage_error(action, path, error) from error
+
+
+def storage_error(action: str, path: str, error: OSError) -> StorageError:
+    cause = error.strerror or str(error)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        cause = f"{cause}: the limit on open files is {soft}, too low for these segments; raise it (ulimit -n)"
+    return StorageError(f"cannot {action} {path}: {cause}")
+
+
+class OpenFile:
+    """One open segment file. The descriptor lives as long as anyone refers to it, so a reply that is still
+    being sent keeps its file even when the table has let go of it."""
+
+    __slots__ = ("__weakref__", "_ops", "fd", "path")
+
+    def __init__(self, ops: FileOps, path: str, flags: int) -> None:
+        self.fd = -1
+        self._ops = ops
+        self.path = path
+        self.fd = ops.open(path, flags)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            self._ops.close(self.fd)
+            self.fd = -1
+
+    def read(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        content = guarded("read", self.path, self._ops.pread, self.fd, size, position)
+        if len(content) == size or not content:
+            return content
+        pieces = [content]
+        got = len(content)
+        while got < size:
+            content = guarded("read", self.path, self._ops.pread, self.fd, size - got, position + got)
+            if not content:
+                break
+            pieces.append(content)
+            got += len(content)
+        return b"".join(pieces)
+
+    def write(self, content: Buffer, position: int) -> None:
+        try:
+            written = self._ops.pwrite(self.fd, content, position)
+            if written == len(content):
+                return
+            view = memoryview(content)
+            while written < len(view):
+                step = self._ops.pwrite(self.fd, view[written:], position + written)
+                if step == 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                written += step
+        except OSError as error:
+            raise storage_error("write", self.path, error) from error
+
+    def truncate(self, size: int) -> None:
+        guarded("truncate", self.path, self._ops.truncate, self.fd, size)
+
+    def sync(self) -> None:
+        guarded("sync", self.path, self._ops.sync, self.fd)
+
+    def size(self) -> int:
+        return guarded("stat", self.path, os.fstat, self.fd).st_size
+
+
+class Files:
+    """Open files by path, at most `limit` of them; the one that was unused for longest is let go first.
+
+    With `durable` false (durability "process") nothing is ever synced: the page cache outlives a killed broker.
+    """
+
+    def __init__(self, ops: FileOps, *, durable: bool = True, limit: int | None = None) -> None:
+        self.ops = ops
+        self.durable = durable
+        self.limit = limit if limit is not None else default_limit()
+        self._open: OrderedDict[str, OpenFile] = OrderedDict()
+
+    def get(self, path: str, *, create: bool = False) -> OpenFile:
+        file = self._open.get(path)
+        if file is not None:
+            self._open.move_to_end(path)
+            return file
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        while len(self._open) >= self.limit:
+            self._open.popitem(last=False)
+        try:
+            file = self._open_file(path, flags)
+        except OSError as error:
+            raise storage_error("open", path, error) from error
+        self._open[path] = file
+        return file
+
+    def _open_file(self, path: str, flags: int) -> OpenFile:
+        while True:
+            try:
+                return OpenFile(self.ops, path, flags)
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._open:
+                    raise
+                self._open.popitem(last=False)
+
+    def forget(self, path: str) -> None:
+        self._open.pop(path, None)
+
+    def forget_all(self) -> None:
+        self._open.clear()
+
+    def sync(self, file: OpenFile) -> None:
+        if self.durable:
+            file.sync()
+
+    def sync_directory(self, path: str) -> None:
+        if self.durable:
+            guarded("sync directory", path, self.ops.sync_directory, path)
+
+    def make_directory(self, path: str, *, sync: bool = True) -> bool:
+        """Make one directory whose parent exists. Without `sync` the caller syncs the parent. False if it is there."""
+        try:
+            self.ops.mkdir(path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise storage_error("make directory", path, error) from error
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+        return True
+
+    def make_directories(self, path: str) -> None:
+        """Make a directory and those above it, durably."""
+        path = os.path.abspath(path)
+        if not os.path.isdir(path):
+            self.make_directories(os.path.dirname(path))
+            self.make_directory(path)
+
+    def sync_parent(self, path: str) -> None:
+        """Make the name of a directory durable, if its parent may be read at all."""
+        if self.durable:
+            parent = os.path.dirname(os.path.abspath(path))
+            try:
+                self.ops.sync_directory(parent)
+            except PermissionError:
+                return
+            except OSError as error:
+                raise storage_error("sync directory", parent, error) from error
+
+    def unlink(self, path: str) -> None:
+        """Remove a file if it is there; the caller syncs the directory where that matters."""
+        self.forget(path)
+        try:
+            self.ops.unlink(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise storage_error("remove", path, error) from error
+
+    def rename_directory(self, directory: str, new_path: str) -> bool:
+        """False if it is not there. Open files below it are let go."""
+        for path in [path for path in self._open if path.startswith(directory + os.sep)]:
+            del self._open[path]
+        try:
+            self.ops.rename(directory, new_path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise storage_error("rename", directory, error) from error
+        return True
+
+    def removing_tree(self, directory: str) -> Iterator[None]:
+        """Remove a directory and all below it, one entry at a time; nothing happens if it is not there."""
+        for parent, directories, names in os.walk(directory, topdown=False):
+            for name in names:
+                self.unlink(os.path.join(parent, name))
+                yield
+            for name in directories:
+                guarded("remove", os.path.join(parent, name), self.ops.rmdir, os.path.join(parent, name))
+                yield
+        if os.path.isdir(directory):
+            guarded("remove", directory, self.ops.rmdir, directory)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+
+def default_limit() -> int:
+    """A quarter of the soft limit on open files: sockets need the rest."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft == resource.RLIM_INFINITY:
+        return 1024
+    return max(8, min(1024, soft // 4))

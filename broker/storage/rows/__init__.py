@@ -1,0 +1,1 @@
+"""Topics kept as rows of the store."""

@@ -1,0 +1,1 @@
+"""Segment files: append, index, producer state, compaction, recovery."""

@@ -1,0 +1,208 @@
+"""Segment files at a start: which are missing or cut, and how to go on without what is damaged if that was accepted.
+
+Lost offsets stay taken: an empty batch covers them, like those that Kafka's compaction leaves. So no end moves back,
+readers pass over the gap, and no new record gets an offset that was given out before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, build_batch, check_crc, parse_header
+from broker.storage.catalog import Topic, Topics
+from broker.storage.errors import DamageError
+from broker.storage.files import OpenFile, guarded
+from broker.storage.segments.partition import SegmentPartition, Shared
+from broker.storage.segments.segment import LEADER_EPOCH, SCAN_BYTES, Segment, segment_name
+
+DAMAGED_SUFFIX = ".damaged"
+MOST_OFFSETS_IN_A_BATCH = 2**31
+MOST_RANGES_TOLD = 20
+# What each batch has in the same place: our leader epoch and the format's version.
+_MARK = LEADER_EPOCH.to_bytes(4, "big") + b"\x02"
+_MARK_AT = 12
+
+
+class Short(NamedTuple):
+    """A segment file that is not there or shorter than what was recorded."""
+
+    topic: Topic
+    partition: int
+    message: str
+
+
+def short_segments(shared: Shared, topics: Topics) -> list[Short]:
+    """Asks for the size of each segment file and reads none."""
+    rows = shared.store.query(
+        "SELECT p.topic_id, p.partition, s.base_offset, s.revision, s.size_bytes, s.end_offset"
+        " FROM partitions AS p JOIN segments AS s ON s.partition_id = p.partition_id"
+        " ORDER BY p.partition_id, s.base_offset"
+    )
+    short = []
+    for topic_id, partition, base_offset, revision, size_bytes, end_offset in rows:
+        assert isinstance(topic_id, bytes)
+        assert isinstance(partition, int)
+        assert isinstance(base_offset, int)
+        assert isinstance(revision, int)
+        assert isinstance(size_bytes, int)
+        assert isinstance(end_offset, int)
+        path = f"{shared.root}/{topic_id.hex()}/{partition}/{segment_name(base_offset, revision)}"
+        try:
+            length = os.stat(path).st_size
+            found = f"was cut: it has {length} bytes of {size_bytes}"
+        except FileNotFoundError:
+            length, found = -1, "is missing"
+        topic = topics.by_id(topic_id)
+        if length < size_bytes and topic is not None:
+            offsets = f"offsets {base_offset} to {end_offset - 1} of " if end_offset > base_offset else ""
+            short.append(Short(topic, partition, f"{path} {found} ({offsets}{topic.name}-{partition})"))
+    return short
+
+
+def refuse(short: list[Short]) -> DamageError:
+    more = f"; {len(short) - 1} more segment files are missing or cut" if len(short) > 1 else ""
+    return DamageError(short[0].message + more)
+
+
+def repair_partition(partition: SegmentPartition, shared: Shared) -> None:
+    """Read all that is recorded of a partition, and replace each damaged segment by one with what is left of it."""
+    for segment in list(partition.segments):
+        try:
+            segment.file()
+            segment.verify(segment.base_offset, 0, segment.size_bytes)
+            _ = segment.index
+            segment.drop_index()
+        except DamageError:
+            size_bytes, end_offset = segment.size_bytes, segment.end_offset
+            end = shared.ends.read(partition.partition_id)
+            if end is not None and end.base_offset == segment.base_offset and end.end_offset > end_offset:
+                size_bytes, end_offset = end.position, end.end_offset
+            repair_segment(partition, segment, shared, size_bytes, end_offset)
+
+
+def repair_segment(
+    partition: SegmentPartition, segment: Segment, shared: Shared, size_bytes: int, end_offset: int
+) -> None:
+    """Put a new file with the whole batches of the first `size_bytes` in a segment's place; it ends at `end_offset`."""
+    found = _what_happened(segment, size_bytes)
+    made = Segment(
+        segment.files,
+        segment.directory,
+        segment.base_offset,
+        interval_bytes=segment.interval_bytes,
+        revision=segment.revision + 1,
+        compacted_at_ms=segment.compacted_at_ms,
+    )
+    file = made.create()
+    lost: list[tuple[int, int]] = []
+    for batch, header in _whole_batches(segment, size_bytes, end_offset):
+        if header.base_offset > made.end_offset:
+            lost.append((made.end_offset, header.base_offset - 1))
+            _cover(made, file, header.base_offset)
+        _add(made, file, batch, header)
+        if header.producer_id >= 0 and header.base_offset >= segment.end_offset:
+            partition.producers.note(header)
+    if end_offset > made.end_offset:
+        lost.append((made.end_offset, end_offset - 1))
+        _cover(made, file, end_offset)
+    if made.max_timestamp < 0:
+        # Retention has to know how old a segment is of which nothing is left.
+        made.max_timestamp, made.max_timestamp_offset = segment.max_timestamp, segment.base_offset
+    made.save_index()
+    shared.files.sync(file)
+    shared.files.sync_directory(made.directory)
+    shared.loaded_indexes.pop(segment, None)
+    partition.segments[partition.segments.index(segment)] = made
+    partition.segment_changed(made)
+    partition.advance()
+    shared.quarantine.append(segment.path)
+    kept = "" if found == "is missing" else f"; it is kept as {os.path.basename(segment.path)}{DAMAGED_SUFFIX}"
+    shared.store.lose(f"{segment.path} {found}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)
+
+
+def set_aside(shared: Shared) -> None:
+    """Rename the damaged files that the store does not name any more, and remove their indexes."""
+    for path in shared.quarantine:
+        shared.files.forget(path)
+        if os.path.exists(path):
+            guarded("rename", path, shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
+        shared.files.unlink(path.removesuffix(".log") + ".index")
+    shared.quarantine.clear()
+
+
+def _what_happened(segment: Segment, size_bytes: int) -> str:
+    try:
+        return "is damaged" if os.stat(segment.path).st_size >= size_bytes else "was cut"
+    except FileNotFoundError:
+        return "is missing"
+
+
+def _spell(lost: list[tuple[int, int]]) -> str:
+    if not lost:
+        return "nothing"
+    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in lost[:MOST_RANGES_TOLD])
+    return f"offsets {told}" + (
+        f" and {len(lost) - MOST_RANGES_TOLD} more ranges" if len(lost) > MOST_RANGES_TOLD else ""
+    )
+
+
+def _add(made: Segment, file: OpenFile, batch: bytes, header: BatchHeader) -> None:
+    file.write(batch, made.size_bytes)
+    made.note(header, made.size_bytes, len(batch))
+
+
+def _cover(made: Segment, file: OpenFile, until: int) -> None:
+    while made.end_offset < until:
+        last_offset = min(until, made.end_offset + MOST_OFFSETS_IN_A_BATCH) - 1
+        batch = build_batch([], base_offset=made.end_offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
+        _add(made, file, batch, parse_header(batch))
+
+
+def _whole_batches(segment: Segment, size_bytes: int, end_offset: int) -> Iterator[tuple[bytes, BatchHeader]]:
+    """The batches that are as they were written, in order, whatever lies between them."""
+    if not os.path.exists(segment.path):
+        return
+    file = segment.files.get(segment.path)
+    size_bytes = min(size_bytes, file.size())
+    offset, position = segment.base_offset, 0
+    while position >= 0:
+        header = _batch_at(file, position, size_bytes, range(offset, end_offset))
+        if header is None:
+            position = _next_mark(file, position + 1, size_bytes)
+        else:
+            yield file.read(header.size_bytes, position), header
+            offset = header.next_offset
+            position += header.size_bytes
+
+
+def _batch_at(file: OpenFile, position: int, size_bytes: int, offsets: range) -> BatchHeader | None:
+    head = file.read(HEADER_BYTES, position) if position + HEADER_BYTES <= size_bytes else b""
+    if len(head) < HEADER_BYTES:
+        return None
+    header = parse_header(head)
+    if (
+        header.magic != 2
+        or header.partition_leader_epoch != LEADER_EPOCH
+        or header.base_offset not in offsets
+        or header.last_offset not in offsets
+        or header.last_offset < header.base_offset
+        or not HEADER_BYTES <= header.size_bytes <= size_bytes - position
+    ):
+        return None
+    return header if check_crc(file.read(header.size_bytes, position), 0, header) else None
+
+
+def _next_mark(file: OpenFile, position: int, size_bytes: int) -> int:
+    """Where the next batch may begin; -1 if none can."""
+    position += _MARK_AT
+    while position < size_bytes:
+        window = file.read(min(SCAN_BYTES, size_bytes - position), position)
+        at = window.find(_MARK)
+        if at >= 0:
+            return position + at - _MARK_AT
+        if len(window) < len(_MARK):
+            break
+        position += len(window) - len(_MARK) + 1
+    return -1

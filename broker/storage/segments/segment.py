@@ -1,0 +1,410 @@
+"""Append-only segment files: whole record batches one after the other, named by the offset of the first.
+
+An active segment may end in preallocated zeros; overwriting them makes a sync much cheaper than growing the file.
+Bytes that this run of the broker has not written itself are checked against their CRCs once, before they are
+first served.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
+from broker.storage.errors import DamageError, StorageError
+from broker.storage.files import Buffer, Files, OpenFile
+from broker.storage.segments.file_slice import FileSlice
+from broker.storage.segments.index import Index
+
+LEADER_EPOCH = 0  # one node: its epoch never changes
+LENGTH_OVERHEAD = 12  # base offset and length, which a batch's length field does not count
+# As much as the segment has already, between these bounds.
+PREALLOCATED_BYTES = (64 << 10, 1 << 20)
+# Rounds that bring more than this are limited by bandwidth, not by the cost of growing a file.
+PREALLOCATE_BELOW_BYTES = 64 << 10
+WALK_BYTES = 16 << 10
+SCAN_BYTES = 1 << 20
+
+_WALK = struct.Struct(">qi11xi")  # base offset, length, last offset delta
+
+
+class Spot(NamedTuple):
+    """Where one batch lies."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+    @property
+    def end(self) -> int:
+        return self.position + self.size
+
+
+class Segment:
+    """One file. `size_bytes` and `end_offset` count whole batches, not preallocated zeros."""
+
+    __slots__ = (
+        "_file_seen",
+        "_index",
+        "_index_file_bytes",
+        "_verified",
+        "allocated",
+        "base_offset",
+        "compacted_at_ms",
+        "directory",
+        "end_offset",
+        "files",
+        "first_timestamp",
+        "interval_bytes",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "revision",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        base_offset: int,
+        *,
+        interval_bytes: int,
+        revision: int = 0,
+        end_offset: int | None = None,
+        size_bytes: int = 0,
+        first_timestamp: int = -1,
+        max_timestamp: int = -1,
+        max_timestamp_offset: int = -1,
+        compacted_at_ms: int = -1,
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.interval_bytes = interval_bytes
+        self.revision = revision
+        self.end_offset = base_offset if end_offset is None else end_offset
+        self.size_bytes = size_bytes
+        self.first_timestamp = first_timestamp
+        self.max_timestamp = max_timestamp
+        self.max_timestamp_offset = max_timestamp_offset
+        self.compacted_at_ms = compacted_at_ms
+        self.allocated = size_bytes
+        self._verified: list[tuple[int, int]] = []  # disjoint, ascending ranges of positions
+        self._index: Index | None = None
+        self._index_file_bytes = 0
+        self._file_seen = False
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.directory, segment_name(self.base_offset, self.revision))
+
+    @property
+    def index_path(self) -> str:
+        return self.path[:-4] + ".index"
+
+    def create(self) -> OpenFile:
+        """Make the file; a left-over of a crash by the same name is emptied."""
+        self._file_seen = True
+        self._index = Index(self.interval_bytes)
+        file = self.files.get(self.path, create=True)
+        if file.size():
+            file.truncate(0)
+        return file
+
+    def file(self) -> OpenFile:
+        """The open file; DamageError if it is missing or shorter than what was recorded."""
+        try:
+            file = self.files.get(self.path)
+        except StorageError:
+            if not os.path.exists(self.path):
+                raise DamageError(
+                    f"{self.path} is missing (offsets {self.base_offset} to {self.end_offset - 1})"
+                ) from None
+            raise
+        if not self._file_seen:
+            length = file.size()
+            if length < self.size_bytes:
+                raise DamageError(
+                    f"{self.path} was cut: it has {length} bytes of {self.size_bytes}"
+                    f" (offsets up to {self.end_offset - 1})"
+                )
+            self.allocated = length
+            self._file_seen = True
+        return file
+
+    # -- writing
+
+    def append(self, batch: Buffer, header: BatchHeader) -> OpenFile:
+        """Write one whole batch that continues the segment."""
+        file = self.file()
+        position, size = self.size_bytes, len(batch)
+        if position + size > self.allocated:
+            self._preallocate(file, position + size, size)
+        file.write(batch, position)
+        self.note(header, position, size)
+        return file
+
+    def _preallocate(self, file: OpenFile, needed: int, size: int) -> None:
+        self.allocated = needed
+        if size < PREALLOCATE_BELOW_BYTES:
+            low, high = PREALLOCATED_BYTES
+            more = min(high, max(low, self.size_bytes))
+            file.write(bytes(more), needed)
+            self.allocated += more
+
+    def note(self, header: BatchHeader, position: int, size: int) -> None:
+        """Count a batch whose bytes are known to be good."""
+        self.index.add(header.base_offset, position, self.max_timestamp)
+        if position == 0:
+            self.first_timestamp = header.base_timestamp
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.max_timestamp_offset = header.base_offset
+        self.size_bytes = position + size
+        self.end_offset = header.next_offset
+        self._mark_verified(position, position + size)
+
+    def cut(self) -> None:
+        """Give back what lies behind the last whole batch."""
+        file = self.file()
+        if self.allocated > self.size_bytes or file.size() > self.size_bytes:
+            file.truncate(self.size_bytes)
+            self.allocated = self.size_bytes
+
+    def cut_remains(self) -> bool:
+        """Cut what a crash left behind the last whole batch, unless it is preallocated zeros. True if it was cut."""
+        file = self.file()
+        length = file.size()
+        if length - self.size_bytes <= PREALLOCATED_BYTES[1]:
+            remains = file.read(length - self.size_bytes, self.size_bytes)
+            if not remains.strip(b"\0"):
+                self.allocated = length
+                return False
+        self.cut()
+        return True
+
+    # -- index
+
+    @property
+    def index(self) -> Index:
+        if self._index is None:
+            self._index = self._load_index()
+        return self._index
+
+    def _load_index(self) -> Index:
+        content = b""
+        if os.path.exists(self.index_path):
+            file = self.files.get(self.index_path)
+            content = file.read(file.size(), 0)
+            self.files.forget(self.index_path)
+        index, held = Index.load(content, self.interval_bytes, self.size_bytes, self.base_offset)
+        if held < len(content):
+            file.truncate(held)
+        self._index_file_bytes = held
+        offset, position, timestamp = index.last or (self.base_offset, 0, -1)
+        for at, header in self.headers(offset, position, SCAN_BYTES):
+            index.add(header.base_offset, at, timestamp)
+            timestamp = max(timestamp, header.max_timestamp)
+            offset = header.next_offset
+        if offset != self.end_offset:
+            raise self.damage(self.size_bytes)
+        return index
+
+    def save_index(self) -> None:
+        """Append what is new to the index file. Never synced: it can be made again."""
+        if self._index is None:
+            return
+        chunk = self._index.unsaved_chunk()
+        if chunk:
+            file = self.files.get(self.index_path, create=True)
+            file.write(chunk, self._index_file_bytes)
+            self._index_file_bytes += len(chunk)
+            self.files.forget(self.index_path)
+
+    def drop_index(self) -> None:
+        """Free the memory of the index; the file has it."""
+        self.save_index()
+        self._index = None
+
+    # -- reading
+
+    def headers(self, offset: int, position: int, chunk_bytes: int = WALK_BYTES) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from the one at `position`, whose base offset is `offset`, to the end.
+
+        No offset is ever missing between two batches: what compaction removes stays covered by its neighbour.
+        """
+        file = self.file()
+        end = self.size_bytes
+        while position < end:
+            chunk = file.read(min(chunk_bytes, end - position), position)
+            at = 0
+            while at + HEADER_BYTES <= len(chunk):
+                header = parse_header(chunk, at)
+                size = header.size_bytes
+                if header.base_offset != offset or size < HEADER_BYTES or position + at + size > end:
+                    raise self.damage(position + at)
+                yield position + at, header
+                at += size
+                offset = header.next_offset
+            if at == 0:
+                raise self.damage(position)
+            position += at
+
+    def walk(self, offset: int, position: int, until: int) -> Iterator[Spot]:
+        """Batches from the one at `position`, whose base offset is `offset`, that end at or before `until`."""
+        file = self.file()
+        while position < until:
+            chunk = file.read(min(WALK_BYTES, until - position), position)
+            at = 0
+            while at + _WALK.size <= len(chunk):
+                base_offset, length, last_delta = _WALK.unpack_from(chunk, at)
+                size = length + LENGTH_OVERHEAD
+                if base_offset != offset or size < HEADER_BYTES or last_delta < 0:
+                    raise self.damage(position + at)
+                if position + at + size > until:
+                    return
+                offset = base_offset + last_delta + 1
+                yield Spot(position + at, size, base_offset, offset - 1)
+                at += size
+            if at == 0:
+                return
+            position += at
+
+    def find_offset(self, offset: int, until: int) -> Spot | None:
+        """The first batch that holds `offset` or a later one."""
+        base_offset, position = self.index.at_offset(offset) or (self.base_offset, 0)
+        for spot in self.walk(base_offset, position, until):
+            if spot.last_offset >= offset:
+                return spot
+        return None
+
+    def find_timestamp(self, timestamp: int, until: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Batches from the first that has a record at or after `timestamp`; more follow in case it has none after all."""
+        base_offset, position = self.index.at_timestamp(timestamp) or (self.base_offset, 0)
+        for at, header in self.headers(base_offset, position):
+            if at + header.size_bytes > until:
+                return
+            if header.max_timestamp >= timestamp:
+                yield at, header
+
+    def whole_batches_end(self, first: Spot, limit: int) -> int:
+        """The largest position <= limit where a batch behind `first` ends; the end of `first` if there is none."""
+        if limit <= first.end:
+            return first.end
+        start = self.index.at_position(limit)
+        if start is None or start[1] < first.end:
+            start = (first.last_offset + 1, first.end)
+        end = start[1]
+        for spot in self.walk(*start, limit):
+            end = spot.end
+        return end
+
+    def slice(self, spot: Spot, end: int) -> FileSlice:
+        """Bytes from the start of one batch to the end of another; their CRCs have been checked."""
+        self.verify(spot.base_offset, spot.position, end)
+        return FileSlice(self.file(), spot.position, end - spot.position)
+
+    def batch(self, position: int, header: BatchHeader) -> bytes:
+        """One whole batch, checked."""
+        self.verify(header.base_offset, position, position + header.size_bytes)
+        return self.file().read(header.size_bytes, position)
+
+    # -- verification
+
+    def damage(self, position: int) -> DamageError:
+        return DamageError(f"{self.path} is damaged: the batch at position {position} is not what was written")
+
+    def verify(self, offset: int, start: int, end: int) -> None:
+        """Check the CRCs of the batches from `start` (base offset `offset`) to `end` unless that was done before."""
+        for low, high in self._verified:
+            if low <= start and end <= high:
+                return
+        file = self.file()
+        position = start
+        while position < end:
+            chunk = file.read(min(SCAN_BYTES, end - position), position)
+            at = 0
+            while at + HEADER_BYTES <= len(chunk):
+                header = self._plausible(chunk, at, offset, position + at, end)
+                if at + header.size_bytes > len(chunk):
+                    break
+                if not check_crc(chunk, at, header):
+                    raise self.damage(position + at)
+                at += header.size_bytes
+                offset = header.next_offset
+            if at == 0:
+                header = self._verify_large(file, offset, position, end)
+                at = header.size_bytes
+                offset = header.next_offset
+            position += at
+        self._mark_verified(start, end)
+
+    def _plausible(self, chunk: bytes, at: int, offset: int, position: int, end: int) -> BatchHeader:
+        """The header, if the fields that the CRC does not cover are as they were written."""
+        header = parse_header(chunk, at)
+        if (
+            header.base_offset != offset
+            or header.magic != 2
+            or header.partition_leader_epoch != LEADER_EPOCH
+            or not HEADER_BYTES <= header.size_bytes <= end - position
+        ):
+            raise self.damage(position)
+        return header
+
+    def _verify_large(self, file: OpenFile, offset: int, position: int, end: int) -> BatchHeader:
+        """One batch that is larger than a chunk."""
+        head = file.read(HEADER_BYTES, position)
+        if len(head) < HEADER_BYTES:
+            raise self.damage(position)
+        header = self._plausible(head, 0, offset, position, end)
+        batch = file.read(header.size_bytes, position)
+        if len(batch) != header.size_bytes or not check_crc(batch, 0, header):
+            raise self.damage(position)
+        return header
+
+    def _mark_verified(self, start: int, end: int) -> None:
+        ranges = self._verified
+        if ranges and ranges[-1][1] == start:
+            ranges[-1] = (ranges[-1][0], end)
+            return
+        merged: list[tuple[int, int]] = []
+        for low, high in ranges:
+            if high < start or low > end:
+                merged.append((low, high))
+            else:
+                start, end = min(start, low), max(end, high)
+        merged.append((start, end))
+        merged.sort()
+        self._verified = merged
+
+    # -- recovery
+
+    def scan_tail(self) -> Iterator[BatchHeader]:
+        """Whole, valid batches behind the recorded end; each is counted as part of the segment once taken.
+
+        Stops at the first bytes that are not the next batch: zeros, a torn batch, or damage.
+        """
+        file = self.file()
+        length = file.size()
+        while self.size_bytes + HEADER_BYTES <= length:
+            position = self.size_bytes
+            header = parse_header(file.read(HEADER_BYTES, position))
+            size = header.size_bytes
+            if (
+                header.base_offset != self.end_offset
+                or header.magic != 2
+                or header.partition_leader_epoch != LEADER_EPOCH
+                or not HEADER_BYTES <= size <= length - position
+                or header.last_offset_delta < 0
+                or not check_crc(file.read(size, position), 0, header)
+            ):
+                return
+            self.note(header, position, size)
+            yield header
+
+
+def segment_name(base_offset: int, revision: int) -> str:
+    return f"{base_offset:020d}.{revision}.log" if revision else f"{base_offset:020d}.log"

@@ -1,0 +1,73 @@
+"""Offsets by time, exact inside compressed batches: the index finds the batch, its records are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from broker.protocol.record_batch import BatchHeader, parse_header
+from broker.protocol.wire_types import DecodeError
+from broker.storage.segments.bounded_records import scanned
+from broker.storage.segments.segment import Segment
+
+NOTHING = (-1, -1)
+
+
+def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: int) -> tuple[int, int] | None:
+    """(offset, timestamp) of the first record at or after both `log_start` and `timestamp`."""
+    for position, header in segment.find_timestamp(timestamp, visible):
+        if header.next_offset > log_start:
+            for offset, stamp in timestamps(segment, position, header):
+                if stamp >= timestamp and offset >= log_start:
+                    return offset, stamp
+    return None
+
+
+def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_start: int) -> tuple[int, int]:
+    """(timestamp, base offset) of the first batch with the largest timestamp of all records from the log start on.
+
+    `known` is that pair for all of the segment.
+    """
+    if segment.base_offset >= log_start or known[1] >= log_start:
+        return known
+    best = NOTHING
+    start = segment.index.at_offset(log_start) or (segment.base_offset, 0)
+    for position, header in segment.headers(*start):
+        if position >= visible:
+            break
+        if header.next_offset <= log_start or header.max_timestamp <= best[0]:
+            continue
+        newest = header.max_timestamp
+        if header.base_offset < log_start:
+            stamps = timestamps(segment, position, header)
+            newest = max((stamp for offset, stamp in stamps if offset >= log_start), default=NOTHING[0])
+        if newest > best[0]:
+            best = (newest, header.base_offset)
+    return best
+
+
+def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log_start: int) -> tuple[int, int] | None:
+    """(offset, timestamp) of the first record with the largest timestamp, from (segment, visible end, its newest)."""
+    best: tuple[Segment, int, tuple[int, int]] | None = None
+    for candidate in candidates:
+        if candidate[2] != NOTHING and (best is None or candidate[2][0] > best[2][0]):
+            best = candidate
+    if best is None:
+        return None
+    segment, visible, (timestamp, base_offset) = best
+    spot = segment.find_offset(base_offset, visible)
+    assert spot is not None
+    header = parse_header(segment.file().read(spot.size, spot.position))
+    for offset, stamp in timestamps(segment, spot.position, header):
+        if stamp == timestamp and offset >= log_start:
+            return offset, timestamp
+    return header.last_offset, timestamp
+
+
+def timestamps(segment: Segment, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
+    """(offset, timestamp) of the records of a batch. What cannot be decoded counts as a record at each end of it."""
+    try:
+        for offset, timestamp, _ in scanned(segment.batch(position, header)):
+            yield offset, timestamp
+    except DecodeError:
+        yield header.base_offset, header.max_timestamp
+        yield header.last_offset, header.max_timestamp

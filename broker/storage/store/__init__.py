@@ -1,0 +1,1 @@
+"""The SQLite store: schema, checked pages, commit sequence and commit marker."""

@@ -1,0 +1,82 @@
+"""An SQLite VFS that gives every page of the database file a CRC and checks it when the page is read.
+
+SQLite itself does not notice a flipped bit in a page: it returns other rows, or none. Each page ends in eight
+reserved bytes (page number, CRC-32C of all before), set when a checkpoint writes the page. Any SQLite can read
+such a file. The WAL has checksums of its own and passes untouched.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import NoReturn
+
+import apsw
+import google_crc32c
+
+from broker.storage.errors import DamageError, StoreDamageError
+
+PAGE_BYTES = 4096
+HEADER_BYTES = 100  # what SQLite reads first of a database file
+RESERVED_BYTES = 8
+_BODY_BYTES = PAGE_BYTES - 4
+_NUMBER = struct.Struct(">I")
+_crc = google_crc32c.value
+
+
+class _CheckedFile(apsw.VFSFile):
+    def __init__(self, vfs: CheckedPages, name: apsw.URIFilename | str | None, flags: list[int]) -> None:
+        super().__init__(vfs.base, name, flags)
+        self._vfs = vfs
+        self._path = name if isinstance(name, str) else name.filename() if name is not None else ""
+
+    def xRead(self, amount: int, offset: int) -> bytes:
+        content = super().xRead(amount, offset)
+        if amount == PAGE_BYTES and content:
+            self._check(content, offset)
+        elif amount == HEADER_BYTES and offset == 0 and content:
+            self._check_header(content)
+        return content
+
+    def _check_header(self, content: bytes) -> None:
+        if content[:16] != b"SQLite format 3\0" or content[20] != RESERVED_BYTES:
+            self._fail(f"{self._path} is not a store of this broker, or its first page is damaged")
+
+    def _check(self, content: bytes, offset: int) -> None:
+        number = offset // PAGE_BYTES + 1
+        if (
+            len(content) == PAGE_BYTES
+            and _NUMBER.unpack_from(content, _BODY_BYTES)[0] == _crc(content[:_BODY_BYTES])
+            and _NUMBER.unpack_from(content, _BODY_BYTES - 4)[0] == number
+        ):
+            return
+        name = os.path.basename(self._path)
+        self._fail(
+            f"{self._path}: page {number} of {name} (bytes {offset} to {offset + PAGE_BYTES}) fails its checksum"
+        )
+
+    def _fail(self, message: str) -> NoReturn:
+        self._vfs.damage = StoreDamageError(message)
+        raise apsw.IOError(message)
+
+    def xWrite(self, content: bytes, offset: int) -> None:
+        if len(content) == PAGE_BYTES:
+            body = content[: _BODY_BYTES - 4] + _NUMBER.pack(offset // PAGE_BYTES + 1)
+            content = body + _NUMBER.pack(_crc(body))
+        super().xWrite(content, offset)
+
+
+class CheckedPages(apsw.VFS):
+    """One per store, registered with SQLite until `unregister`."""
+
+    damage: DamageError | None = None  # the first page that failed
+
+    def __init__(self, base: str = "") -> None:
+        self.base = base
+        self.vfs_name = f"kgctl-{id(self):x}"
+        super().__init__(self.vfs_name, base)
+
+    def xOpen(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:
+        if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
+            return _CheckedFile(self, name, flags)
+        return apsw.VFSFile(self.base, name, flags)

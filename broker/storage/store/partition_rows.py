@@ -1,0 +1,104 @@
+"""The rows of one partition in the store: its number, its log start, its list of segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from broker.storage.files import Files
+from broker.storage.segments.segment import Segment
+from broker.storage.store.database import Store
+
+
+class PartitionRow(NamedTuple):
+    partition_id: int
+    log_start_offset: int
+    unrecorded: bool
+
+
+def load_partition(store: Store, topic_id: bytes, index: int) -> PartitionRow | None:
+    rows = store.query(
+        "SELECT partition_id, log_start_offset, unrecorded FROM partitions WHERE topic_id = ? AND partition = ?",
+        (topic_id, index),
+    )
+    if not rows:
+        return None
+    partition_id, log_start, unrecorded = (int(value or 0) for value in rows[0])
+    return PartitionRow(partition_id, log_start, bool(unrecorded))
+
+
+def add_partition(store: Store, topic_id: bytes, index: int) -> int:
+    """The new row's number. It is marked unrecorded: bytes are about to be written."""
+    number = int(store.meta("next_partition_id") or 1)
+    store.set_meta("next_partition_id", str(number + 1))
+    store.execute("INSERT INTO partitions VALUES (?, ?, ?, 0, 1)", (number, topic_id, index))
+    return number
+
+
+def mark_unrecorded(store: Store, partition_id: int, unrecorded: bool) -> None:
+    store.execute("UPDATE partitions SET unrecorded = ? WHERE partition_id = ?", (int(unrecorded), partition_id))
+
+
+def set_log_start(store: Store, partition_id: int, offset: int) -> None:
+    store.execute("UPDATE partitions SET log_start_offset = ? WHERE partition_id = ?", (offset, partition_id))
+
+
+def delete_partitions(store: Store, topic_id: bytes) -> None:
+    """All rows of a topic's partitions."""
+    for table in ("segments", "producers"):
+        store.execute(
+            f"DELETE FROM {table} WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
+            (topic_id,),
+        )
+    store.execute("DELETE FROM partitions WHERE topic_id = ?", (topic_id,))
+
+
+def load_segments(store: Store, partition_id: int, files: Files, directory: str, interval_bytes: int) -> list[Segment]:
+    rows = store.query(
+        "SELECT base_offset, revision, end_offset, size_bytes, first_timestamp, max_timestamp, max_timestamp_offset,"
+        " compacted_at_ms FROM segments WHERE partition_id = ? ORDER BY base_offset",
+        (partition_id,),
+    )
+    segments = []
+    for row in rows:
+        base, revision, end, size, first, newest, newest_offset, compacted = (int(value or 0) for value in row)
+        segments.append(
+            Segment(
+                files,
+                directory,
+                base,
+                interval_bytes=interval_bytes,
+                revision=revision,
+                end_offset=end,
+                size_bytes=size,
+                first_timestamp=first,
+                max_timestamp=newest,
+                max_timestamp_offset=newest_offset,
+                compacted_at_ms=compacted,
+            )
+        )
+    return segments
+
+
+def save_segments(store: Store, partition_id: int, segments: Iterable[Segment]) -> None:
+    store.execute_many(
+        "INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                partition_id,
+                segment.base_offset,
+                segment.revision,
+                segment.end_offset,
+                segment.size_bytes,
+                segment.first_timestamp,
+                segment.max_timestamp,
+                segment.max_timestamp_offset,
+                segment.compacted_at_ms,
+            )
+            for segment in segments
+        ],
+    )
+
+
+def delete_segment(store: Store, partition_id: int, base_offset: int) -> None:
+    store.execute("DELETE FROM segments WHERE partition_id = ? AND base_offset = ?", (partition_id, base_offset))

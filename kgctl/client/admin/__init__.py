@@ -1,0 +1,1 @@
+"""Administration: groups, offsets, topics, history."""

@@ -1,0 +1,140 @@
+"""The admin client: each method runs the steps of one question or change and returns rows of kgctl.model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from kgctl.client.admin import groups, history, offsets, rebalance, removals, reset, topics
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.steps import Endpoint, Steps
+from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan, TopicChange
+from kgctl.model.groups import Committed, GroupDescription, Listing
+from kgctl.model.history import GroupEventRow
+from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
+
+T = TypeVar("T")
+
+
+class Admin:
+    """A client of one cluster, for one thread. `timeout` bounds each method, in seconds.
+
+    Methods raise a KgctlError when nothing can be said; a part that failed is a row with its error.
+    """
+
+    def __init__(self, bootstrap: Iterable[Endpoint], timeout: float = 30.0, client_id: str = "kgctl") -> None:
+        self.cluster = Cluster(tuple(bootstrap), client_id)
+        self._timeout = timeout
+        self._bookmark: history.Bookmark | None = None
+        # Half the time where there are several nodes: one that hangs leaves time to report what the others said.
+        self._driver = BlockingDriver(client_id, request_timeout=timeout / 2)
+
+    def __enter__(self) -> Admin:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def run(self, steps: Steps[T]) -> T:
+        return self._driver.run(steps, self._timeout)
+
+    # --- topics ---
+
+    def list_topics(self, names: Sequence[str] | None = None) -> list[TopicRow]:
+        return self.run(topics.list_topics(self.cluster, names))
+
+    def describe_topics(self, names: Sequence[str] | None = None) -> list[TopicPartitionRow]:
+        return self.run(topics.describe_topics(self.cluster, names))
+
+    def topic_configs(self, names: Sequence[str], *, all_of_them: bool = False) -> list[TopicConfigRow]:
+        return self.run(topics.topic_configs(self.cluster, names, all_of_them=all_of_them))
+
+    def create_topics(
+        self,
+        names: Sequence[str],
+        *,
+        partitions: int | None = None,
+        replicas: int | None = None,
+        configs: Mapping[str, str] | None = None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> list[TopicChange]:
+        return self.run(
+            topics.create_topics(
+                self.cluster, names, partitions=partitions, replicas=replicas, configs=configs, note=note
+            )
+        )
+
+    def plan_topic_deletion(self, names: Sequence[str]) -> list[TopicChange]:
+        return self.run(topics.plan_deletion(self.cluster, names))
+
+    def delete_topics(self, plan: Sequence[TopicChange]) -> list[TopicChange]:
+        return self.run(topics.delete_topics(self.cluster, plan))
+
+    # --- groups ---
+
+    def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> Listing:
+        return self.run(groups.list_groups(self.cluster, states, types))
+
+    def describe_groups(self, names: Sequence[str], *, offsets: bool = True) -> list[GroupDescription]:
+        return self.run(groups.describe_groups(self.cluster, names, offsets=offsets))
+
+    def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
+        return self.run(removals.plan_group_deletion(self.cluster, names))
+
+    def delete_groups(self, plan: Sequence[GroupChange]) -> list[GroupChange]:
+        return self.run(removals.delete_groups(self.cluster, plan))
+
+    def plan_member_removal(
+        self, group: str, members: Sequence[str] = (), instances: Sequence[str] = (), *, everyone: bool = False
+    ) -> list[MemberChange]:
+        return self.run(removals.plan_member_removal(self.cluster, group, members, instances, everyone=everyone))
+
+    def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
+        return self.run(removals.remove_members(self.cluster, group, plan, reason))
+
+    def group_history(self, group: str, *, every_event: bool = False) -> list[GroupEventRow]:
+        return self.run(history.group_history(self.cluster, group, every_event=every_event))
+
+    def new_events(self, group: str, *, anew: bool) -> tuple[GroupEventRow, ...]:
+        """Every event of the group since the last call; all kept ones if `anew`, or if the last call was for another group."""
+        since = None if anew else self._bookmark
+        events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
+        return events
+
+    def plan_rebalance(self, group: str, *, evict: bool = False) -> list[RebalanceRow]:
+        return self.run(rebalance.plan_rebalance(self.cluster, group, evict=evict))
+
+    def rebalance(
+        self, group: str, plan: Sequence[RebalanceRow], reason: str = "", *, wait: bool = False
+    ) -> list[RebalanceRow]:
+        return self.run(rebalance.rebalance(self.cluster, group, plan, reason, wait=wait))
+
+    # --- offsets ---
+
+    def list_offsets(
+        self, wanted: Mapping[tuple[str, int], int]
+    ) -> dict[tuple[str, int], offsets.OffsetAt | KgctlError]:
+        return self.run(offsets.list_offsets(self.cluster, wanted))
+
+    def committed(self, names: Sequence[str]) -> dict[str, dict[tuple[str, int], Committed] | KgctlError]:
+        return self.run(offsets.committed(self.cluster, names))
+
+    def plan_reset(self, group: str, scope: reset.Scope, target: reset.Target) -> ResetPlan:
+        return self.run(reset.plan_reset(self.cluster, group, scope, target))
+
+    def apply_reset(self, plan: ResetPlan) -> ResetPlan:
+        return self.run(reset.apply_reset(self.cluster, plan))
+
+    def plan_offset_deletion(self, group: str, scope: reset.Scope) -> list[OffsetChange]:
+        return self.run(removals.plan_offset_deletion(self.cluster, group, scope))
+
+    def delete_offsets(self, group: str, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
+        return self.run(removals.delete_offsets(self.cluster, group, plan))

@@ -1,0 +1,315 @@
+"""Groups: list them, and describe them with members, generation, offsets and lag in as few requests as the cluster allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from broker.protocol.consumer_protocol import decode_assignment, decode_subscription
+from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
+from broker.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from broker.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from broker.protocol.wire_types import DecodeError
+from kgctl.client.admin.offsets import LATEST, committed, list_offsets
+from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
+from kgctl.client.net.steps import Steps
+from kgctl.model.groups import (
+    CLASSIC,
+    CONSUMER,
+    SHARE,
+    GroupDescription,
+    GroupListing,
+    Listing,
+    MemberRow,
+    by_topic,
+    lag_rows,
+)
+
+GROUPS_PER_REQUEST = 200
+DEAD = "Dead"
+GROUP_ID_NOT_FOUND = 69
+
+
+def list_groups(cluster: Cluster, states: Iterable[str] = (), types: Iterable[str] = ()) -> Steps[Listing]:
+    """All groups of all brokers, by id. States and types in Kafka's spelling; none means all.
+
+    Unsupported if a filter is asked of brokers that cannot (states: Kafka 2.6, types: 3.8).
+    """
+    nodes = yield from cluster.all_nodes()
+    request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
+    lowest = 5 if request.types_filter else 4 if request.states_filter else 0
+    answers = yield from cluster.ask_each([Ask(node.endpoint, request, ListGroupsResponse, lowest) for node in nodes])
+    found: dict[str, GroupListing] = {}
+    errors = []
+    for node, answer in zip(nodes, answers, strict=True):
+        if not isinstance(answer, KgctlError) and answer.error_code:
+            answer = BrokerError(answer.error_code, f"broker {node.node_id}")
+        if isinstance(answer, KgctlError):
+            errors.append(answer)
+            continue
+        for row in answer.groups:
+            # Before version 5 there was no other type.
+            found[row.group_id] = GroupListing(
+                row.group_id, _type(row.group_type) or CLASSIC, row.group_state or None, row.protocol_type or None
+            )
+    if len(errors) == len(nodes):
+        raise errors[0]
+    return Listing(tuple(found[group] for group in sorted(found)), tuple(error.as_row() for error in errors))
+
+
+def describe_groups(cluster: Cluster, groups: Sequence[str], *, offsets: bool = True) -> Steps[list[GroupDescription]]:
+    """Each group once, by id; one that does not exist or cannot be asked is a description with its error.
+
+    `offsets=False` leaves committed offsets and lag out, and saves their requests.
+    """
+    names = sorted(set(groups))
+    found: dict[str, Any] = yield from cluster.at_coordinators(names, _describe_classic)
+    missing = [group for group in names if _is_absent(found[group])]
+    if missing:
+        found |= yield from _describe_newer(cluster, missing)
+    described = {
+        group: result if isinstance(result, GroupDescription) else GroupDescription(group, error=result.as_row())
+        for group, result in found.items()
+    }
+    described |= yield from _add_details(cluster, described)
+    if offsets:
+        described |= yield from _add_lag(cluster, described)
+    return [described[group] for group in names]
+
+
+# --- the classic protocol ---
+
+
+def _describe_classic(node: Node, groups: list[str]) -> list[Batch[str]]:
+    def read(answer: DescribeGroupsResponse) -> dict[str, GroupDescription | KgctlError]:
+        return {row.group_id: _from_classic(node, row) for row in answer.groups}
+
+    return [
+        Batch(Ask(node.endpoint, DescribeGroupsRequest(groups=list(some)), DescribeGroupsResponse), some, read)
+        for some in chunks(groups, GROUPS_PER_REQUEST)
+    ]
+
+
+def _from_classic(node: Node, row: DescribeGroupsResponse.Group) -> GroupDescription | KgctlError:
+    if row.error_code:
+        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message)
+    return GroupDescription(
+        group=row.group_id,
+        type=CLASSIC,
+        protocol_type=row.protocol_type,
+        state=row.group_state,
+        assignment_strategy=row.protocol_data,
+        coordinator=str(node.endpoint),
+        coordinator_id=node.node_id,
+        members=tuple(_classic_member(row, member) for member in sorted(row.members, key=lambda m: m.member_id)),
+        subscribed=_subscribed(row),
+    )
+
+
+def _subscribed(group: DescribeGroupsResponse.Group) -> frozenset[str] | None:
+    if group.members and group.protocol_type != CONSUMER.lower():
+        return None
+    try:
+        return frozenset(
+            topic for member in group.members for topic in decode_subscription(member.member_metadata).topics
+        )
+    except DecodeError:
+        return None
+
+
+def _classic_member(group: DescribeGroupsResponse.Group, member: DescribeGroupsResponse.Member) -> MemberRow:
+    assignment = _assigned(member.member_assignment) if group.protocol_type == "consumer" else None
+    return MemberRow(
+        group=group.group_id,
+        consumer_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        host=member.client_host,
+        client_id=member.client_id,
+        partitions=None if assignment is None else len(assignment),
+        generation=None,
+        current_assignment=None if assignment is None else by_topic(assignment),
+    )
+
+
+def _assigned(blob: bytes) -> list[tuple[str, int]] | None:
+    """What the assignment says; empty during a rebalance; None if it is not written as Kafka's clients write it."""
+    if not blob:
+        return []
+    try:
+        decoded = decode_assignment(blob)
+    except DecodeError:
+        return None
+    return [(topic.topic, number) for topic in decoded.assigned_partitions for number in topic.partitions]
+
+
+# --- other types of groups ---
+
+
+def _is_absent(result: GroupDescription | KgctlError) -> bool:
+    """Kafka calls a group that is not there Dead, and from version 6 GROUP_ID_NOT_FOUND; so it does one of another type."""
+    if isinstance(result, BrokerError):
+        return result.code == GROUP_ID_NOT_FOUND
+    return isinstance(result, GroupDescription) and result.state == DEAD
+
+
+def _describe_newer(cluster: Cluster, groups: Sequence[str]) -> Steps[dict[str, GroupDescription | KgctlError]]:
+    """Groups that DescribeGroups does not know: looked up in the listing, then asked in the way of their type."""
+    listing = yield from list_groups(cluster)
+    listed = {row.group: row for row in listing.groups}
+    found: dict[str, Any] = {group: NotFound(f"Consumer group '{group}' does not exist.") for group in groups}
+    for group in groups:
+        if group in listed:
+            row = listed[group]
+            found[group] = GroupDescription(group, type=row.type, protocol_type=row.protocol, state=row.state)
+    for kind, make in ((CONSUMER, _describe_consumer), (SHARE, _describe_share)):
+        names = [group for group in groups if group in listed and listed[group].type == kind]
+        if names:
+            found |= yield from cluster.at_coordinators(names, make)
+    return found
+
+
+def _describe_consumer(node: Node, groups: list[str]) -> list[Batch[str]]:
+    def read(answer: ConsumerGroupDescribeResponse) -> dict[str, GroupDescription | KgctlError]:
+        return {row.group_id: _from_newer(node, row, CONSUMER) for row in answer.groups}
+
+    return [
+        Batch(
+            Ask(node.endpoint, ConsumerGroupDescribeRequest(group_ids=list(some)), ConsumerGroupDescribeResponse),
+            some,
+            read,
+        )
+        for some in chunks(groups, GROUPS_PER_REQUEST)
+    ]
+
+
+def _describe_share(node: Node, groups: list[str]) -> list[Batch[str]]:
+    def read(answer: ShareGroupDescribeResponse) -> dict[str, GroupDescription | KgctlError]:
+        return {row.group_id: _from_newer(node, row, SHARE) for row in answer.groups}
+
+    return [
+        Batch(
+            Ask(node.endpoint, ShareGroupDescribeRequest(group_ids=list(some)), ShareGroupDescribeResponse), some, read
+        )
+        for some in chunks(groups, GROUPS_PER_REQUEST)
+    ]
+
+
+def _from_newer(
+    node: Node, row: ConsumerGroupDescribeResponse.Group | ShareGroupDescribeResponse.Group, kind: str
+) -> GroupDescription | KgctlError:
+    if row.error_code:
+        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message)
+    members: list[ConsumerGroupDescribeResponse.Member | ShareGroupDescribeResponse.Member] = [*row.members]
+    return GroupDescription(
+        group=row.group_id,
+        type=kind,
+        protocol_type=kind.lower(),
+        state=row.group_state,
+        assignment_strategy=row.assignor_name,
+        coordinator=str(node.endpoint),
+        coordinator_id=node.node_id,
+        group_epoch=row.group_epoch,
+        target_assignment_epoch=row.assignment_epoch,
+        members=tuple(_newer_member(row, member) for member in sorted(members, key=lambda m: m.member_id)),
+        subscribed=frozenset(topic for member in members for topic in member.subscribed_topic_names)
+        | frozenset(topic.topic_name for member in members for topic in member.assignment.topic_partitions),
+    )
+
+
+def _newer_member(
+    group: ConsumerGroupDescribeResponse.Group | ShareGroupDescribeResponse.Group,
+    member: ConsumerGroupDescribeResponse.Member | ShareGroupDescribeResponse.Member,
+) -> MemberRow:
+    current = [(t.topic_name, number) for t in member.assignment.topic_partitions for number in t.partitions]
+    row = MemberRow(
+        group=group.group_id,
+        consumer_id=member.member_id,
+        group_instance_id=None,
+        host=member.client_host,
+        client_id=member.client_id,
+        partitions=len(current),
+        generation=None,
+        current_epoch=member.member_epoch,
+        current_assignment=by_topic(current),
+    )
+    if isinstance(member, ShareGroupDescribeResponse.Member):
+        return row
+    target = [(t.topic_name, number) for t in member.target_assignment.topic_partitions for number in t.partitions]
+    return replace(
+        row,
+        group_instance_id=member.instance_id,
+        target_epoch=group.assignment_epoch,
+        target_assignment=by_topic(target),
+    )
+
+
+# --- what only our own broker tells ---
+
+
+def _add_details(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
+    """Generation, leader, timeouts and phases, from coordinators that offer them."""
+    names = [row.group for row in described.values() if row.type == CLASSIC and not row.error]
+    by_node: dict[Node, list[str]] = {}
+    for name, node in (yield from cluster.coordinators(names)).items():
+        if isinstance(node, Node) and cluster.range_of(node.endpoint, DescribeGroupDetailsRequest.API_KEY):
+            by_node.setdefault(node, []).append(name)
+    asks = [
+        Ask(node.endpoint, DescribeGroupDetailsRequest(groups=list(some)), DescribeGroupDetailsResponse)
+        for node, names in by_node.items()
+        for some in chunks(names, GROUPS_PER_REQUEST)
+    ]
+    answers = (yield from cluster.ask_each(asks)) if asks else []
+    # A group that changed in between, or an answer that failed, only costs these columns.
+    details = [
+        row for answer in answers if not isinstance(answer, KgctlError) for row in answer.groups if not row.error_code
+    ]
+    return {row.group_id: _detailed(described[row.group_id], row) for row in details}
+
+
+def _detailed(group: GroupDescription, details: DescribeGroupDetailsResponse.Group) -> GroupDescription:
+    known = {member.member_id: member for member in details.members}
+    generation = None if details.generation_id < 0 else details.generation_id
+    members = []
+    for member in group.members:
+        more = known.get(member.consumer_id or "")
+        row = replace(member, generation=generation, leader=member.consumer_id == details.leader)
+        if more:
+            row = replace(
+                row,
+                session_timeout_ms=more.session_timeout_ms,
+                rebalance_timeout_ms=more.rebalance_timeout_ms,
+                phase=more.phase,
+                heartbeat_age_ms=None if more.heartbeat_age_ms < 0 else more.heartbeat_age_ms,
+            )
+        members.append(row)
+    since = None if details.state_since_ms < 0 else details.state_since_ms
+    return replace(group, generation=generation, leader=details.leader, members=tuple(members), state_since_ms=since)
+
+
+# --- offsets ---
+
+
+def _add_lag(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
+    """Committed offsets and lag; share groups have no offsets of this kind."""
+    names = [row.group for row in described.values() if not row.error and row.type in (CLASSIC, CONSUMER)]
+    commits = yield from committed(cluster, names)
+    wanted = {key for found in commits.values() if isinstance(found, dict) for key in found}
+    wanted |= {key for name in names for member in described[name].members for key in member.owned()}
+    ends = yield from list_offsets(cluster, dict.fromkeys(wanted, LATEST))
+    offsets = {key: end.as_row() if isinstance(end, KgctlError) else end.offset for key, end in ends.items()}
+    result = {}
+    for name in names:
+        group, found = described[name], commits[name]
+        if isinstance(found, KgctlError):
+            result[name] = replace(group, error=found.as_row())
+        else:
+            result[name] = replace(group, partitions=lag_rows(name, group.members, found, offsets))
+    return result
+
+
+def _type(wire_name: str) -> str | None:
+    return wire_name.capitalize() if wire_name else None

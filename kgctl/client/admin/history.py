@@ -1,0 +1,229 @@
+"""The history of a group, read from the topic in which kgctl's own broker keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.fetch import FetchRequest, FetchResponse
+from kgctl.client.consumer.fetched import Damaged, Fetched
+from kgctl.client.consumer.starting import Reset, log_ends, partition_counts
+from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, Refused, Unreachable
+from kgctl.client.net.steps import Steps
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.groups import TopicPartitions
+from kgctl.model.history import EMPTY, STABLE, STARTED, UNREADABLE, GroupEventRow
+
+EVENTS_TOPIC = "__kgctl_group_events"
+SCHEMA_VERSION = 1
+FETCH_BYTES = 4 << 20
+NAMED_TOPICS_UNTIL = 12
+LARGEST = 1 << 53
+LAST_MS = 253_402_300_799_999  # the end of the year 9999
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """How far the events of a group have been read: the next offset of each partition, in the cluster of that id."""
+
+    group: str
+    cluster_id: str | None
+    offsets: Mapping[TopicPartition, int]
+
+
+def group_history(cluster: Cluster, group: str, *, every_event: bool = False) -> Steps[list[GroupEventRow]]:
+    """The kept events of the group, oldest first; `every_event` also gives the beginnings of rebalances that have ended.
+
+    Precondition on a cluster that keeps no history. NotFound if there are no events of the group.
+    """
+    rows, _ = yield from new_events(cluster, group, None, is_strict=True)
+    if not rows:
+        raise NotFound(f"No events of consumer group '{group}' are kept.")
+    return list(rows) if every_event else _without_beginnings(rows)
+
+
+def new_events(
+    cluster: Cluster, group: str, bookmark: Bookmark | None, *, is_strict: bool = False
+) -> Steps[tuple[tuple[GroupEventRow, ...], Bookmark]]:
+    """Every event of the group since the bookmark, oldest first, and where to go on; all kept ones without it.
+
+    An event that cannot be read is a row that says so (UNREADABLE), or with `is_strict` an error: Damaged, or a KgctlError for
+    one of a newer broker. A bookmark of another group, or of another cluster at the same address, counts as none. Precondition on a cluster that
+    keeps no history.
+    """
+    try:
+        partitions = yield from _partitions(cluster)
+    except Refused:
+        raise
+    except Unreachable:
+        # It may have been a connection from before a restart of the node; the next one is new.
+        partitions = yield from _partitions(cluster)
+    # Noted before reading: who takes over the address meanwhile is another cluster next time.
+    cluster_id, key = cluster.cluster_id, group.encode()
+    if bookmark is None or (bookmark.group, bookmark.cluster_id) != (group, cluster_id):
+        bookmark = Bookmark(group, cluster_id, {})
+    offsets = dict(bookmark.offsets)
+    offsets |= yield from log_ends(cluster, [one for one in partitions if one not in offsets], Reset.EARLIEST)
+    rows: list[GroupEventRow] = []
+    for partition in partitions:
+        found, offsets[partition] = yield from _events(
+            cluster, partition, offsets[partition], key, _row if is_strict else _row_or_why_not
+        )
+        rows += found
+    return tuple(rows), Bookmark(group, cluster_id, offsets)
+
+
+def _partitions(cluster: Cluster) -> Steps[list[TopicPartition]]:
+    try:
+        counts = yield from partition_counts(cluster, [EVENTS_TOPIC])
+    except NotFound:
+        raise Precondition(
+            f"This cluster keeps no history of its groups: it has no topic {EVENTS_TOPIC}. kgctl's own broker does."
+        ) from None
+    return [TopicPartition(EVENTS_TOPIC, number) for number in range(counts[EVENTS_TOPIC])]
+
+
+def _events(
+    cluster: Cluster,
+    partition: TopicPartition,
+    offset: int,
+    key: bytes,
+    read: Callable[[bytes, int, bytes | None], GroupEventRow],
+) -> Steps[tuple[list[GroupEventRow], int]]:
+    """The events from the offset to what is the end when reading begins, and the next offset."""
+    rows: list[GroupEventRow] = []
+    end: int | None = None
+    while end is None or offset < end:
+        found = yield from _fetch(cluster, partition, offset)
+        if isinstance(found, BrokerError) and found.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            # Retention was faster; or the topic is a new one, and shorter.
+            offset = (yield from log_ends(cluster, [partition], Reset.EARLIEST))[partition]
+            continue
+        if isinstance(found, KgctlError):
+            raise found
+        if end is None:
+            end = found.high_watermark
+        fetched = Fetched(partition, found.records or b"", offset, end)
+        for batch in fetched.batches():
+            rows += [read(key, record.offset, record.value) for record in batch.records if record.key == key]
+        if fetched.next_offset() == offset:
+            break
+        offset = fetched.next_offset()
+    return rows, offset
+
+
+def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[FetchResponse.Partition | KgctlError]:
+    row = FetchRequest.Partition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+    request = FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=FETCH_BYTES,
+        topics=[FetchRequest.Topic(topic=partition.topic, partitions=[row])],
+    )
+
+    def read(answer: FetchResponse) -> dict[tuple[str, int], FetchResponse.Partition | KgctlError]:
+        return {
+            (topic.topic, row.partition_index): BrokerError(row.error_code, str(partition)) if row.error_code else row
+            for topic in answer.responses
+            for row in topic.partitions
+        }
+
+    def make(node: Node, keys: list[tuple[str, int]]) -> list[Batch[tuple[str, int]]]:
+        return [Batch(Ask(node.endpoint, request, FetchResponse, max_version=NAMED_TOPICS_UNTIL), keys, read)]
+
+    found = yield from cluster.at_leaders([partition], make)
+    result: FetchResponse.Partition | KgctlError = found[partition]
+    return result
+
+
+def _row_or_why_not(key: bytes, offset: int, value: bytes | None) -> GroupEventRow:
+    try:
+        return _row(key, offset, value)
+    except KgctlError as error:
+        return GroupEventRow(
+            group=key.decode(),
+            timestamp=0,
+            generation=-1,
+            event=UNREADABLE,
+            cause=None,
+            reason=str(error),
+            prepare_ms=None,
+            complete_ms=None,
+            members=0,
+            joined_count=0,
+            left_count=0,
+            partitions_moved=None,
+            commits_rejected=0,
+        )
+
+
+def _row(_: bytes, offset: int, value: bytes | None) -> GroupEventRow:
+    try:
+        told: dict[str, Any] = json.loads(value or b"")
+        if told["version"] > SCHEMA_VERSION:
+            raise KgctlError(f"{EVENTS_TOPIC}, offset {offset}: written by a newer broker; this kgctl cannot read it")
+        row = GroupEventRow(
+            group=told["group"],
+            timestamp=told["timestamp"],
+            generation=told["generation"],
+            event=told["event"],
+            cause=told["cause"],
+            reason=told["reason"],
+            prepare_ms=told["prepare_ms"],
+            complete_ms=told["complete_ms"],
+            members=told["members"],
+            joined_count=told["joined_count"],
+            left_count=told["left_count"],
+            partitions_moved=told["partitions_moved"],
+            commits_rejected=told["commits_rejected"],
+            joined=tuple(told["joined"]),
+            left=tuple(told["left"]),
+            left_causes=tuple(told.get("left_causes", ())),
+            absent=tuple(told.get("absent", ())),
+            absent_count=told.get("absent_count", 0),
+            assignment=_assignment(told.get("assignment")),
+        )
+        _check(row)
+        return row
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Damaged(f"{EVENTS_TOPIC}, offset {offset}: not an event of a group ({error!r})") from error
+
+
+def _check(row: GroupEventRow) -> None:
+    """Who may write to the topic may write anything: ValueError for what no event has."""
+    texts = [row.group, row.event, *(text for text in (row.cause, row.reason) if text is not None)]
+    texts += [*row.joined, *row.left, *row.left_causes, *row.absent]
+    counts = [row.generation, row.members, row.joined_count, row.left_count, row.commits_rejected, row.absent_count]
+    counts += [count for count in (row.prepare_ms, row.complete_ms, row.partitions_moved) if count is not None]
+    for owned in (row.assignment or {}).values():
+        counts += [number for topic in owned for number in topic.partitions]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a text is none")
+    if not all(type(count) is int and -1 <= count <= LARGEST for count in counts):
+        raise ValueError("a number is none, or too large")
+    if type(row.timestamp) is not int or not 0 <= row.timestamp <= LAST_MS:
+        raise ValueError("its time is none")
+
+
+def _assignment(told: dict[str, dict[str, list[int]]] | None) -> dict[str, tuple[TopicPartitions, ...]] | None:
+    if told is None:
+        return None
+    return {
+        member: tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in topics.items())
+        for member, topics in told.items()
+    }
+
+
+def _without_beginnings(rows: Iterable[GroupEventRow]) -> list[GroupEventRow]:
+    """What a rebalance ends with says all that its beginning did, but for the commits that were rejected before."""
+    kept: list[GroupEventRow] = []
+    for row in rows:
+        if kept and kept[-1].event == STARTED and row.event in (STABLE, EMPTY):
+            rejected = row.commits_rejected + kept.pop().commits_rejected
+            row = replace(row, commits_rejected=rejected)
+        kept.append(row)
+    return kept

@@ -1,0 +1,208 @@
+"""Taking groups, members and commits away: plans that show what would go, and their execution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kgctl.client.admin.groups import GROUPS_PER_REQUEST, describe_groups
+from kgctl.client.admin.offsets import committed
+from kgctl.client.admin.offsets import delete_offsets as forget
+from kgctl.client.admin.reset import EMPTY_STATES, Scope
+from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
+from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
+from kgctl.client.net.steps import Steps
+from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
+from kgctl.model.failure import RowError
+from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription
+
+UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC = 25, 68, 69, 86
+ADMIN_REASON = "member was removed by an admin"
+
+
+# --- groups ---
+
+
+def plan_group_deletion(cluster: Cluster, groups: Sequence[str]) -> Steps[list[GroupChange]]:
+    """A row per group; one that is not there or has members is a row with its error."""
+    described = yield from describe_groups(cluster, groups, offsets=False)
+    rows = []
+    for group in described:
+        error = group.error
+        if error is None and group.state not in EMPTY_STATES:
+            error = BrokerError(NON_EMPTY_GROUP, f"group {group.group!r}").as_row()
+        rows.append(GroupChange(group.group, group.state, FAILED if error else PLANNED, error))
+    return rows
+
+
+def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[GroupChange]]:
+    """Delete what the plan names; rows that failed in the plan stay as they are."""
+
+    def make(node: Node, names: list[str]) -> list[Batch[str]]:
+        return [
+            Batch(Ask(node.endpoint, DeleteGroupsRequest(groups_names=list(some)), DeleteGroupsResponse), some, read)
+            for some in chunks(names, GROUPS_PER_REQUEST)
+        ]
+
+    def read(answer: DeleteGroupsResponse) -> dict[str, KgctlError | None]:
+        return {
+            row.group_id: BrokerError(row.error_code, f"group {row.group_id!r}") if row.error_code else None
+            for row in answer.results
+        }
+
+    def repeated(group: str, result: Any) -> Any:
+        return None if isinstance(result, BrokerError) and result.code == GROUP_ID_NOT_FOUND else result
+
+    found = yield from cluster.at_coordinators([row.group for row in plan if not row.error], make, repeated)
+    return [row if row.error else _outcome(row, found[row.group]) for row in plan]
+
+
+# --- members ---
+
+
+def plan_member_removal(
+    cluster: Cluster, group: str, members: Sequence[str] = (), instances: Sequence[str] = (), *, everyone: bool = False
+) -> Steps[list[MemberChange]]:
+    """The members to remove, by member id, by instance id, or all; an id that the group lacks is a row with its error.
+
+    NotFound if there is no such group, Precondition if its protocol has no request for this.
+    """
+    (described,) = yield from describe_groups(cluster, [group], offsets=False)
+    if described.error:
+        raise from_row(described.error)
+    if described.type != CLASSIC:
+        raise Precondition(f"Members of group '{group}' cannot be removed: Kafka can do that for classic groups only.")
+    rows = []
+    wanted_members, wanted_instances = set(members), set(instances)
+    for member in described.members:
+        if everyone or member.consumer_id in wanted_members or member.group_instance_id in wanted_instances:
+            rows.append(
+                MemberChange(group, member.consumer_id or "", member.group_instance_id, member.host, member.client_id)
+            )
+    for name in sorted(wanted_members - {row.consumer_id for row in rows}):
+        rows.append(MemberChange(group, name, None, None, None, FAILED, _no_member(group, name)))
+    for name in sorted(wanted_instances - {row.group_instance_id for row in rows}):
+        rows.append(MemberChange(group, "", name, None, None, FAILED, _no_member(group, name)))
+    return rows
+
+
+def remove_members(
+    cluster: Cluster, group: str, plan: Sequence[MemberChange], reason: str = ""
+) -> Steps[list[MemberChange]]:
+    """Make members leave (LeaveGroup v3, Kafka 2.4; the reason is told to brokers of Kafka 3.2 and newer)."""
+    told = f"{ADMIN_REASON}: {reason}" if reason else ADMIN_REASON
+    leaving = [
+        # KIP-345: a static member is named by its instance id alone.
+        LeaveGroupRequest.Member(
+            member_id="" if row.group_instance_id else row.consumer_id,
+            group_instance_id=row.group_instance_id,
+            reason=told,
+        )
+        for row in plan
+        if not row.error
+    ]
+    if not leaving:
+        return list(plan)
+    request = LeaveGroupRequest(group_id=group, members=leaving)
+
+    def read(answer: LeaveGroupResponse) -> dict[str, Any]:
+        if answer.error_code:
+            return {group: BrokerError(answer.error_code, f"group {group!r}")}
+        return {group: {_key(row.member_id, row.group_instance_id): row.error_code for row in answer.members}}
+
+    def make(node: Node, names: list[str]) -> list[Batch[str]]:
+        return [Batch(Ask(node.endpoint, request, LeaveGroupResponse, 3), names, read)]
+
+    def repeated(_: str, result: Any) -> Any:
+        if isinstance(result, BrokerError) and result.code in (UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND):
+            return {_key(row.member_id, row.group_instance_id): 0 for row in leaving}
+        if isinstance(result, KgctlError):
+            return result
+        return {key: 0 if code == UNKNOWN_MEMBER_ID else code for key, code in result.items()}
+
+    found = yield from cluster.at_coordinators([group], make, repeated)
+    result = found[group]
+    if isinstance(result, KgctlError):
+        raise result
+    return [row if row.error else _outcome(row, _member_error(row, result)) for row in plan]
+
+
+def _member_error(row: MemberChange, codes: dict[tuple[str, str | None], int]) -> KgctlError | None:
+    about = f"group {row.group!r}, member {row.group_instance_id or row.consumer_id!r}"
+    code = codes.get(_key(row.consumer_id, row.group_instance_id))
+    if code is None:
+        return LeftOut(about)
+    return BrokerError(code, about) if code else None
+
+
+def _key(member_id: str, instance: str | None) -> tuple[str, str | None]:
+    """A static member is known by its instance, whether the answer names its member id too or not."""
+    return ("" if instance else member_id), instance or None
+
+
+def _no_member(group: str, name: str) -> RowError:
+    return NotFound(f"Group '{group}' has no member '{name}'.").as_row()
+
+
+# --- offsets ---
+
+
+def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[list[OffsetChange]]:
+    """The commits to forget; one that is not there, or that the coordinator will refuse to forget, is a row with its error.
+
+    NotFound if there is no such group.
+    """
+    (described,) = yield from describe_groups(cluster, [group], offsets=False)
+    if described.error:
+        raise from_row(described.error)
+    found = yield from committed(cluster, [group])
+    commits = found[group]
+    if isinstance(commits, KgctlError):
+        raise commits
+    wanted = set(commits) if scope.all_topics else set()
+    absent: list[tuple[str, int | None]] = []
+    for topic, numbers in scope.topics:
+        there = {key for key in commits if key[0] == topic and (numbers is None or key[1] in numbers)}
+        wanted |= there
+        absent += (
+            [(topic, n) for n in numbers or () if (topic, n) not in there]
+            if numbers
+            else []
+            if there
+            else [(topic, None)]
+        )
+    rows = []
+    for topic, number in wanted:
+        refused = _refusal(described, topic, number)
+        row = OffsetChange(group, topic, number, commits[topic, number].offset)
+        rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
+    for topic, named in absent:
+        place = topic if named is None else f"{topic}-{named}"
+        error = NotFound(f"Group '{group}' has nothing committed for {place}.").as_row()
+        rows.append(OffsetChange(group, topic, named, None, FAILED, error))
+    return sorted(rows, key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
+
+
+def _refusal(group: GroupDescription, topic: str, number: int) -> BrokerError | None:
+    """What the coordinator will answer, as far as that can be known: members of a consumer group keep what they read."""
+    about = f"group {group.group!r}, {topic}-{number}"
+    if group.subscribed is not None:
+        return BrokerError(GROUP_SUBSCRIBED_TO_TOPIC, about) if topic in group.subscribed else None
+    is_consumer = group.protocol_type == CONSUMER.lower()
+    return BrokerError(NON_EMPTY_GROUP, about) if group.members and not is_consumer else None
+
+
+def delete_offsets(cluster: Cluster, group: str, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
+    """Forget the commits of the plan; rows that failed in the plan stay as they are."""
+    wanted = [(row.topic, row.partition) for row in plan if not row.error and row.partition is not None]
+    errors = (yield from forget(cluster, group, wanted)) if wanted else {}
+    return [
+        row if row.error or row.partition is None else _outcome(row, errors[row.topic, row.partition]) for row in plan
+    ]
+
+
+def _outcome(row: Any, error: KgctlError | None) -> Any:
+    return replace(row, status=FAILED, error=error.as_row()) if error else replace(row, status=DONE)

@@ -1,0 +1,109 @@
+"""What people write to say where a group's offsets shall go: topics, strategies with their values, files of offsets."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from kgctl.client.admin.offsets import Partition
+from kgctl.client.admin.reset import Target
+from kgctl.client.admin.times import duration_ms, time_ms
+from kgctl.client.net.errors import BadValue, NotFound
+
+Strategy: TypeAlias = Literal[
+    "to-earliest", "to-latest", "to-current", "to-offset", "shift-by", "by-duration", "to-datetime", "from-file"
+]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+# As many digits as an offset has, and some: Python does not even read thousands of them.
+_NUMBER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_PARTITION = re.compile(r"\d{1,10}", re.ASCII)
+
+
+def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
+    """`TOPIC` or `TOPIC:P,...` as a name and the partitions, None for all. BadValue if it is neither."""
+    name, colon, numbers = text.partition(":")
+    if not colon:
+        return name, None
+    parts = numbers.split(",")
+    if not name or not all(_PARTITION.fullmatch(part) for part in parts):
+        raise BadValue(f"{text!r} is not TOPIC or TOPIC:P,...")
+    return name, tuple(int(part) for part in parts)
+
+
+def target_of(group: str, strategy: Strategy, text: str, now_ms: int) -> Target:
+    """What a strategy and its value mean at `now_ms` (since 1970); a file is read. BadValue or NotFound if they mean nothing."""
+    if strategy == "to-earliest":
+        return Target("earliest")
+    if strategy == "to-latest":
+        return Target("latest")
+    if strategy == "to-current":
+        return Target("current")
+    if strategy == "to-offset":
+        return Target("offset", _number(text))
+    if strategy == "shift-by":
+        return Target("shift", _number(text))
+    if strategy == "by-duration":
+        return Target("timestamp", now_ms - duration_ms(text))
+    if strategy == "to-datetime":
+        return Target("timestamp", time_ms(text))
+    return Target("file", offsets=offsets_in(group, decoded(Path(text).read_bytes, text), text))
+
+
+def decoded(read: Callable[[], bytes], name: str) -> str:
+    """A whole file as text, BadValue if it cannot be had. Spreadsheets begin one with a byte order mark."""
+    try:
+        return read().decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8"
+    except ValueError as error:
+        reason = str(error)
+    raise BadValue(f"Cannot read {name}: {reason}.")
+
+
+def offsets_in(group: str, text: str, path: str) -> dict[Partition, int]:
+    """`topic,partition,offset` or `group,topic,partition,offset` lines without a header, as Kafka's tool writes them.
+
+    BadValue, with the line, if one is something else; NotFound if none is about the group. `path` is for these sentences.
+    """
+    plan: dict[Partition, int] = {}
+    others = False
+    for number, fields in enumerate(_fields(text, path), 1):
+        if not fields:
+            continue
+        try:
+            *names, topic, partition, offset = fields
+            key, value = (topic, int(partition)), int(offset)
+            if len(names) > 1 or key[1] < 0 or value < 0:
+                raise ValueError
+        except ValueError:
+            raise BadValue(f"{path}, line {number}: not [group,]topic,partition,offset") from None
+        if names and names[0] != group:
+            others = True
+            continue
+        if key in plan:
+            raise BadValue(f"{path}, line {number}: {key[0]}-{key[1]} has an offset already")
+        plan[key] = value
+    if not plan:
+        raise NotFound(
+            f"No reset plan for group {group} found"
+            + (f"; {path} is about other groups." if others else f" in {path}.")
+        )
+    return plan
+
+
+def _fields(text: str, path: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(text.splitlines())
+    except csv.Error as error:
+        raise BadValue(f"Cannot read {path}: {error}.") from None
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise BadValue(f"{text!r} is not a whole number.")
+    return int(text)

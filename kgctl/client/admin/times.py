@@ -1,0 +1,39 @@
+"""Durations and times as Kafka's tools take them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from kgctl.client.net.errors import BadValue
+
+_DURATION = re.compile(
+    r"(?P<sign>-)?P(?:(?P<days>[+-]?\d+)D)?"
+    r"(?:T(?=[-+\d])(?:(?P<hours>[+-]?\d+)H)?(?:(?P<minutes>[+-]?\d+)M)?(?:(?P<seconds>[+-]?\d+(?:\.\d{1,9})?)S)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+_MS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
+
+
+def duration_ms(text: str) -> int:
+    """`P1DT2H3M4.5S` in milliseconds; signs as Java's Duration has them. BadValue if it is none."""
+    found = _DURATION.fullmatch(text)
+    parts = {name: found[name] for name in _MS if found[name]} if found else {}
+    if not found or not parts:
+        raise BadValue(f"{text!r} is not a duration; PT1H30M is an hour and a half.")
+    try:
+        total = sum(round(float(value) * _MS[name]) for name, value in parts.items())
+    except OverflowError:
+        raise BadValue("The duration is longer than any log.") from None
+    return -total if found["sign"] else total
+
+
+def time_ms(text: str) -> int:
+    """An ISO 8601 time in milliseconds since 1970; without a zone it is UTC, as Kafka's tools have it. BadValue if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadValue(f"{text!r} is not a time; write it as 2026-01-31T12:00:00.000+01:00.") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,1 @@
+"""Reaching a cluster: connections, metadata, steps and the drivers that run them."""

@@ -1,0 +1,87 @@
+"""Runs steps with blocking sockets: connects on demand, sends to all nodes of a round before it reads from any."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from kgctl.client.net.connection import Connection
+from kgctl.client.net.errors import KgctlError, TimedOut
+from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
+
+T = TypeVar("T")
+
+
+class BlockingDriver:
+    """`request_timeout`: seconds that a request may take (beside what the broker is asked to wait) if others wait behind it."""
+
+    def __init__(self, client_id: str = "kgctl", request_timeout: float = 30.0) -> None:
+        self._client_id = client_id
+        self._request_timeout = request_timeout
+        self._connections: dict[Endpoint, Connection] = {}
+
+    def run(self, steps: Steps[T], timeout: float) -> T:
+        """Carry out the steps and return what they return; whatever they raise comes out. `timeout` is in seconds."""
+        deadline = time.monotonic() + timeout
+        try:
+            step = next(steps)
+            while True:
+                if not isinstance(step, Pause):
+                    step = steps.send(self._round(step, deadline))
+                elif time.monotonic() + step.seconds < deadline:
+                    time.sleep(step.seconds)
+                    step = steps.send([])
+                else:
+                    step = steps.throw(TimedOut(f"gave up after {timeout:g} s: {step.reason}"))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def connection(self, endpoint: Endpoint, deadline: float) -> Connection:
+        """The open connection to an address, made if there is none. Readings of time.monotonic()."""
+        known = self._connections.get(endpoint)
+        if known is None or known.closed:
+            known = self._connections[endpoint] = Connection(endpoint, deadline, self._client_id)
+        return known
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def _round(self, calls: Sequence[Call], deadline: float) -> list[Answer]:
+        """One request in flight per node: a second one could wait behind an answer that nobody reads yet."""
+        answers: list[Answer] = [None] * len(calls)
+        queues: dict[Endpoint, list[int]] = {}
+        for index, call in enumerate(calls):
+            queues.setdefault(call.endpoint, []).append(index)
+        while queues:
+            sent = {endpoint: self._send(calls[queue[0]], deadline) for endpoint, queue in queues.items()}
+            for endpoint, attempt in sent.items():
+                index = queues[endpoint].pop(0)
+                answers[index] = self._receive(calls[index], attempt, deadline)
+            queues = {endpoint: queue for endpoint, queue in queues.items() if queue}
+        return answers
+
+    def _send(self, call: Call, deadline: float) -> Connection | KgctlError:
+        limit = self._limit(call, deadline)
+        try:
+            connection = self.connection(call.endpoint, limit)
+            connection.send(call.request, call.version, call.response, limit)
+        except KgctlError as error:
+            return error
+        return connection
+
+    def _receive(self, call: Call, attempt: Connection | KgctlError, deadline: float) -> Answer:
+        if isinstance(attempt, KgctlError):
+            return attempt
+        try:
+            return attempt.receive(self._limit(call, deadline))[1]
+        except KgctlError as error:
+            return error
+
+    def _limit(self, call: Call, deadline: float) -> float:
+        now = time.monotonic()
+        patience = max(0.0, deadline - now) / call.candidates if call.candidates else self._request_timeout
+        return min(deadline, now + patience + call.wait_ms / 1000)

@@ -1,0 +1,1 @@
+"""Everything that starts Spark: session, Java, gateway, archives."""

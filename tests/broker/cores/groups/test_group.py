@@ -1,0 +1,83 @@
+"""A group by itself: the states that it may go through, and contradictions that it does not let pass."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from broker.cores.groups.group import BrokenInvariant, Group, GroupState, Member, Protocols
+
+EMPTY, PREPARING, COMPLETING, STABLE = (
+    GroupState.EMPTY,
+    GroupState.PREPARING_REBALANCE,
+    GroupState.COMPLETING_REBALANCE,
+    GroupState.STABLE,
+)
+LEGAL = {
+    (EMPTY, PREPARING),
+    (STABLE, PREPARING),
+    (COMPLETING, PREPARING),
+    (PREPARING, COMPLETING),
+    (PREPARING, EMPTY),
+    (COMPLETING, STABLE),
+}
+# How a group comes into each state by legal steps.
+WAYS = {EMPTY: [], PREPARING: [PREPARING], COMPLETING: [PREPARING, COMPLETING], STABLE: [PREPARING, COMPLETING, STABLE]}
+
+
+def group_in(state: GroupState) -> Group:
+    group = Group("g", offsets_loaded=True)
+    for step in WAYS[state]:
+        group.transition(step, 1)
+    return group
+
+
+def member(name: str, instance: str | None = None, protocols: Protocols = (("range", b"one"),)) -> Member:
+    return Member(name, instance, "c", "/127.0.0.1", 60_000, 10_000, protocols)
+
+
+@pytest.mark.parametrize(("before", "after"), product(WAYS, WAYS), ids=lambda state: state.value)
+def test_a_group_goes_only_from_a_state_to_those_that_may_follow(before: GroupState, after: GroupState) -> None:
+    group = group_in(before)
+    if (before, after) in LEGAL:
+        group.transition(after, 2)
+        assert (group.state, group.previous_state, group.state_timestamp_ms) == (after, before, 2)
+    else:
+        with pytest.raises(BrokenInvariant):
+            group.transition(after, 2)
+        assert group.state is before
+
+
+@pytest.mark.parametrize(("state", "may"), [(EMPTY, True), (STABLE, True), (COMPLETING, True), (PREPARING, False)])
+def test_a_rebalance_may_begin_in_every_state_but_the_one_that_it_begins_with(state: GroupState, may: bool) -> None:
+    assert group_in(state).can_rebalance() is may
+
+
+def test_an_instance_id_has_one_member() -> None:
+    group = Group("g", offsets_loaded=True)
+    group.add(member("m1", "i1"), "consumer")
+    with pytest.raises(BrokenInvariant):
+        group.add(member("m2", "i1"), "consumer")
+    assert list(group.members) == ["m1"]
+    group.remove("m1")
+    group.add(member("m2", "i1"), "consumer")
+    assert group.static_members == {"i1": "m2"}
+
+
+def test_metadata_is_that_of_the_protocol_and_of_no_other() -> None:
+    one = member("m1", protocols=(("range", b"for range"), ("sticky", b"for sticky")))
+    assert [one.metadata("range"), one.metadata("sticky")] == [b"for range", b"for sticky"]
+    for other in ("roundrobin", None):
+        with pytest.raises(BrokenInvariant):
+            one.metadata(other)
+
+
+def test_members_without_a_common_protocol_cannot_choose_one() -> None:
+    group = Group("g", offsets_loaded=True)
+    group.add(member("m1"), "consumer")
+    group.add(member("m2", protocols=(("sticky", b""),)), "consumer")
+    with pytest.raises(BrokenInvariant):
+        group.select_protocol()
+    group.remove("m2")
+    assert group.select_protocol() == "range"

@@ -1,0 +1,221 @@
+"""The durable story: what is told when, what moves between members, and that an event stays small."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from broker.cores.groups.classic.moves import COUNTED_BYTES
+from broker.cores.groups.events import (
+    ASSIGNMENT_CHARACTERS,
+    NAMED_CHARACTERS,
+    GroupEvent,
+    Happening,
+    compact,
+    to_json,
+)
+from broker.cores.groups.story import DETAIL_CHARACTERS, Cause
+from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
+from broker.protocol.messages.delete_groups import DeleteGroupsRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
+from tests.broker.cores.groups.world import World, commit, join, leave, sync
+
+
+def share(*partitions: int, topic: str = "orders", padding: int = 0) -> bytes:
+    row = ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=list(partitions))
+    return encode_blob(ConsumerProtocolAssignment(assigned_partitions=[row], user_data=bytes(padding)))
+
+
+def rebalanced(world: World, shares: list[bytes], **fields: Any) -> GroupEvent:
+    """The event of one rebalance of the members that there are, with these assignments."""
+    group = world.group()
+    world.answer(TriggerRebalanceRequest(groups=[TriggerRebalanceRequest.Group(group_id="g")]), 0)
+    ids = list(group.members)
+    for member_id in ids:
+        world.ask(join(member_id, **fields), 3)
+    given = [
+        SyncGroupRequest.Assignment(member_id=member_id, assignment=blob)
+        for member_id, blob in zip(ids, shares, strict=True)
+    ]
+    leader = group.leader
+    assert leader is not None
+    world.ask(SyncGroupRequest(group_id="g", generation_id=group.generation, member_id=leader, assignments=given), 3)
+    event = world.events[-1]
+    assert event.happening is Happening.STABLE
+    return event
+
+
+def test_partitions_that_change_hands_are_counted_and_first_owners_are_not() -> None:
+    world = World()
+    world.generation(2)
+    assert (
+        rebalanced(world, [share(0, 1), share(2)]).partitions_moved is None
+    )  # the assignments before were no consumers'
+    assert rebalanced(world, [share(0, 1), share(2)]).partitions_moved == 0
+    assert rebalanced(world, [share(0), share(1, 2)]).partitions_moved == 1
+    assert rebalanced(world, [share(1, 2), share(0)]).partitions_moved == 3
+    assert rebalanced(world, [share(1, 2), b""]).partitions_moved == 1
+    assert rebalanced(world, [share(1, 2), share(0)]).partitions_moved == 0
+
+
+def test_assignments_of_other_protocols_or_beyond_the_limit_are_not_counted() -> None:
+    world = World()
+    world.generation(1, protocol_type="connect")
+    assert rebalanced(world, [share(0)], protocol_type="connect").partitions_moved is None
+    world = World()
+    world.generation(1)
+    room = COUNTED_BYTES - len(share(0)) - len(share(0))
+    rebalanced(world, [share(0)])
+    assert rebalanced(world, [share(0, padding=room)]).partitions_moved == 0
+    rebalanced(world, [share(0)])
+    assert rebalanced(world, [share(0, padding=room + 1)]).partitions_moved is None
+
+
+def test_a_stable_event_tells_who_got_what_and_no_other_event_does() -> None:
+    world = World()
+    first, second = world.generation(2)
+    row = ConsumerProtocolAssignment.TopicPartition
+    rows = [
+        row(topic="orders", partitions=[2, 0]),
+        row(topic="views", partitions=[7]),
+        row(topic="orders", partitions=[1]),
+    ]
+    event = rebalanced(world, [encode_blob(ConsumerProtocolAssignment(assigned_partitions=rows)), b""])
+    assert json.loads(to_json(event))["assignment"] == {first: {"orders": [2, 0, 1], "views": [7]}, second: {}}
+    world.answer(leave(second), 3)
+    assert world.events[-1].happening is Happening.REBALANCE_STARTED
+    assert json.loads(to_json(world.events[-1]))["assignment"] is None
+
+
+def test_assignments_of_other_protocols_or_that_cannot_be_read_are_not_told() -> None:
+    world = World()
+    world.generation(1, protocol_type="connect")
+    assert rebalanced(world, [share(0)], protocol_type="connect").assignment is None
+    world = World()
+    world.generation(2)
+    assert rebalanced(world, [share(0), b"\0\1not an assignment"]).assignment is None
+    assert rebalanced(world, [share(0), share(1)]).assignment is not None
+
+
+def test_an_assignment_is_told_whole_up_to_its_limit_and_not_at_all_beyond() -> None:
+    for members in (1, 3):
+        bare = {f"c{n}-{n}": {"": [0]} for n in range(1, members + 1)}
+        room = ASSIGNMENT_CHARACTERS - len(compact(bare))
+        for length, told in ((room, True), (room + 1, False)):
+            world = World()
+            world.generation(members)
+            shares = [share(0, topic="t" * length if n == 0 else "") for n in range(members)]
+            event = rebalanced(world, shares)
+            assert (event.assignment is not None) == told
+            assert event.assignment is None or len(compact(event.assignment)) == ASSIGNMENT_CHARACTERS
+    world = World()
+    world.generation(1)
+    padding = COUNTED_BYTES - len(share(0))
+    assert rebalanced(world, [share(0, padding=padding)]).assignment == {"c1-1": {"orders": [0]}}
+    assert rebalanced(world, [share(0, padding=padding + 1)]).assignment is None
+
+
+def test_a_deleted_group_and_rejected_commits_are_told() -> None:
+    world = World()
+    world.generation(1)
+    for generation in (7, 8):
+        world.answer(commit({("orders", 0): 1}, member_id="c1-1", generation=generation), 8)
+    world.answer(leave("c1-1"), 3)
+    world.answer(DeleteGroupsRequest(groups_names=["g"]), 2)
+    started, empty, deleted = world.events[-3:]
+    assert [event.happening for event in (started, empty, deleted)] == [
+        Happening.REBALANCE_STARTED,
+        Happening.EMPTY,
+        Happening.DELETED,
+    ]
+    assert [event.commits_rejected for event in (started, empty, deleted)] == [2, 0, 0]
+    assert (empty.cause, empty.left, deleted.cause) == (Cause.MEMBER_LEFT, ("c1-1",), Cause.GROUP_DELETED)
+
+
+def test_a_group_that_empties_before_its_assignment_came_has_no_second_phase() -> None:
+    world = World()
+    ticket = world.ask(join(), 3)
+    world.let_pass(500)
+    world.answer(leave(world.answers[ticket].member_id), 3)
+    empty = world.events[-1]
+    assert (empty.happening, empty.prepare_ms, empty.complete_ms) == (Happening.EMPTY, 0, None)
+
+
+def test_reasons_are_cut_where_kafkas_clients_cut_them() -> None:
+    for given, kept in ((DETAIL_CHARACTERS, DETAIL_CHARACTERS), (DETAIL_CHARACTERS + 1, DETAIL_CHARACTERS)):
+        world = World()
+        (member_id,) = world.generation(1)
+        world.answer(leave(member_id, reason="x" * given), 5)
+        assert world.events[-1].reason == "x" * kept
+        assert world.core.story("g")[-1].detail == "x" * kept
+
+
+def test_an_event_names_as_many_members_as_it_has_room_for_and_counts_them_all() -> None:
+    world = World()
+    name = "c" * (NAMED_CHARACTERS // 4 - 2)  # with the id that is made of it: a quarter of the room
+    for _ in range(5):
+        world.ask(join(), 3, name)
+    ids = list(world.group().members)
+    assert [len(member_id) for member_id in ids] == [NAMED_CHARACTERS // 4] * 5
+    event = world.events[-1]
+    assert (event.happening, event.joined, event.joined_count) == (Happening.REBALANCE_STARTED, tuple(ids[:2]), 2)
+    for member_id in ids:
+        world.ask(join(member_id), 3)
+    world.ask(
+        SyncGroupRequest(group_id="g", generation_id=world.group().generation, member_id=ids[0], assignments=[]), 3
+    )
+    event = world.events[-1]
+    assert (event.happening, event.joined, event.joined_count) == (Happening.STABLE, tuple(ids[:4]), 5)
+
+
+def test_each_member_that_an_event_names_as_gone_has_its_cause_and_the_others_are_counted() -> None:
+    world = World()
+    name = "c" * (NAMED_CHARACTERS // 4 - 2)
+    for _ in range(6):
+        world.ask(join(rebalance_timeout_ms=5_000), 3, name)
+    ids = list(world.group().members)
+    for member_id in ids:
+        world.ask(join(member_id, rebalance_timeout_ms=5_000), 3)
+    world.answer(leave(ids[0]), 3)
+    world.ask(join(ids[1], rebalance_timeout_ms=5_000), 3)
+    world.let_pass(5_000)
+    world.ask(sync(ids[1], world.group().generation), 3)
+    event = world.events[-1]
+    assert (event.happening, event.left, event.left_count) == (Happening.STABLE, (ids[0], *ids[2:5]), 5)
+    assert event.left_causes == (Cause.MEMBER_LEFT, *[Cause.REBALANCE_TIMED_OUT] * 3)
+    assert (event.absent, event.absent_count) == (tuple(ids[2:6]), 4)
+    assert event.cause is Cause.MEMBER_LEFT
+
+
+def test_a_join_phase_that_ends_before_its_timeout_has_nobody_absent() -> None:
+    for last_waits_ms, absent in ((4_999, ()), (5_000, ("c2-2",))):
+        world = World()
+        ids = world.generation(2, rebalance_timeout_ms=5_000)
+        world.ask(join(ids[0], rebalance_timeout_ms=5_000), 3)
+        world.let_pass(last_waits_ms)
+        world.ask(join(ids[1], rebalance_timeout_ms=5_000), 3)
+        world.ask(sync(ids[0], world.group().generation), 3)
+        assert (world.events[-1].happening, world.events[-1].absent) == (Happening.STABLE, absent)
+
+
+def test_an_event_with_every_field_at_its_longest_is_small() -> None:
+    member_ids = tuple("m" * 40 for _ in range(NAMED_CHARACTERS // 40))
+    event = GroupEvent(
+        "g" * 249,
+        Happening.STABLE,
+        Cause.MEMBER_JOINED,
+        "é" * 255,
+        2**31 - 1,
+        2**41,
+        10**6,
+        member_ids,
+        10**6,
+        member_ids,
+        left_causes=(Cause.REQUESTED_BY_ADMIN,) * len(member_ids),
+        absent=member_ids,
+        absent_count=10**6,
+        assignment={"m" * (ASSIGNMENT_CHARACTERS - len('{"":{}}')): {}},
+    )
+    assert len(to_json(event)) < 45_000
+    assert json.loads(to_json(event))["reason"] == "é" * 255

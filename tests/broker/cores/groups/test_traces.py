@@ -1,0 +1,69 @@
+"""Golden scenarios: what the core makes of each is what its file says, and together they leave no state and request out."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from broker.cores.groups.group import GroupState
+from broker.cores.groups.story import Cause
+from tests.broker.cores.groups.traces import TRACES, perform
+
+# A line of a history, as opposed to one of a story.
+HISTORY_LINE = re.compile(r"    [0-9.]+ [a-z_]+, generation ")
+FILES = sorted(TRACES.glob("*.txt"))
+
+# With id: known is one that the broker has given out.
+REQUESTS = [
+    "JoinGroup without id",
+    "JoinGroup known",
+    "JoinGroup unknown",
+    "SyncGroup known",
+    "SyncGroup unknown",
+    "Heartbeat known",
+    "Heartbeat unknown",
+    "LeaveGroup known",
+    "LeaveGroup unknown",
+    "OffsetCommit without id",
+    "OffsetCommit known",
+    "OffsetCommit unknown",
+    "OffsetFetch",
+    "OffsetDelete",
+    "DescribeGroups",
+    "ListGroups",
+    "DeleteGroups",
+]
+
+performed = cache(perform)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_scenario_goes_as_its_trace_says(path: Path) -> None:
+    written = path.read_text()
+    assert performed(written)[0] == written, "python -m tests.broker.cores.groups.traces --write updates it"
+
+
+def test_every_request_meets_a_group_in_every_state() -> None:
+    met = {pair for path in FILES for pair in performed(path.read_text())[1]}
+    wanted = set(product((state.value for state in GroupState), REQUESTS))
+    assert len(wanted) == 85
+    assert not wanted - met
+
+
+@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+def test_every_cause_is_that_of_an_event_in_a_history(cause: Cause) -> None:
+    shown = f": {cause.value} "
+    kept = [line for path in FILES for line in path.read_text().splitlines() if HISTORY_LINE.match(line)]
+    assert any(shown in line for line in kept)
+
+
+def test_traces_are_there_and_each_says_what_it_shows() -> None:
+    assert len(FILES) >= 100
+    for path in FILES:
+        first = path.read_text().splitlines()[0]
+        assert first.startswith("# "), path.name
+        assert len(first) > 30, path.name

@@ -1,0 +1,287 @@
+"""Golden scenarios of the group coordinator: text files of requests, each followed by all that the core made of it.
+
+A line that begins at the left margin is a comment (#), a setting, a request, or one of the words below; the indented lines
+below it are what came of it, written by `python -m tests.broker.cores.groups.traces --write` and reviewed as a diff.
+
+    settings group.initial.rebalance.delay.ms=1000
+    topics orders=3
+    0.5 c1 JoinGroup v9 member=c1-A session=10 rebalance=60 protocols=range:one,sticky:two
+    0 given Stable c1 c2/i2 session=10      joins, and syncs, of new members (of client c1; of c2 with instance id i2)
+    wait 3.0                                time passes; what is due at that instant is done
+    restart 5.0                             the broker dies at once, and comes back with what it has recorded
+    7 topic_deleted orders
+    story
+    history                                 what of it is kept in __kgctl_group_events
+
+Times are seconds. What a request leaves out has the value that most scenarios want (see `trace_requests`); the group is "g".
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.api.groups import GroupApi, Node
+from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.events import GroupEvent
+from broker.cores.groups.group import GroupState
+from broker.cores.groups.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
+from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.step import Effects, RequestContext
+from broker.protocol.codec import decode, encode
+from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
+from tests.broker.cores.groups.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
+
+OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
+TRACES = Path(__file__).parent / "traces"
+
+
+# ---- running -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """One scenario under way: the core, its simulated clock, and the log that a restart reads again."""
+
+    settings: GroupSettings
+    topics: dict[str, int] = field(default_factory=lambda: {"orders": 3})
+    now_ms: int = 0
+    ids: int = 0
+    tickets: dict[int, int] = field(default_factory=dict)  # ticket -> api version
+    rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
+    floors: dict[str, int] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    met: set[tuple[str, str]] = field(default_factory=set)  # (state of the group, request) of all requests so far
+    wake_at: int | None = None
+    events: list[GroupEvent] = field(default_factory=list)
+
+    def partition_count(self, topic: str) -> int | None:
+        return self.topics.get(topic)
+
+    def start(self) -> list[str]:
+        """A coordinator as it comes out of the log."""
+        self.coordinator = Coordinator(self.settings, self._new_id)
+        self.api = GroupApi(self.coordinator, self, Node(1, "localhost", 9092))
+        offsets: dict[str, list[HardRecord]] = {}
+        for key, (value, timestamp) in self.rows.items():
+            record = from_row(key, value, timestamp)
+            assert record is not None
+            if isinstance(record, OffsetCommitRecord):
+                offsets.setdefault(record.group_id, []).append(record)
+            else:
+                self.coordinator.apply(record)
+        for group_id, generation in self.floors.items():
+            self.coordinator.apply(GenerationFloor(group_id, generation))
+        self.coordinator.expect_offsets(offsets)
+        self.tickets.clear()
+        out = self._effects(self.coordinator.resume(self.now_ms, WALL_MS + self.now_ms))
+        self.stored = offsets
+        return out
+
+    def request(self, client: str, api: str, version: int, values: Values) -> list[str]:
+        request = REQUESTS[api](values, version)
+        request = decode(type(request), encode(request, version), version)
+        ticket = max(self.tickets, default=0) + 1
+        self.tickets[ticket] = version
+        for group_id in self.api.groups_to_load(request):
+            self.coordinator.load(group_id, self.stored.pop(group_id, []))
+        self.met |= pairs(self, api, values)
+        context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", WALL_MS + self.now_ms)
+        effects = self.api.handle(request, context, self.now_ms)
+        parked = [] if any(reply.ticket == ticket for reply in effects.replies) else [f"#{ticket} is parked"]
+        return parked + self._effects(effects)
+
+    def given(self, state: str, names: list[str], values: Values) -> list[str]:
+        """A group in its first generation, of members that join together; they sync if it is to be Stable."""
+        group_id, met = values.get("group", "g"), set(self.met)
+        for name in names:
+            client, _, instance = name.partition("/")
+            own = {"instance": instance} if instance else {}
+            self.request(client, "JoinGroup", 9 if instance else 3, {**values, **own})
+        group = self.coordinator.group(group_id)
+        assert group is not None
+        while group.state is GroupState.PREPARING_REBALANCE:
+            assert self.wake_at is not None
+            self.let_time_pass(self.wake_at)
+        if state == "Stable":
+            shares = ",".join(f"{member}:p{place}" for place, member in enumerate(group.members))
+            for member in list(group.members):
+                sync = {"group": group_id, "member": member, "generation": "1", "protocol": group.protocol or ""}
+                self.request("c", "SyncGroup", 3, {**values, **sync, "assign": shares})
+        assert group.state.value == state, group.state
+        self.met = met
+        members = ", ".join(f"{m.member_id} {m.assignment.decode()}".rstrip() for m in group.members.values())
+        return [
+            f"{group_id} is {state}, generation {group.generation}, leader {group.leader}; members {members}",
+            f"wake at {show_seconds(self.wake_at or 0)}",
+        ]
+
+    def delete_topic(self, topic: str) -> list[str]:
+        for group_id in self.coordinator.unloaded_groups():
+            self.coordinator.load(group_id, self.stored.pop(group_id, []))
+        del self.topics[topic]
+        return self._effects(self.api.topic_deleted(topic, self.now_ms, WALL_MS + self.now_ms))
+
+    def let_time_pass(self, until_ms: int) -> list[str]:
+        out = []
+        while self.wake_at is not None and self.wake_at <= until_ms:
+            self.now_ms = max(self.now_ms, self.wake_at)
+            lines = self._effects(self.coordinator.advance(self.now_ms, WALL_MS + self.now_ms))
+            if lines[:-1]:
+                out += [f"at {show_seconds(self.now_ms)}", *lines]
+        self.now_ms = max(self.now_ms, until_ms)
+        return out
+
+    def story(self, group_id: str) -> list[str]:
+        out = []
+        for event in self.coordinator.story(group_id):
+            members = " ".join([*(f"+{m}" for m in event.joined), *(f"-{m}" for m in event.left)])
+            detail = f" ({event.detail})" if event.detail else ""
+            out.append(
+                f"{show_seconds(event.wall_ms - WALL_MS)} generation {event.generation}: {event.cause.value}{detail} {members}".rstrip()
+            )
+        return out
+
+    def history(self, group_id: str) -> list[str]:
+        return [show_event(event, WALL_MS) for event in self.events if event.group_id == group_id]
+
+    def _new_id(self) -> str:
+        self.ids += 1
+        return chr(ord("A") + self.ids - 1)
+
+    def _effects(self, effects: Effects) -> list[str]:
+        out = [f"record {show_record(record)}" for record in effects.records]
+        for record in effects.records:
+            self._store(record)
+        self.events += effects.events
+        for reply in effects.replies:
+            version = self.tickets[reply.ticket]
+            response = decode(type(reply.response), encode(reply.response, version), version)
+            out.append(f"#{reply.ticket} <- {show_message(response, version)}")
+        out += self._changed_states()
+        self.wake_at = effects.wake_at_ms
+        # The check for expired offsets, hours away in these scenarios, is always there.
+        near = self.wake_at is not None and self.wake_at < self.now_ms + 3_600_000
+        return [*out, f"wake at {show_seconds(self.wake_at) if near and self.wake_at is not None else '-'}"]
+
+    def _store(self, record: HardRecord) -> None:
+        if isinstance(record, GenerationFloor):
+            self.floors.pop(record.group_id, None)
+            if record.generation is not None:
+                self.floors[record.group_id] = record.generation
+            return
+        row = to_row(record)
+        self.rows.pop(row.key, None)
+        if row.value is not None:
+            self.rows[row.key] = (row.value, row.timestamp_ms)
+
+    def state(self, group_id: str) -> str:
+        group = self.coordinator.group(group_id)
+        return group.state.value if group is not None else GroupState.DEAD.value
+
+    def _changed_states(self) -> list[str]:
+        out = []
+        for group_id in dict.fromkeys([*self.states, *self.coordinator.hard_state().groups]):
+            group = self.coordinator.group(group_id)
+            state = f"{group.state.value}, generation {group.generation}" if group is not None else "Dead"
+            if self.states.get(group_id, "Dead") != state:
+                out.append(f"{group_id} is {state}")
+            self.states[group_id] = state
+        return out
+
+
+def play(text: str) -> str:
+    """The scenario with what comes of each of its lines."""
+    return perform(text)[0]
+
+
+def perform(text: str) -> tuple[str, set[tuple[str, str]]]:
+    """The scenario with what comes of each of its lines, and which (state of the group, request) occurred in it."""
+    run, out, started = Run(settings=settings_of({})), [], False
+    for line in text.splitlines():
+        if line.startswith("  "):
+            continue
+        out.append(line)
+        words, values = read(line)
+        if not words:
+            continue
+        if words[0] == "settings":
+            run.settings = settings_of(values)
+        elif words[0] == "topics":
+            run.topics = {name: int(count) for name, count in values.items()}
+        else:
+            if not started:
+                run.start()
+                started = True
+            out += [f"    {shown}" for shown in act(run, words, values)]
+    return "\n".join(out) + "\n", run.met
+
+
+def read(line: str) -> tuple[list[str], Values]:
+    """The words of a line, and those that give a name its value; nothing of a comment."""
+    words = [] if line.startswith("#") else line.split()
+    values = dict(word.split("=", 1) for word in words if "=" in word)
+    for name in {"reason", "metadata"} & values.keys():
+        values[name] = values[name].replace("_", " ")
+    return words, values
+
+
+def pairs(run: Run, api: str, values: Values) -> set[tuple[str, str]]:
+    """(state of the group, request), of every group that the request is about."""
+    if api == "ListGroups":
+        about = {*run.states, "g"}
+    else:
+        about = set(values.get("groups", values.get("group", "g")).split(","))
+    kind = f"{api} {_kind_of_member(run, values)}" if api in OF_MEMBERS else api
+    return {(run.state(group_id), kind) for group_id in about}
+
+
+def _kind_of_member(run: Run, values: Values) -> str:
+    """Known is an id that this broker has given out."""
+    member_id = values.get("member", "")
+    if not member_id:
+        return "without id"
+    number = member_id.rpartition("-")[2]
+    return "known" if len(number) == 1 and 0 <= ord(number) - ord("A") < run.ids else "unknown"
+
+
+def settings_of(values: Values) -> GroupSettings:
+    given = {name.replace(".", "_"): int(value) for name, value in values.items()}
+    return GroupSettings(
+        **{"group_initial_rebalance_delay_ms": 0, "offsets_retention_check_interval_ms": 86_400_000, **given}
+    )
+
+
+def act(run: Run, words: list[str], values: Values) -> list[str]:
+    if words[0] == "wait":
+        return run.let_time_pass(millis(words[1]))
+    if words[0] == "restart":
+        run.now_ms = millis(words[1])
+        return run.start()
+    if words[0] == "story":
+        return run.story(words[1] if len(words) > 1 else "g")
+    if words[0] == "history":
+        return run.history(words[1] if len(words) > 1 else "g")
+    at_ms = millis(words[0])
+    passed = run.let_time_pass(at_ms)
+    if words[1] == "given":
+        return passed + run.given(words[2], [word for word in words[3:] if "=" not in word], values)
+    if words[1] == "topic_deleted":
+        return passed + run.delete_topic(words[2])
+    return passed + run.request(words[1], words[2], int(words[3].removeprefix("v")), values)
+
+
+def main() -> None:
+    """Write what comes of each scenario into its file (--write), or say which would change."""
+    for path in sorted(TRACES.glob("*.txt")):
+        before = path.read_text()
+        after = play(before)
+        if before != after:
+            print(("wrote " if "--write" in sys.argv else "differs: ") + path.name)
+            if "--write" in sys.argv:
+                path.write_text(after)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Every message and version that kafka-python or kio knows: the same bytes, the same values."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import uuid
+from collections.abc import Iterator
+from dataclasses import fields as dataclass_fields
+from typing import Any
+
+import kafka.protocol.admin
+import kafka.protocol.consumer
+import kafka.protocol.metadata
+import kafka.protocol.producer
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kafka.protocol.schemas.fields.codecs.types import BitField
+from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_response_schema
+from kio.serial import entity_reader, entity_writer
+
+from broker.protocol.codec import encode
+from broker.protocol.messages.api_versions import ApiVersionsResponse
+from broker.protocol.wire_types import ZERO_UUID, Message, Struct
+from tests.broker.protocol.generated import MESSAGE_VERSIONS, messages, name_of
+
+few = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+def in_kafka_python(cls: type[Message]) -> Any:
+    modules = (kafka.protocol.admin, kafka.protocol.consumer, kafka.protocol.metadata, kafka.protocol.producer)
+    return next((getattr(module, cls.__name__) for module in modules if hasattr(module, cls.__name__)), None)
+
+
+def in_kio(cls: type[Message], version: int) -> Any:
+    load = load_request_schema if cls.__name__.endswith("Request") else load_response_schema
+    try:
+        return load(cls.API_KEY, version)
+    except (UnknownAPIKey, UnknownEntity):
+        return None
+
+
+KAFKA_PYTHON = [case for case in MESSAGE_VERSIONS if in_kafka_python(case[0])]
+KIO = [case for case in MESSAGE_VERSIONS if in_kio(*case)]
+
+
+def test_one_of_them_knows_each_message_of_kafka() -> None:
+    unknown = {cls.__name__ for cls, version in MESSAGE_VERSIONS if (cls, version) not in KAFKA_PYTHON + KIO}
+    ours = ("DescribeGroupDetails", "TriggerRebalance")
+    assert unknown == {f"{name}{kind}" for name in ours for kind in ("Request", "Response")}
+
+
+@pytest.mark.parametrize(("cls", "version"), KAFKA_PYTHON, ids=name_of)
+@few
+@given(data=st.data())
+def test_kafka_python_reads_and_writes_the_same(cls: type[Message], version: int, data: st.DataObject) -> None:
+    message = data.draw(messages(cls, version))
+    if isinstance(message, ApiVersionsResponse):
+        message.error_code = 0  # for any other it expects version 0, whatever it asked for
+    encoded = encode(message, version)
+    theirs = in_kafka_python(cls)[version].decode(encoded)
+    assert_same_by_name(message, theirs, version)
+    theirs._header = None  # what it has just decoded has none, and its encoder asks
+    assert bytes(theirs.encode(version=version)) == encoded
+
+
+@pytest.mark.parametrize(("cls", "version"), KIO, ids=name_of)
+@few
+@given(data=st.data())
+def test_kio_reads_and_writes_the_same(cls: type[Message], version: int, data: st.DataObject) -> None:
+    message = data.draw(messages(cls, version))
+    encoded = encode(message, version)
+    entity = in_kio(cls, version)
+    theirs, size = entity_reader(entity)(encoded, 0)
+    assert size == len(encoded)
+    assert_same_in_order(message, theirs, version)
+    written = io.BytesIO()
+    entity_writer(entity)(written, theirs)
+    assert written.getvalue() == encoded
+
+
+def assert_same_by_name(ours: Struct, theirs: Any, version: int) -> None:
+    for name, value in values_of(ours, version):
+        # The authorized operations of clusters and topics have one short name there.
+        their_value = getattr(theirs, name if hasattr(theirs, name) else name.split("_", 1)[1])
+        if isinstance(value, Struct):
+            assert_same_by_name(value, their_value, version)
+        elif isinstance(value, list) and value and isinstance(value[0], Struct):
+            assert len(value) == len(their_value)
+            for item, their_item in zip(value, their_value, strict=True):
+                assert_same_by_name(item, their_item, version)
+        else:
+            assert same(value, their_value), name
+
+
+def assert_same_in_order(ours: Struct, theirs: Any, version: int) -> None:
+    """kio names some fields differently, but keeps their order."""
+    names = [field.name for field in dataclass_fields(theirs)]
+    present = [field.name for field in type(ours).FIELDS if field.is_in(version)]
+    assert len(names) == len(present)
+    for name, their_name in zip(present, names, strict=True):
+        value, their_value = getattr(ours, name), getattr(theirs, their_name)
+        if isinstance(value, Struct):
+            assert_same_in_order(value, their_value, version)
+        elif isinstance(value, list) and value and isinstance(value[0], Struct):
+            for item, their_item in zip(value, their_value, strict=True):
+                assert_same_in_order(item, their_item, version)
+        elif not says_nothing(ours, name, value):
+            assert same(value, their_value), name
+
+
+def values_of(ours: Struct, version: int) -> Iterator[tuple[str, Any]]:
+    for field in type(ours).FIELDS:
+        value = getattr(ours, field.name)
+        if field.is_in(version) and not says_nothing(ours, field.name, value):
+            yield field.name, value
+
+
+def says_nothing(ours: Struct, name: str, value: Any) -> bool:
+    """A tagged struct that is left out: None for us, one full of defaults for them."""
+    field = next(field for field in type(ours).FIELDS if field.name == name)
+    return value is None and field.tag is not None
+
+
+def same(value: Any, theirs: Any) -> bool:
+    # They read the zero uuid, and authorized operations that nobody asked for, as None.
+    return value in (ZERO_UUID, -(2**31)) if theirs is None and value is not None else bool(value == plain(theirs))
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    if isinstance(value, memoryview | bytearray):
+        return bytes(value)
+    if isinstance(value, set | frozenset):
+        unsigned = BitField.to_32_bit_field(value)
+        return unsigned - (1 << 32) if unsigned >> 31 else unsigned
+    if isinstance(value, datetime.timedelta):
+        return value // MILLISECOND
+    if isinstance(value, datetime.datetime):
+        return (value - EPOCH) // MILLISECOND
+    return list(value) if isinstance(value, tuple) else value

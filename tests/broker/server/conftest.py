@@ -1,0 +1,30 @@
+"""A running broker and a client of it, for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.running import RunningBroker
+from tests.harness.wire_client import WireClient
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningBroker]:
+    with RunningBroker(tmp_path / "data") as broker:
+        yield broker
+
+
+@pytest.fixture
+def running_small(tmp_path: Path) -> Iterator[RunningBroker]:
+    """Takes requests of up to 1000 bytes."""
+    with RunningBroker(tmp_path / "data", socket_request_max_bytes="1000") as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(running: RunningBroker) -> Iterator[WireClient]:
+    with running.client() as connected:
+        yield connected

@@ -1,0 +1,53 @@
+"""ApiVersions tells what is served, in the versions of Kafka 4.1."""
+
+from __future__ import annotations
+
+from broker.protocol.messages.api_versions import ApiVersionsRequest
+from tests.harness.wire_client import WireClient
+
+# As a Kafka 4.1.0 advertises them.
+KAFKA_4_1 = {
+    0: (0, 13),
+    1: (4, 18),
+    2: (1, 10),
+    3: (0, 13),
+    8: (2, 9),
+    9: (1, 9),
+    10: (0, 6),
+    11: (0, 9),
+    12: (0, 4),
+    13: (0, 5),
+    14: (0, 5),
+    15: (0, 6),
+    16: (0, 5),
+    18: (0, 4),
+    19: (2, 7),
+    20: (1, 6),
+    21: (0, 2),
+    22: (0, 5),
+    23: (2, 4),
+    32: (1, 4),
+    33: (0, 2),
+    35: (1, 4),
+    37: (0, 3),
+    42: (0, 2),
+    44: (0, 1),
+    47: (0, 0),
+    60: (0, 2),
+    75: (0, 0),
+}
+NATIVE = {10000: (0, 0), 10001: (0, 0)}
+
+
+def test_the_ranges_are_those_of_kafka_and_our_own_key(client: WireClient) -> None:
+    answer = client.ask(ApiVersionsRequest(client_software_name="test", client_software_version="1.0"))
+
+    told = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+    assert told == KAFKA_4_1 | NATIVE
+
+
+def test_every_version_tells_the_same_ranges(client: WireClient) -> None:
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
+    answers = [client.ask(request, version).api_keys for version in range(5)]
+
+    assert all(rows == answers[0] for rows in answers)

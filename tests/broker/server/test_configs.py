@@ -1,0 +1,224 @@
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.alter_configs import AlterConfigsRequest
+from broker.protocol.messages.describe_configs import DescribeConfigsRequest
+from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from tests.harness.requests import create_topic, produce
+from tests.harness.running import RunningBroker
+from tests.harness.wire_client import WireClient
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+FROM_TOPIC, DYNAMIC, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def describe(
+    client: WireClient, kind: int, name: str, *keys: str, version: int = 4, synonyms: bool = True, docs: bool = False
+) -> Any:
+    asked = DescribeConfigsRequest.Resource(
+        resource_type=kind, resource_name=name, configuration_keys=list(keys) or None
+    )
+    request = DescribeConfigsRequest(resources=[asked], include_synonyms=synonyms, include_documentation=docs)
+    (result,) = client.ask(request, version).results
+    return result
+
+
+def rows_of(result: Any) -> dict[str, Any]:
+    return {row.name: row for row in result.configs}
+
+
+def change(client: WireClient, kind: int, name: str, *changes: tuple[str, int, str | None], check: bool = False) -> int:
+    configs = [
+        IncrementalAlterConfigsRequest.Config(name=key, config_operation=operation, value=value)
+        for key, operation, value in changes
+    ]
+    asked = IncrementalAlterConfigsRequest.Resource(resource_type=kind, resource_name=name, configs=configs)
+    (row,) = client.ask(IncrementalAlterConfigsRequest(resources=[asked], validate_only=check)).responses
+    assert bool(row.error_message) == bool(row.error_code)
+    return int(row.error_code)
+
+
+def replace(client: WireClient, kind: int, name: str, check: bool = False, **configs: str | None) -> int:
+    rows = [AlterConfigsRequest.Config(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+    asked = AlterConfigsRequest.Resource(resource_type=kind, resource_name=name, configs=rows)
+    (row,) = client.ask(AlterConfigsRequest(resources=[asked], validate_only=check)).responses
+    return int(row.error_code)
+
+
+def test_a_topics_configs_say_where_each_value_comes_from(client: WireClient) -> None:
+    create_topic(client, "t", retention_ms="1000")
+
+    result = describe(client, TOPIC, "t")
+
+    assert (result.error_code, result.error_message) == (0, "")
+    rows = rows_of(result)
+    own, inherited = rows["retention.ms"], rows["segment.bytes"]
+    assert (own.value, own.config_source, own.read_only, own.is_sensitive) == ("1000", FROM_TOPIC, False, False)
+    assert [(s.name, s.value, s.source) for s in own.synonyms] == [
+        ("retention.ms", "1000", FROM_TOPIC),
+        ("log.retention.hours", "168", DEFAULT),
+    ]
+    assert (inherited.value, inherited.config_source) == ("1073741824", DEFAULT)
+    assert [(s.name, s.value, s.source) for s in inherited.synonyms] == [("log.segment.bytes", "1073741824", DEFAULT)]
+
+
+def test_the_brokers_options_are_the_defaults_of_its_topics(tmp_path: Path) -> None:
+    with (
+        RunningBroker(tmp_path, log_retention_hours="2", log_segment_bytes="2000000") as running,
+        running.client() as client,
+    ):
+        create_topic(client, "t")
+        rows = rows_of(describe(client, TOPIC, "t"))
+    assert (rows["retention.ms"].value, rows["retention.ms"].config_source) == ("7200000", STATIC)
+    assert (rows["segment.bytes"].value, rows["segment.bytes"].config_source) == ("2000000", STATIC)
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_types_and_docs_are_told_from_version_3_on_and_synonyms_when_asked_for(
+    client: WireClient, version: int
+) -> None:
+    create_topic(client, "t")
+
+    row = rows_of(describe(client, TOPIC, "t", "retention.ms", version=version, synonyms=False, docs=True))[
+        "retention.ms"
+    ]
+
+    assert row.synonyms == []
+    assert row.config_type == (5 if version >= 3 else 0)
+    assert bool(row.documentation) == (version >= 3)
+
+
+def test_only_the_configs_asked_for_are_told(client: WireClient) -> None:
+    create_topic(client, "t")
+    assert sorted(rows_of(describe(client, TOPIC, "t", "retention.ms", "no.such", "cleanup.policy"))) == [
+        "cleanup.policy",
+        "retention.ms",
+    ]
+
+
+def test_what_has_no_configs_has_an_error(client: WireClient) -> None:
+    for kind, name, code in (
+        (TOPIC, "absent", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "not valid", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (BROKER, "2", ErrorCode.INVALID_REQUEST),
+        (BROKER, "one", ErrorCode.INVALID_REQUEST),
+        (GROUP, "", ErrorCode.INVALID_REQUEST),
+        (99, "x", ErrorCode.INVALID_REQUEST),
+    ):
+        result = describe(client, kind, name)
+        assert (result.error_code, result.configs) == (code, [])
+    assert describe(client, GROUP, "g").error_code == 0
+
+
+def test_the_brokers_options_are_told_with_their_source(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, num_partitions="3") as running, running.client() as client:
+        rows = rows_of(describe(client, BROKER, "1", docs=True))
+        assert rows_of(describe(client, BROKER, "")) == {}
+    given, default = rows["num.partitions"], rows["message.max.bytes"]
+    assert (given.value, given.config_source, given.read_only) == ("3", STATIC, True)
+    assert [(s.value, s.source) for s in given.synonyms] == [("3", STATIC), ("1", DEFAULT)]
+    assert (default.value, default.config_source, default.read_only) == ("1048588", DEFAULT, False)
+    assert default.documentation
+
+
+def test_a_changed_topic_config_is_told_and_obeyed(client: WireClient) -> None:
+    create_topic(client, "t")
+    assert produce(client, "t", b"x" * 500).error_code == 0
+
+    assert change(client, TOPIC, "t", ("max.message.bytes", SET, "200")) == 0
+
+    row = rows_of(describe(client, TOPIC, "t"))["max.message.bytes"]
+    assert (row.value, row.config_source) == ("200", FROM_TOPIC)
+    assert produce(client, "t", b"x" * 500).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert change(client, TOPIC, "t", ("max.message.bytes", DELETE, None)) == 0
+    assert produce(client, "t", b"x" * 500).error_code == 0
+
+
+def test_lists_are_added_to_and_taken_from(client: WireClient) -> None:
+    create_topic(client, "t")
+
+    def policy() -> str:
+        return str(rows_of(describe(client, TOPIC, "t"))["cleanup.policy"].value)
+
+    assert change(client, TOPIC, "t", ("cleanup.policy", APPEND, "compact")) == 0
+    assert policy() == "delete,compact"
+    assert change(client, TOPIC, "t", ("cleanup.policy", APPEND, "compact")) == 0
+    assert policy() == "delete,compact"
+    assert change(client, TOPIC, "t", ("cleanup.policy", SUBTRACT, "delete")) == 0
+    assert policy() == "compact"
+    assert change(client, TOPIC, "t", ("retention.ms", APPEND, "1")) == ErrorCode.INVALID_CONFIG
+
+
+def test_a_change_that_cannot_be_changes_nothing(client: WireClient) -> None:
+    create_topic(client, "t")
+    before = rows_of(describe(client, TOPIC, "t"))
+
+    for changes, code in (
+        ([("retention.ms", SET, "5"), ("segment.bytes", SET, "many")], ErrorCode.INVALID_CONFIG),
+        ([("no.such", SET, "5")], ErrorCode.INVALID_CONFIG),
+        ([("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
+        ([("retention.ms", SET, "5"), ("retention.ms", DELETE, None)], ErrorCode.INVALID_REQUEST),
+        ([("retention.ms", 9, "5")], ErrorCode.INVALID_REQUEST),
+    ):
+        assert change(client, TOPIC, "t", *changes) == code
+    assert change(client, TOPIC, "t", ("retention.ms", SET, "5"), check=True) == 0
+    assert change(client, TOPIC, "absent", ("retention.ms", SET, "5")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    assert rows_of(describe(client, TOPIC, "t")) == before
+
+
+def test_the_old_request_replaces_all_configs(client: WireClient) -> None:
+    create_topic(client, "t", retention_ms="1000", segment_ms="2000")
+
+    assert replace(client, TOPIC, "t", check=True, segment_ms="3000") == 0
+    assert rows_of(describe(client, TOPIC, "t"))["segment.ms"].value == "2000"
+    assert replace(client, TOPIC, "t", segment_ms="3000") == 0
+
+    rows = rows_of(describe(client, TOPIC, "t"))
+    assert (rows["segment.ms"].value, rows["retention.ms"].config_source) == ("3000", DEFAULT)
+    assert replace(client, TOPIC, "t", segment_ms=None) == ErrorCode.INVALID_REQUEST
+
+
+def test_a_resource_named_twice_is_left_alone(client: WireClient) -> None:
+    create_topic(client, "t")
+    config = IncrementalAlterConfigsRequest.Config(name="retention.ms", config_operation=SET, value="5")
+    asked = IncrementalAlterConfigsRequest.Resource(resource_type=TOPIC, resource_name="t", configs=[config])
+
+    rows = client.ask(IncrementalAlterConfigsRequest(resources=[asked, asked], validate_only=False)).responses
+
+    assert [row.error_code for row in rows] == [ErrorCode.INVALID_REQUEST] * 2
+    assert rows_of(describe(client, TOPIC, "t"))["retention.ms"].config_source == DEFAULT
+
+
+def test_the_brokers_defaults_may_change_while_it_runs_and_survive_a_restart(running: RunningBroker) -> None:
+    with running.client() as client:
+        create_topic(client, "t")
+        assert change(client, BROKER, "", ("message.max.bytes", SET, "200")) == 0
+        assert produce(client, "t", b"x" * 500).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    running.stop()
+    running.start()
+    with running.client() as client:
+        assert produce(client, "t", b"x" * 500).error_code == ErrorCode.MESSAGE_TOO_LARGE
+        row = rows_of(describe(client, TOPIC, "t"))["max.message.bytes"]
+        assert (row.value, row.config_source) == ("200", DYNAMIC)
+        row = rows_of(describe(client, BROKER, "1"))["message.max.bytes"]
+        assert (row.value, row.config_source) == ("200", DYNAMIC)
+        (row,) = describe(client, BROKER, "").configs
+        assert (row.name, row.value, row.config_source) == ("message.max.bytes", "200", DYNAMIC_DEFAULT)
+        assert change(client, BROKER, "1", ("message.max.bytes", DELETE, None)) == 0
+        assert produce(client, "t", b"x" * 500).error_code == 0
+
+
+def test_other_options_of_the_broker_are_fixed(client: WireClient) -> None:
+    assert change(client, BROKER, "1", ("num.partitions", SET, "5")) == ErrorCode.INVALID_REQUEST
+    assert change(client, BROKER, "7", ("message.max.bytes", SET, "5")) == ErrorCode.INVALID_REQUEST
+    assert change(client, BROKER, "1", ("message.max.bytes", SET, "x")) == ErrorCode.INVALID_CONFIG
+    assert change(client, GROUP, "g", ("consumer.session.timeout.ms", SET, "5")) == ErrorCode.INVALID_CONFIG

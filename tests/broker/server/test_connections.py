@@ -1,0 +1,290 @@
+"""Connections beside each other: order, waiting, back-pressure, limits, death."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+from broker.protocol.messages.list_groups import ListGroupsRequest
+from broker.protocol.messages.metadata import MetadataRequest
+from tests.harness.requests import (
+    batch,
+    commit_request,
+    create_topic,
+    fetch,
+    fetch_request,
+    heartbeat_request,
+    join_alone,
+    join_request,
+    metadata_of,
+    produce,
+    produce_request,
+    values_of,
+)
+from tests.harness.running import RunningBroker, until
+from tests.harness.wire_client import WireClient
+
+
+def test_pipelined_requests_of_all_kinds_are_answered_in_order(client: WireClient) -> None:
+    create_topic(client, "t")
+    joined = join_alone(client, "g")
+    asked = []
+    for number in range(50):
+        asked += [
+            (heartbeat_request("g", joined), 3),
+            (commit_request("g", joined, "t", number), 8),
+            (produce_request("t", batch(b"%d" % number)), 9),
+            (MetadataRequest(topics=[]), 12),
+        ]
+
+    client.send_bytes(b"".join(client.frame(request, version) for request, version in asked))
+
+    answers = [client.receive() for _ in asked]
+    bases = [answer.responses[0].partition_responses[0].base_offset for answer in answers[2::4]]
+    assert bases == list(range(50))
+    assert {answer.error_code for answer in answers[0::4]} == {0}
+
+
+def test_pipelined_commits_share_their_rounds(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    joined = join_alone(client, "g")
+    commits = []
+    inner = running.log.commit
+    running.run(lambda: setattr(running.broker._rounds._log, "commit", lambda: (commits.append(1), inner())[1]))
+
+    client.send_bytes(b"".join(client.frame(commit_request("g", joined, "t", n), 8) for n in range(200)))
+
+    assert [client.receive().topics[0].partitions[0].error_code for _ in range(200)] == [0] * 200
+    assert 1 <= len(commits) <= 20
+
+
+def test_no_answer_leaves_before_what_it_tells_is_on_disk(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    joined = join_alone(client, "g")
+    on_disk = threading.Event()
+    inner = running.log.commit
+
+    def commit() -> None:
+        assert on_disk.wait(10)
+        inner()
+
+    running.run(lambda: setattr(running.log, "commit", commit))
+    for request, version in (
+        (produce_request("t", batch(b"x"), acks=1), 12),
+        (produce_request("t", batch(b"x"), acks=-1), 12),
+        (commit_request("g", joined, "t", 1), 8),
+        (commit_request("simple", None, "t", 1), 8),
+        (join_request("new"), 3),
+        (MetadataRequest(topics=[MetadataRequest.Topic(name="made")]), 12),
+    ):
+        on_disk.clear()
+        client.send(request, version)
+        # An answer that changes nothing waits too: it may tell of what is not on disk yet.
+        client.send(heartbeat_request("g", joined), 3)
+        assert client.is_quiet()
+        on_disk.set()
+        client.receive()
+        assert client.receive().error_code == 0
+
+
+def test_a_parked_join_holds_up_its_own_connection_only(running: RunningBroker, client: WireClient) -> None:
+    with running.client() as first, running.client() as second:
+        join_alone(first, "g")
+        # The first member does not come back, so the second one's join waits for it.
+        second.send(join_request("g"), 3)
+        second.send(MetadataRequest(topics=[]), 12)
+
+        assert second.is_quiet()
+        assert metadata_of(client).brokers
+
+        first.send(join_request("g", "gone"), 3)
+        assert first.receive().error_code == 25
+
+
+def test_requests_behind_a_parked_one_are_answered_after_it(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    with running.client() as reader:
+        reader.send(fetch_request("t", 0, max_wait_ms=10_000), 12)
+        reader.send(MetadataRequest(topics=[]), 12)
+        assert reader.is_quiet()
+
+        produce(client, "t", b"x")
+
+        assert values_of(reader.receive().responses[0].partitions[0]) == [b"x"]
+        assert reader.receive().brokers
+
+
+def test_what_piles_up_behind_a_parked_request_is_bounded(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    with running.client() as reader:
+        reader.send(fetch_request("t", 0, max_wait_ms=30_000), 12)
+        frame = reader.frame(MetadataRequest(topics=[]), 12)
+        reader._awaited.pop()
+        reader.socket.settimeout(0.3)
+        sent = 0
+        try:
+            while sent < 64 << 20:
+                sent += reader.socket.send(frame * 1000)
+        except TimeoutError:
+            pass
+        assert sent < 32 << 20
+        (connection,) = [c for c in running.broker._connections._open if c.parked]
+        assert connection._chunk_bytes <= 256 * 1024
+        assert metadata_of(client).brokers
+
+
+def test_a_client_that_does_not_read_is_not_read_from_either(running: RunningBroker, client: WireClient) -> None:
+    for number in range(100):
+        metadata_of(client, f"topic-{number}")
+    with running.client() as deaf:
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        frame = deaf.frame(MetadataRequest(topics=None), 12)
+        deaf._awaited.pop()
+        deaf.socket.settimeout(0.3)
+        sent = 0
+        try:
+            while sent < 64 << 20:
+                sent += deaf.socket.send(frame * 500)
+        except TimeoutError:
+            pass
+        assert sent < 32 << 20
+        held = until(
+            lambda: running.run(
+                lambda: [
+                    connection._transport.get_write_buffer_size()
+                    for connection in running.broker._connections._open
+                    if connection._outbox.blocked
+                ]
+            )
+        )
+        assert max(held) < 8 << 20
+        before = time.monotonic()
+        assert metadata_of(client).brokers
+        assert time.monotonic() - before < 0.5
+
+
+def test_a_client_that_reads_slowly_gets_every_byte(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "big")
+    value = bytes(range(256)) * 2048
+    for _ in range(8):
+        assert produce(client, "big", value).error_code == 0
+    with running.client() as slow:
+        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
+        asking = fetch_request("big", 0, max_bytes=16 << 20, partition_max_bytes=16 << 20)
+        slow.send(asking, 12)
+        slow.send(MetadataRequest(topics=[]), 12)
+        row = slow.receive().responses[0].partitions[0]
+        assert values_of(row) == [value] * 8
+        assert slow.receive().brokers
+
+
+def test_a_client_that_dies_while_its_answer_waits_for_the_disk_harms_nobody(
+    running: RunningBroker, client: WireClient
+) -> None:
+    create_topic(client, "t")
+    for _ in range(20):
+        dying = running.client()
+        dying.send(produce_request("t", batch(b"last words")), 12)
+        # A reset instead of an orderly end.
+        dying.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        dying.close()
+        assert produce(client, "t", b"x").error_code == 0
+    until(lambda: len(running.broker._connections) == 1)
+
+
+def test_a_client_that_dies_while_it_waits_is_forgotten(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    dying = running.client()
+    dying.send(fetch_request("t", 0, max_wait_ms=600_000), 12)
+    until(lambda: len(running.broker._waiters) == 1)
+    dying.close()
+    until(lambda: len(running.broker._waiters) == 0)
+
+    member = running.client()
+    joined = join_alone(member, "g")
+    waiting = running.client()
+    waiting.send(join_request("g"), 3)
+    until(lambda: running.broker._runner is not None and len(running.broker._runner._tickets) == 1)
+    waiting.close()
+    until(lambda: len(running.broker._runner._tickets) == 0)
+    assert client.ask(heartbeat_request("g", joined), 3).error_code == 27
+    member.close()
+
+
+def test_a_connection_without_requests_is_closed_after_the_idle_time(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, connections_max_idle_ms="200") as running:
+        idle, busy = running.client(), running.client()
+        create_topic(busy, "t")
+        end = time.monotonic() + 0.6
+        while time.monotonic() < end:
+            assert metadata_of(busy).brokers
+        assert idle.is_closed()
+        # Who waits for the broker is not idle.
+        before = time.monotonic()
+        row = fetch(busy, "t", 0, max_wait_ms=600)
+        assert time.monotonic() - before >= 0.6
+        assert row.error_code == 0
+        idle.close()
+        busy.close()
+
+
+def test_more_connections_than_allowed_wait_until_there_is_room(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, max_connections="2") as running:
+        first, second, third = running.client(), running.client(), running.client()
+        assert metadata_of(first).brokers
+        assert metadata_of(second).brokers
+        third.send(MetadataRequest(topics=[]), 12)
+        assert third.is_quiet()
+        first.close()
+        assert third.receive().brokers
+        second.close()
+        third.close()
+
+
+def test_one_host_has_no_more_connections_than_allowed(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, max_connections_per_ip="2") as running:
+        clients = [running.client() for _ in range(3)]
+        assert metadata_of(clients[0]).brokers
+        assert clients[2].is_closed()
+        clients[0].close()
+        until(lambda: len(running.broker._connections) == 1)
+        with running.client() as another:
+            assert metadata_of(another).brokers
+        for client in clients:
+            client.close()
+
+
+def test_hundreds_of_clients_at_once_are_all_served(running: RunningBroker) -> None:
+    clients = [running.client() for _ in range(300)]
+    for client in clients:
+        client.send(MetadataRequest(topics=[]), 12)
+    for client in clients:
+        assert client.receive().brokers
+        client.close()
+    until(lambda: len(running.broker._connections) == 0)
+
+
+def test_one_client_with_expensive_requests_does_not_starve_the_others(
+    running: RunningBroker, client: WireClient
+) -> None:
+    create_topic(client, "wide", partitions=2000)
+    with running.client() as greedy:
+        greedy.send_bytes(b"".join(greedy.frame(MetadataRequest(topics=None), 12) for _ in range(150)))
+        for _ in range(20):
+            client.ask(ListGroupsRequest(), 4)
+        # The polite client's twenty requests came later and were answered among the greedy one's.
+        assert running.run(lambda: [c for c in running.broker._connections._open if c._behind])
+        for _ in range(150):
+            greedy.receive_frame()
+
+
+def test_the_system_asks_whether_the_host_of_a_silent_connection_is_still_there(
+    running: RunningBroker, client: WireClient
+) -> None:
+    client.ask(ListGroupsRequest())
+    (connection,) = running.broker._connections._open
+    accepted = connection._transport.get_extra_info("socket")
+    assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0

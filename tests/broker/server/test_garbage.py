@@ -1,0 +1,80 @@
+"""Requests that are well formed and senseless, or damaged on their way: none of them harms the broker."""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+from typing import Any
+
+import pytest
+
+from broker.protocol.api_keys import APIS
+from broker.protocol.frames import request_frame
+from broker.protocol.wire_types import ARRAY, Scalar, Sequence, StructMeta
+from broker.server.handlers import HANDLERS
+from tests.harness.requests import batch, create_topic, join_alone, metadata_of
+from tests.harness.running import RunningBroker
+
+NAMES = ["g", "t", "absent", "", "range", "consumer"]
+NUMBERS = [-2, -1, 0, 1, 2, 7, 100]
+EDGES = [0, 1, 127, 128, 255]
+
+
+def senseless(chance: random.Random, cls: StructMeta) -> Any:
+    """A message with values that mean something often enough to get past the first check."""
+    made = object.__new__(cls)
+    for field in cls.FIELDS:
+        setattr(made, field.name, _value(chance, field.type))
+    return made
+
+
+def _value(chance: random.Random, kind: Any) -> Any:
+    if isinstance(kind, ARRAY):
+        return [_value(chance, kind.element) for _ in range(chance.randrange(3))]
+    if isinstance(kind, StructMeta):
+        return senseless(chance, kind)
+    if isinstance(kind, Sequence):
+        if kind.name == "STRING":
+            return chance.choice(NAMES)
+        return (
+            batch(b"x") if kind.name == "RECORDS" and chance.random() < 0.7 else chance.randbytes(chance.randrange(80))
+        )
+    assert isinstance(kind, Scalar)
+    if kind.size == 16:
+        return chance.choice([bytes(16), chance.randbytes(16)])
+    if kind.code == "?":
+        return chance.random() < 0.5
+    return max(0, chance.choice(NUMBERS)) if kind.code in "HI" else chance.choice(NUMBERS)
+
+
+def damaged(chance: random.Random, frame: bytes) -> bytes:
+    data = bytearray(frame)
+    for _ in range(chance.randrange(1, 4)):
+        data[chance.randrange(8, len(data))] = chance.choice(EDGES)
+    return bytes(data[: chance.randrange(4, len(data) + 1)] if chance.random() < 0.2 else data)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_request_makes_the_broker_stumble(
+    running: RunningBroker, caplog: pytest.LogCaptureFixture, seed: int
+) -> None:
+    chance = random.Random(seed)
+    caplog.set_level(logging.ERROR)
+    with running.client() as client:
+        create_topic(client, "t")
+        join_alone(client, "g")
+    cases = [(key, version) for key in HANDLERS for version in APIS[key].versions]
+    for key, version in cases * 3:
+        frame = request_frame(senseless(chance, APIS[key].request), version, 1, "garbage")
+        if chance.random() < 0.4:
+            frame = damaged(chance, frame)
+        with socket.create_connection(running.address, timeout=5) as sock:
+            sock.sendall(frame)
+            if chance.random() < 0.3:
+                sock.shutdown(socket.SHUT_WR)
+                sock.recv(65536)
+        assert not running.broker.failed.done(), (key, version, frame)
+    with running.client() as client:
+        assert metadata_of(client).brokers
+    assert caplog.records == []

@@ -1,0 +1,36 @@
+"""The recorded walks go the same way on a running broker, from bytes to bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.local import LocalBroker
+from tests.harness.oracle import replay
+from tests.harness.oracle.over_socket import Address, address_of, make_topics, play_walk
+
+BOUNDED = {"classic-4.1.jsonl.gz": 6, "max-size-4.1.jsonl.gz": 4}
+"""Every so many walks where all would take too long."""
+
+
+def differences(recording: str, every: int) -> tuple[list[str], int]:
+    header, walks = replay.read(recording)
+    with LocalBroker(config=header["settings"]) as kafka:
+        address: Address = address_of(kafka.bootstrap_servers)
+        make_topics(address, header["topics"])
+        chosen = walks[::every]
+        return [str(found) for walk in chosen for found in play_walk(address, walk)], len(chosen)
+
+
+@pytest.mark.parametrize("recording", BOUNDED)
+def test_recorded_walks_go_the_same_way_over_a_socket(recording: str) -> None:
+    found, played = differences(recording, BOUNDED[recording])
+    assert played >= 15
+    assert not found, "\n".join(found[:10])
+
+
+@pytest.mark.reference
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("recording", BOUNDED)
+def test_all_recorded_walks_go_the_same_way_over_a_socket(recording: str) -> None:
+    found, _ = differences(recording, 1)
+    assert not found, "\n".join(found[:10])

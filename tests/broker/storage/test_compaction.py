@@ -1,0 +1,325 @@
+"""Compaction keeps the last record of each key at its offset, and tombstones for their time."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.protocol.compression import Codec
+from broker.protocol.errors import ErrorCode
+from broker.protocol.record_batch import Record, batches
+from broker.storage import Appended, Log, OffsetsRow, PartitionLog
+from broker.storage.segments import compaction
+from broker.storage.segments.partition import SegmentPartition
+from tests.broker.storage.stores import NOW, append, framed, odd_batch, open_log, raw, segment_files, stored, topic_log
+
+SETTINGS: dict[str, Any] = {"segment_bytes": 400, "compaction_interval_ms": 0}
+HOUR = 3_600_000
+
+
+def sweep(log: Log, wall_ms: int = NOW) -> None:
+    while log.sweep(wall_ms) == 20:
+        pass
+
+
+def newest(partition: PartitionLog) -> dict[bytes | None, bytes | None]:
+    return {record.key: record.value for record in stored(partition)}
+
+
+def live(partition: PartitionLog) -> dict[bytes | None, bytes | None]:
+    return {key: value for key, value in newest(partition).items() if value is not None}
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_reader_ends_with_the_same_values_before_and_after(tmp_path: Path, codec: Codec, clean: bool) -> None:
+    chance = random.Random(3)
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
+    everything: dict[int, Record] = {}
+    for _ in range(6):
+        for number in range(30):
+            pairs = [
+                (b"k%d" % chance.randrange(12), None if chance.random() < 0.2 else b"%d" % number)
+                for _ in range(chance.randrange(1, 4))
+            ]
+            append(partition, *pairs, ts=NOW + chance.randrange(1000), codec=codec)
+        log.commit()
+        everything |= {record.offset: record for record in stored(partition)}
+        before, size, end = newest(partition), partition.size_bytes, partition.high_watermark
+        sweep(log)
+        assert newest(partition) == before
+        assert partition.size_bytes < size
+        assert partition.high_watermark == end
+        for record in stored(partition):
+            assert record == everything[record.offset]
+    log.close(clean=clean)
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log)
+    assert newest(partition) == before
+    for offset in range(end):
+        first = next(stored(partition, offset))
+        assert first.offset >= offset
+        found = partition.offset_for_timestamp(first.timestamp)
+        assert found is not None
+        assert found[0] <= first.offset
+    log.close()
+
+
+def test_no_offset_is_missing_between_batches(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact")
+    for number in range(60):
+        append(partition, (b"k%d" % (number % 3), b"v"))
+    log.commit()
+    sweep(log)
+    offset = 0
+    while content := raw(partition.read(offset, 10_000, at_least_one=True)):
+        for _, header in batches(content):
+            assert header.base_offset <= offset or offset == 0
+            offset = header.next_offset
+    assert offset == 60
+    log.close()
+
+
+def test_the_active_segment_is_left_alone(tmp_path: Path) -> None:
+    log = open_log(tmp_path, compaction_interval_ms=0)
+    partition = topic_log(log, cleanup_policy="compact")
+    for number in range(20):
+        append(partition, (b"k", b"%d" % number))
+    log.commit()
+    sweep(log)
+    assert len(list(stored(partition))) == 20
+    log.close()
+
+
+def test_a_clean_log_waits_for_enough_dirt(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0.9")
+    for number in range(40):
+        append(partition, (b"k%d" % number, b"v" * 30))
+    log.commit()
+    sweep(log)
+    files = segment_files(tmp_path)
+    for number in range(5):
+        append(partition, (b"k%d" % number, b"v" * 30))
+    log.commit()
+    sweep(log)
+    assert set(files) <= set(segment_files(tmp_path))
+    log.alter_topic_configs("t", {"min.cleanable.dirty.ratio": "0.01"})
+    sweep(log)
+    assert not set(files) <= set(segment_files(tmp_path))
+    log.close()
+
+
+def test_young_records_wait_for_the_compaction_lag(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact", min_compaction_lag_ms="1000")
+    for number in range(20):
+        append(partition, (b"k", b"%d" % number))
+    log.commit()
+    sweep(log, NOW + 999)
+    assert len(list(stored(partition))) == 20
+    sweep(log, NOW + 1000)
+    assert len(list(stored(partition))) < 20
+    log.close()
+
+
+def test_tombstones_stay_for_their_time(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact", delete_retention_ms=str(HOUR), min_cleanable_dirty_ratio="0")
+
+    def fill(wall_ms: int) -> None:
+        for number in range(10):
+            append(partition, (b"filler", b"%d" % number * 20))
+        log.commit()
+        sweep(log, wall_ms)
+
+    append(partition, (b"gone", b"value"))
+    append(partition, (b"gone", None))
+    fill(NOW)
+    assert newest(partition)[b"gone"] is None
+    fill(NOW + HOUR)
+    assert b"gone" in newest(partition)
+    fill(NOW + HOUR + 1)
+    assert b"gone" not in newest(partition)
+    log.close()
+
+
+def test_segments_with_nothing_left_go(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact")
+    for number in range(200):
+        append(partition, (b"k", b"%03d" % number))
+    log.commit()
+    before = len(segment_files(tmp_path))
+    sweep(log)
+    log.commit()
+    assert len(segment_files(tmp_path)) < before / 2
+    assert live(partition) == {b"k": b"199"}
+    assert partition.log_start_offset == 0
+    assert next(stored(partition, 0)).offset > 0
+    log.close(clean=False)
+    log = open_log(tmp_path, **SETTINGS)
+    assert live(topic_log(log)) == {b"k": b"199"}
+    log.close()
+
+
+def test_reads_and_appends_between_slices_see_a_whole_log(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
+    for number in range(1, 301):
+        append(partition, (b"k%d" % (number % 7), b"%d" % number))
+        log.commit()
+        log.sweep(NOW)
+        expected = {b"k%d" % (n % 7): b"%d" % n for n in range(max(1, number - 6), number + 1)}
+        if number % 20 == 0:
+            assert live(partition) == expected
+    log.close()
+
+
+ODD = {
+    "bytes that are no records": framed(b"\xff" * 40, 2),
+    "a timestamp beyond 64 bits": odd_batch((0, 0, b"k"), (2**63 - 1, 1, b"z")),
+    "an offset beyond 32 bits": odd_batch((0, 0, b"k"), (0, 2**31, b"z")),
+    "offsets that do not rise": odd_batch((0, 1, b"k"), (0, 1, b"z")),
+    "an offset beyond the batch": odd_batch((0, 0, b"k"), (0, 1000, b"k")),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_a_batch_that_cannot_be_decoded_stays_as_it_is(tmp_path: Path, odd: bytes, before: int) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, min_cleanable_dirty_ratio="0")
+    for number in range(before):
+        append(partition, (b"k", b"%d" % number))
+    assert isinstance(partition.append(odd, wall_ms=NOW), Appended)
+    for number in range(30):
+        append(partition, (b"k", b"%03d" % number))
+    log.alter_topic_configs("t", {"cleanup.policy": "compact"})
+    log.commit()
+    sweep(log)
+    for _ in range(2):
+        offset, seen, taken = 0, [], []
+        while content := raw(partition.read(offset, 10_000, at_least_one=True)):
+            for position, header in batches(content):
+                assert header.base_offset >= offset
+                offset = header.next_offset
+                seen.append(content[position + 61 : position + header.size_bytes])
+                taken.append(header.base_offset)
+        assert offset == before + 2 + 30
+        assert taken[seen.index(odd[61:])] == before
+        assert len(seen) < 10
+        log.close(clean=False)
+        log = open_log(tmp_path, **SETTINGS)
+        partition = topic_log(log)
+        sweep(log)
+    log.close()
+
+
+@pytest.mark.parametrize("odd", [*ODD.values(), odd_batch((0, 0, b"k"))[:-20]], ids=[*ODD, "a batch cut short"])
+def test_a_compacted_topic_refuses_a_batch_that_cannot_be_decoded(tmp_path: Path, odd: bytes) -> None:
+    log = open_log(tmp_path)
+    partition = topic_log(log, cleanup_policy="compact")
+    assert partition.append(odd, wall_ms=NOW) in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
+    log.close()
+
+
+def test_records_that_fit_no_batch_without_their_neighbour_stay_together(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log, cleanup_policy="compact")
+    wide = odd_batch((0, 0, b"k"), (-(2**63), 1, b"far"), (2**62, 2, b"farther"))
+    assert isinstance(partition.append(wide, wall_ms=NOW), Appended)
+    for number in range(30):
+        append(partition, (b"k", b"%03d" % number))
+    log.commit()
+    sweep(log)
+    assert [(record.offset, record.timestamp - NOW) for record in stored(partition)][:3] == [
+        (0, 0),
+        (1, -(2**63)),
+        (2, 2**62),
+    ]
+    assert len(list(stored(partition))) < 20
+    log.close()
+
+
+def test_a_topic_deleted_in_the_middle_of_a_pass_is_left_alone(tmp_path: Path) -> None:
+    """Whatever the slice in which it happens."""
+    for steps in range(1, 60):
+        log = open_log(tmp_path / str(steps), durability="process", segment_bytes=400)
+        partition = topic_log(log, cleanup_policy="compact")
+        assert isinstance(partition, SegmentPartition)
+        for number in [0, 1, 2, 3, *[9] * 8]:
+            append(partition, (b"k%d" % number, b"v"))
+        log.commit()
+        work = compaction.compact(partition, log._shared, NOW)
+        ended = [next(work, False) for _ in range(steps)][-1:] == [False]
+        log.delete_topic("t")
+        log.commit()
+        assert list(work) == []
+        sweep(log)
+        assert segment_files(tmp_path / str(steps)) == []
+        log.close()
+        if ended:
+            return
+    raise AssertionError("the pass never ended")
+
+
+# -- __consumer_offsets
+
+
+def key(number: int) -> bytes:
+    return b"\0\1\0\1g\0\1t" + number.to_bytes(4, "big")
+
+
+def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) -> None:
+    log = open_log(tmp_path, durability="process", compaction_interval_ms=0)
+    for start in range(0, 30_000, 500):
+        rows = [OffsetsRow(3, key(n % 400), b"%d" % n, NOW) for n in range(start, start + 500)]
+        log.append_offsets_rows(rows)
+        log.commit()
+    offsets = log.partition("__consumer_offsets", 3)
+    assert offsets is not None
+    before, bytes_before = newest(offsets), offsets.size_bytes
+    sweep(log)
+    assert newest(offsets) == before
+    assert offsets.size_bytes < bytes_before / 2
+    # The most recent rows are left to those who read along.
+    assert len(list(stored(offsets, 20_000))) == 10_000
+    first = raw(offsets.read(0, 1, at_least_one=True))
+    end = offsets.high_watermark
+    log.close(clean=False)
+    log = open_log(tmp_path, durability="process")
+    offsets = log.partition("__consumer_offsets", 3)
+    assert offsets is not None
+    assert (offsets.high_watermark, newest(offsets)) == (end, before)
+    assert raw(offsets.read(0, 1, at_least_one=True)) == first
+    assert len(log.offset_rows("g")) == 400
+    log.close()
+
+
+def test_old_tombstones_of_the_coordinator_go(tmp_path: Path) -> None:
+    log = open_log(tmp_path, durability="process", compaction_interval_ms=0)
+    log.append_offsets_rows([OffsetsRow(3, key(1), b"1", NOW), OffsetsRow(3, key(1), None, NOW)])
+    log.append_offsets_rows([OffsetsRow(4, key(2), None, NOW)])
+    for _ in range(50):
+        log.append_offsets_rows([OffsetsRow(3, key(9), b"x", NOW)] * 500)
+        log.commit()
+    sweep(log, NOW + 24 * HOUR)
+    assert key(1) in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
+    for _ in range(50):
+        log.append_offsets_rows([OffsetsRow(3, key(9), b"x", NOW)] * 500)
+        log.commit()
+    sweep(log, NOW + 24 * HOUR + 1)
+    assert key(1) not in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
+    # The last row of a partition stays, so that its end is known.
+    assert log.partition("__consumer_offsets", 4).high_watermark == 1  # type: ignore[union-attr]
+    log.close(clean=False)
+    log = open_log(tmp_path, durability="process")
+    assert log.partition("__consumer_offsets", 4).high_watermark == 1  # type: ignore[union-attr]
+    assert [row.key for row in log.offset_rows("g")] == [key(9)]
+    log.close()

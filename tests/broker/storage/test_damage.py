@@ -1,0 +1,313 @@
+"""Damage is detected and named; a torn tail is cut; what was acknowledged is never dropped in silence."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.storage import DamageError, Log, OffsetsRow
+from tests.broker.storage.stores import NOW, append, batch, open_log, raw, segment_files, stored, topic_log, values
+
+SMALL: dict[str, Any] = {"segment_bytes": 700}
+# How the damaged copies are opened: what was acknowledged after a sync stays owed, and nothing is slowed by syncs.
+QUICK: dict[str, Any] = SMALL | {"durability": "process"}
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1 << (position % 8)
+    path.write_bytes(content)
+
+
+def written(path: Path, count: int, *, clean: bool) -> Log:
+    log = open_log(path, **SMALL)
+    for number in range(count):
+        append(topic_log(log), b"value %03d" % number * 3)
+        log.commit()
+    log.close(clean=clean)
+    return log
+
+
+def read_all(path: Path) -> None:
+    log = open_log(path, **QUICK)
+    try:
+        list(stored(topic_log(log), max_bytes=1))
+    finally:
+        log.close(clean=False)
+
+
+def used(file: Path) -> int:
+    """Bytes of whole batches; zeros follow them."""
+    content = file.read_bytes()
+    end = 0
+    while end + 61 <= len(content) and content[end + 16] == 2:
+        end += 12 + int.from_bytes(content[end + 8 : end + 12], "big")
+    return end
+
+
+def torn(path: Path, extra: bytes) -> None:
+    """Put these bytes where the next batch would lie, as an interrupted write does."""
+    file = segment_files(path)[-1]
+    content = file.read_bytes()
+    end = used(file)
+    file.write_bytes(content[:end] + extra + content[end + len(extra) :])
+
+
+def test_every_truncation_of_an_unsynced_batch_is_cut(tmp_path: Path) -> None:
+    written(tmp_path / "store", 5, clean=False)
+    half = bytearray(batch(b"never acknowledged"))
+    half[7] = 5
+    for length in range(len(half)):
+        path = tmp_path / f"cut{length}"
+        shutil.copytree(tmp_path / "store", path)
+        torn(path, bytes(half[:length]))
+        log = open_log(path, **QUICK)
+        assert log.losses == []
+        assert len(values(topic_log(log))) == 5
+        assert append(topic_log(log), b"goes on") == 5
+        log.commit()
+        log.close(clean=False)
+        log = open_log(path, **QUICK)
+        assert values(topic_log(log))[5:] == [(5, b"goes on")]
+        log.close()
+        shutil.rmtree(path)
+
+
+def test_a_whole_batch_behind_the_synced_end_is_kept(tmp_path: Path) -> None:
+    written(tmp_path, 5, clean=False)
+    whole = bytearray(batch(b"written, not acknowledged"))
+    whole[:16] = (5).to_bytes(8, "big") + whole[8:12] + bytes(4)
+    torn(tmp_path, bytes(whole))
+    log = open_log(tmp_path, **QUICK)
+    assert values(topic_log(log))[5:] == [(5, b"written, not acknowledged")]
+    log.close()
+
+
+def test_what_lies_behind_a_torn_batch_never_comes_back(tmp_path: Path) -> None:
+    written(tmp_path, 5, clean=False)
+    torn_batch = batch(b"same length")
+    stale = bytearray(batch(b"stale"))
+    stale[:16] = (6).to_bytes(8, "big") + stale[8:12] + bytes(4)
+    torn(tmp_path, bytes(len(torn_batch)) + bytes(stale))
+    log = open_log(tmp_path, **QUICK)
+    assert append(topic_log(log), b"SAME LENGTH") == 5
+    log.commit()
+    log.close(clean=False)
+    log = open_log(tmp_path, **QUICK)
+    assert values(topic_log(log))[5:] == [(5, b"SAME LENGTH")]
+    log.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_every_truncation_of_acknowledged_bytes_is_named(tmp_path: Path, clean: bool) -> None:
+    written(tmp_path / "store", 4, clean=clean)
+    (file,) = segment_files(tmp_path / "store")
+    size = used(file)
+    for length in range(0, size, 7):
+        path = tmp_path / "cut"
+        shutil.copytree(tmp_path / "store", path)
+        os.truncate(segment_files(path)[0], length)
+        with pytest.raises(DamageError, match=rf"{file.name}.*(cut|damaged)"):
+            read_all(path)
+        shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_every_flipped_bit_of_a_segment_is_named(tmp_path: Path, clean: bool) -> None:
+    written(tmp_path / "store", 12, clean=clean)
+    files = segment_files(tmp_path / "store")
+    assert len(files) > 1
+    for file in files:
+        size = used(file)
+        for position in range(0, size, 3):
+            path = tmp_path / "flipped"
+            shutil.copytree(tmp_path / "store", path)
+            flip(path / file.relative_to(tmp_path / "store"), position)
+            with pytest.raises(DamageError, match=file.name):
+                read_all(path)
+            shutil.rmtree(path)
+
+
+def test_a_flipped_bit_without_the_index_is_named_too(tmp_path: Path) -> None:
+    written(tmp_path / "store", 12, clean=True)
+    for file in (tmp_path / "store").rglob("*.index"):
+        file.unlink()
+    file = segment_files(tmp_path / "store")[0]
+    for position in range(0, len(file.read_bytes()), 11):
+        path = tmp_path / "flipped"
+        shutil.copytree(tmp_path / "store", path)
+        flip(path / file.relative_to(tmp_path / "store"), position)
+        with pytest.raises(DamageError, match=file.name):
+            read_all(path)
+        shutil.rmtree(path)
+
+
+def test_a_damaged_or_missing_index_is_made_again(tmp_path: Path) -> None:
+    written(tmp_path / "store", 30, clean=True)
+    indexes = sorted((tmp_path / "store").rglob("*.index"))
+    for position in range(0, indexes[0].stat().st_size, 5):
+        path = tmp_path / "flipped"
+        shutil.copytree(tmp_path / "store", path)
+        flip(path / indexes[0].relative_to(tmp_path / "store"), position)
+        (path / indexes[1].relative_to(tmp_path / "store")).unlink()
+        log = open_log(path, **QUICK)
+        assert len(values(topic_log(log))) == 30
+        for offset in range(30):
+            assert next(stored(topic_log(log), offset)).offset == offset
+        log.close()
+        shutil.rmtree(path)
+
+
+def test_a_missing_segment_is_named(tmp_path: Path) -> None:
+    written(tmp_path, 12, clean=True)
+    file = segment_files(tmp_path)[1]
+    file.unlink()
+    with pytest.raises(DamageError, match=f"{file.name} is missing"):
+        open_log(tmp_path, **QUICK)
+
+
+def test_accepted_loss_goes_on_behind_the_last_good_batch(tmp_path: Path) -> None:
+    written(tmp_path, 5, clean=False)
+    (file,) = segment_files(tmp_path)
+    size = used(file)
+    flip(file, size - 3)
+    with pytest.raises(DamageError, match="offsets 4 to 4, are gone"):
+        open_log(tmp_path, **QUICK)
+    log = open_log(tmp_path, accept_loss=True, **QUICK)
+    assert len(log.losses) == 1
+    assert len(values(topic_log(log))) == 4
+    assert append(topic_log(log), b"new") == 5
+    log.commit()
+    log.close(clean=False)
+    log = open_log(tmp_path, **QUICK)
+    assert log.losses == []
+    assert values(topic_log(log))[4:] == [(5, b"new")]
+    log.close()
+
+
+# -- the store
+
+
+def committed(path: Path, count: int, *, clean: bool, checkpoint: bool = False) -> None:
+    log = open_log(path)
+    log.create_topic("t", 3, {"retention.ms": "1000"})
+    for number in range(count):
+        key = b"\0\1\0\1g\0\1t" + (number % 7).to_bytes(4, "big")
+        log.append_offsets_rows([OffsetsRow(number % 3, key, b"%d" % number, number)])
+        log.set_generation_floor("g", number)
+        log.commit()
+        if number == count // 2 and checkpoint:
+            log.sweep(NOW)
+            log.sweep(NOW)
+    log.close(clean=clean)
+
+
+def everything(path: Path) -> object:
+    log = open_log(path)
+    try:
+        rows = [raw(log.partition("__consumer_offsets", p).read(0, 10**6, at_least_one=True)) for p in range(3)]  # type: ignore[union-attr]
+        topics = [(t.name, t.topic_id, t.partition_count, t.configs) for t in log.topics.values()]
+        return rows, topics, log.offset_rows("g"), log.generation_floors(), list(log.group_metadata_rows())
+    finally:
+        log.close(clean=False)
+
+
+@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "watermark"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_damage_to_the_store_is_named_or_without_effect(tmp_path: Path, name: str, clean: bool) -> None:
+    committed(tmp_path / "store", 40, clean=clean, checkpoint=True)
+    shutil.copytree(tmp_path / "store", tmp_path / "good")
+    expected = everything(tmp_path / "good")
+    size = (tmp_path / "store" / name).stat().st_size
+    if size == 0:
+        pytest.skip("empty after a clean stop")
+    chance = random.Random(7)
+    named: list[str] = []
+    for round_ in range(60):
+        path = tmp_path / "damaged"
+        shutil.copytree(tmp_path / "store", path)
+        if round_ % 4 == 3:
+            os.truncate(path / name, chance.randrange(size))
+        else:
+            flip(path / name, chance.randrange(size))
+        try:
+            found = everything(path)
+        except DamageError as error:
+            named.append(str(error))
+        else:
+            assert found == expected
+        shutil.rmtree(path)
+    assert named
+    assert all("store.db" in message or "watermark" in message for message in named)
+
+
+@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "watermark", "synced-ends"])
+def test_a_file_that_is_gone_is_named(tmp_path: Path, name: str) -> None:
+    committed(tmp_path, 5, clean=False)
+    (tmp_path / name).unlink()
+    with pytest.raises(DamageError, match=name.removesuffix("-wal")):
+        open_log(tmp_path)
+
+
+def test_lost_commits_are_counted_and_may_be_accepted(tmp_path: Path) -> None:
+    committed(tmp_path, 20, clean=False)
+    wal = tmp_path / "store.db-wal"
+    os.truncate(wal, 120_000)
+    with pytest.raises(DamageError, match=r"acknowledged commits \d+ to 21 are gone"):
+        open_log(tmp_path)
+    log = open_log(tmp_path, accept_loss=True)
+    assert len(log.losses) == 1
+    floor = log.generation_floors()["g"]
+    assert floor < 19
+    log.set_generation_floor("g", 100)
+    log.commit()
+    log.close(clean=False)
+    log = open_log(tmp_path)
+    assert (log.losses, log.generation_floors()) == ([], {"g": 100})
+    log.close()
+
+
+def test_an_accepted_loss_is_not_held_against_the_next_start(tmp_path: Path) -> None:
+    committed(tmp_path, 20, clean=False)
+    os.truncate(tmp_path / "store.db-wal", 100_000)
+    open_log(tmp_path, accept_loss=True).close(clean=False)
+    log = open_log(tmp_path)
+    assert log.losses == []
+    log.close()
+
+
+def test_an_older_copy_of_the_database_is_noticed(tmp_path: Path) -> None:
+    committed(tmp_path, 5, clean=True)
+    old = (tmp_path / "store.db").read_bytes()
+    committed_more = open_log(tmp_path)
+    committed_more.set_generation_floor("g", 77)
+    committed_more.close()
+    (tmp_path / "store.db").write_bytes(old)
+    with pytest.raises(DamageError, match="are gone"):
+        open_log(tmp_path)
+
+
+def test_relaxed_durability_forgives_a_power_cut_but_not_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path, durability="process")
+    for number in range(10):
+        append(topic_log(log), b"%d" % number)
+        log.set_generation_floor("g", number)
+        log.commit()
+    log.close(clean=False)
+    wal = tmp_path / "store.db-wal"
+    os.truncate(wal, wal.stat().st_size - 5000)
+    os.truncate(segment_files(tmp_path)[0], 400)
+    with pytest.raises(DamageError):
+        open_log(tmp_path, durability="process")
+    monkeypatch.setattr("broker.storage.store.database.boot_id", lambda: b"another boot")
+    log = open_log(tmp_path, durability="process")
+    assert len(log.losses) == 2
+    assert len(values(topic_log(log))) < 10
+    log.close()

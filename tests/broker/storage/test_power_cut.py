@@ -1,0 +1,136 @@
+"""What was acknowledged survives a power cut at any moment, on a disk that drops, reorders and tears what was not synced."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.storage import DamageError, OffsetsRow
+from tests.broker.storage.power import RecordingOps
+from tests.broker.storage.stores import NOW, append, open_log, stored, topic_log, values
+
+SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
+ROUNDS = 60
+IMAGES = 250
+KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
+
+
+def run(path: Path, durability: str) -> RecordingOps:
+    """Some rounds on a recorded disk; round N is acknowledged as "N"."""
+    path.mkdir()
+    ops = RecordingOps(path)
+    log = open_log(path, file_ops=ops, durability=durability, **SETTINGS)
+    topic_log(log, "compacted", cleanup_policy="compact", min_cleanable_dirty_ratio="0")
+    for number in range(ROUNDS):
+        append(topic_log(log), b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
+        if number % 3 == 0:
+            append(topic_log(log, "compacted"), (b"k%d" % (number % 4), b"%d" % number))
+        log.append_offsets_rows([OffsetsRow(1, KEY, b"%d" % number, NOW)])
+        log.set_generation_floor("g", number)
+        if number % 20 == 7:
+            append(topic_log(log, f"passing {number}"), b"x")
+        log.commit()
+        ops.acknowledge(str(number))
+        if number % 20 == 9:
+            log.delete_topic(f"passing {number - 2}")
+        if number % 10 == 0:
+            log.sweep(NOW)
+            log.sweep(NOW)
+    log.close()
+    return ops
+
+
+def lost(path: Path, acknowledged: int) -> str | None:
+    """What is missing of the rounds up to `acknowledged`."""
+    try:
+        log = open_log(path, **SETTINGS)
+    except DamageError as error:
+        return str(error)
+    try:
+        if log.losses:
+            return log.losses[0]
+        if acknowledged < 0:
+            return None
+        count = len(values(topic_log(log)))
+        if values(topic_log(log)) != [(n, b"%d" % n) for n in range(count)] or count <= acknowledged:
+            return f"{count} records of {acknowledged + 1}"
+        if log.generation_floors().get("g", -1) < acknowledged:
+            return "a generation floor"
+        if int(log.offset_rows("g")[0].value or b"-1") < acknowledged:
+            return "an offset"
+        expected = {b"k%d" % (n % 4): n for n in range(0, acknowledged + 1, 3)}
+        found = {r.key: int(r.value or b"-1") for r in stored(topic_log(log, "compacted"))}
+        if any(found.get(key, -1) < number for key, number in expected.items()):
+            return "a compacted key"
+        return None
+    finally:
+        log.close(clean=False)
+
+
+def images(tmp_path: Path, durability: str, count: int) -> list[str]:
+    """Losses of so many power cuts at random moments."""
+    ops = run(tmp_path / "live", durability)
+    chance = random.Random(5)
+    found = []
+    for _ in range(count):
+        cut = chance.randrange(len(ops.events) + 1)
+        said = [int(path) for kind, path, _, _ in ops.events[:cut] if kind == "acknowledge"]
+        ops.image(cut, tmp_path / "image", chance)
+        missing = lost(tmp_path / "image", said[-1] if said else -1)
+        if missing is not None:
+            found.append(f"cut at {cut}: {missing}")
+        shutil.rmtree(tmp_path / "image")
+    return found
+
+
+def test_acknowledged_rounds_survive_every_power_cut(tmp_path: Path) -> None:
+    assert images(tmp_path, "power", IMAGES) == []
+
+
+def test_the_same_cuts_show_what_is_lost_without_syncs(tmp_path: Path) -> None:
+    assert len(images(tmp_path, "process", 40)) > 10
+
+
+def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    ops = RecordingOps(tmp_path / "live")
+    log = open_log(tmp_path / "live", file_ops=ops)
+    append(topic_log(log), b"acknowledged")
+    log.commit()
+    append(topic_log(log), b"written")
+    log.close(clean=False)
+    log = open_log(tmp_path / "live", file_ops=ops)
+    seen = topic_log(log).high_watermark
+    assert seen == 2
+    chance = random.Random(1)
+    for _ in range(10):
+        ops.image(len(ops.events), tmp_path / "image", chance)
+        after = open_log(tmp_path / "image")
+        assert len(values(topic_log(after))) == seen
+        after.close()
+        shutil.rmtree(tmp_path / "image")
+    log.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_stricter_run_owes_what_a_laxer_one_acknowledged(tmp_path: Path, clean: bool) -> None:
+    (tmp_path / "live").mkdir()
+    ops = RecordingOps(tmp_path / "live")
+    log = open_log(tmp_path / "live", file_ops=ops, durability="process")
+    for number in range(5):
+        append(topic_log(log), b"%d" % number)
+        log.commit()
+    log.close(clean=clean)
+    log = open_log(tmp_path / "live", file_ops=ops)
+    chance = random.Random(1)
+    for _ in range(10):
+        ops.image(len(ops.events), tmp_path / "image", chance)
+        after = open_log(tmp_path / "image")
+        assert len(values(topic_log(after))) == 5
+        after.close()
+        shutil.rmtree(tmp_path / "image")
+    log.close()

@@ -1,0 +1,266 @@
+"""A start notices missing and cut segment files; one that accepts the loss goes on with all that can be read."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker.storage import DamageError, Log, StorageError
+from broker.storage.log import SWEEP_SOON_MS
+from broker.storage.settings import DAY_MS
+from tests.broker.storage.stores import NOW, FaultyOps, append, open_log, segment_files, stored, topic_log, values
+
+QUICK = {"segment_bytes": 700, "durability": "process"}
+COUNT = 24
+
+
+def written(path: Path, *, clean: bool) -> None:
+    log = open_log(path, segment_bytes=700)
+    for number in range(COUNT):
+        append(topic_log(log), b"value %03d" % number * 3)
+        log.commit()
+    log.close(clean=clean)
+
+
+def base_offsets(files: list[Path]) -> list[int]:
+    return [int(file.name[:20]) for file in files]
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x10
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 150)
+
+
+def goes_on(path: Path, lost: set[int]) -> None:
+    """All but `lost` is served, at its offsets; the log grows from where it ended; the next start knows of no loss."""
+    log = open_log(path, accept_loss=True, **QUICK)
+    assert len(log.losses) == (1 if lost else 0)
+    check(log, lost)
+    assert append(topic_log(log), b"new") == COUNT
+    log.commit()
+    log.close(clean=False)
+    for accept_loss in (False, True):
+        log = open_log(path, accept_loss=accept_loss, **QUICK)
+        assert log.losses == []
+        assert values(topic_log(log))[-1] == (COUNT, b"new")
+        log.close()
+
+
+def check(log: Log, lost: set[int]) -> None:
+    partition = topic_log(log)
+    assert partition.high_watermark == partition.log_end_offset == COUNT
+    kept = [(offset, b"value %03d" % offset * 3) for offset in range(COUNT) if offset not in lost]
+    assert values(partition) == kept
+    for offset in range(COUNT):
+        at_or_after = [record for record in kept if record[0] >= offset]
+        found = [(record.offset, record.value) for record in stored(partition, offset)]
+        assert found == at_or_after
+
+
+@pytest.mark.parametrize("harm", [cut, Path.unlink])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_segment_that_is_cut_or_gone_is_noticed_at_the_start(
+    tmp_path: Path, harm: Callable[[Path], None], clean: bool
+) -> None:
+    written(tmp_path / "store", clean=clean)
+    files = segment_files(tmp_path / "store")
+    for file in files:
+        path = tmp_path / "harmed"
+        shutil.copytree(tmp_path / "store", path)
+        harm(path / file.relative_to(tmp_path / "store"))
+        for _ in range(2):
+            with pytest.raises(DamageError, match=file.name):
+                open_log(path, **QUICK)
+        shutil.rmtree(path)
+
+
+def test_several_losses_are_counted_in_one_line(tmp_path: Path) -> None:
+    written(tmp_path, clean=True)
+    files = segment_files(tmp_path)
+    files[0].unlink()
+    cut(files[2])
+    with pytest.raises(
+        DamageError, match=rf"{files[0].name} is missing \(offsets 0 to .*; 1 more segment file"
+    ) as caught:
+        open_log(tmp_path, **QUICK)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("which", [0, 2, -1], ids=["the first", "one between", "the active"])
+def test_without_a_whole_segment_the_rest_is_served(tmp_path: Path, which: int, clean: bool) -> None:
+    written(tmp_path, clean=clean)
+    files = segment_files(tmp_path)
+    starts = [*base_offsets(files), COUNT]
+    lost = set(range(starts[which], COUNT)) if which == -1 else set(range(starts[which], starts[which + 1]))
+    if which == -1:
+        lost = set(range(base_offsets(files)[-1], COUNT))
+    files[which].unlink()
+    goes_on(tmp_path, lost)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("which", [0, 2, -1], ids=["the first", "one between", "the active"])
+def test_of_a_cut_segment_the_whole_batches_are_served(tmp_path: Path, which: int, clean: bool) -> None:
+    written(tmp_path, clean=clean)
+    file = segment_files(tmp_path)[which]
+    starts = [*base_offsets(segment_files(tmp_path)), COUNT]
+    first = base_offsets([file])[0]
+    os.truncate(file, 150)  # one batch and a half
+    goes_on(tmp_path, set(range(first + 1, starts[starts.index(first) + 1])))
+    assert file.with_name(f"{file.name}.damaged").stat().st_size == 150
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_flipped_bit_costs_one_batch_wherever_it_is(tmp_path: Path, clean: bool) -> None:
+    written(tmp_path / "store", clean=clean)
+    chance = random.Random(3)
+    files = segment_files(tmp_path / "store")
+    for file in [files[0], files[-1]]:
+        first = base_offsets([file])[0]
+        batch_bytes = 12 + int.from_bytes(file.read_bytes()[8:12], "big")
+        for _ in range(12):
+            path = tmp_path / "flipped"
+            shutil.copytree(tmp_path / "store", path)
+            number = chance.randrange(2)
+            flip(path / file.relative_to(tmp_path / "store"), number * batch_bytes + chance.randrange(batch_bytes))
+            goes_on(path, {first + number})
+            shutil.rmtree(path)
+
+
+def test_the_losses_are_named_with_their_offsets(tmp_path: Path) -> None:
+    written(tmp_path, clean=True)
+    file = segment_files(tmp_path)[1]
+    first = base_offsets([file])[0]
+    flip(file, 80)
+    log = open_log(tmp_path, accept_loss=True, **QUICK)
+    assert log.losses == [f"{file} is damaged: lost offsets {first} of t-0; it is kept as {file.name}.damaged"]
+    log.close()
+
+
+def test_a_sound_store_loses_nothing_to_the_wish_to_accept_losses(tmp_path: Path) -> None:
+    written(tmp_path, clean=False)
+    before = segment_files(tmp_path)
+    log = open_log(tmp_path, accept_loss=True, **QUICK)
+    assert log.losses == []
+    check(log, set())
+    log.close()
+    assert segment_files(tmp_path) == before
+
+
+def test_a_producer_goes_on_after_the_tail_of_its_partition_was_damaged(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for number in range(4):
+        append(topic_log(log), b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
+        log.commit()
+    log.close(clean=False)
+    (file,) = segment_files(tmp_path)
+    flip(file, 100)
+    log = open_log(tmp_path, accept_loss=True)
+    assert [offset for offset, _ in values(topic_log(log))] == [0, 2, 3]
+    assert append(topic_log(log), b"4", producer_id=7, producer_epoch=0, base_sequence=4) == 4
+    log.close()
+
+
+def test_times_are_still_looked_up_across_a_loss(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=700)
+    for number in range(COUNT):
+        append(topic_log(log), b"value %03d" % number * 3, ts=1000 + number)
+    log.close()
+    file = segment_files(tmp_path)[1]
+    first, end = base_offsets(segment_files(tmp_path))[1:3]
+    file.unlink()
+    log = open_log(tmp_path, accept_loss=True, segment_bytes=700)
+    partition = topic_log(log)
+    assert partition.offset_for_timestamp(1000 + first) == (end, 1000 + end)
+    assert partition.offset_of_max_timestamp() == (COUNT - 1, 1000 + COUNT - 1)
+    log.close()
+
+
+def test_a_compacted_topic_is_compacted_on_after_a_loss(tmp_path: Path) -> None:
+    settings = QUICK | {"compaction_interval_ms": 0}
+    log = open_log(tmp_path, **settings)
+    partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
+    for number in range(COUNT):
+        append(partition, (b"k%d" % (number % 5), b"value %03d" % number * 3))
+    log.close()
+    files = segment_files(tmp_path)
+    files[0].unlink()
+    flip(files[1], 80)
+    cut(files[2])
+    log = open_log(tmp_path, accept_loss=True, **settings)
+    assert len(log.losses) == 3
+    before = {record.key: record.value for record in stored(topic_log(log))}
+    while log.sweep(NOW) == SWEEP_SOON_MS:
+        pass
+    assert {record.key: record.value for record in stored(topic_log(log))} == before
+    assert len(list(stored(topic_log(log)))) < 10
+    assert topic_log(log).log_end_offset == COUNT
+    log.close()
+    open_log(tmp_path, **settings).close()
+
+
+def test_a_segment_of_which_nothing_is_left_ages_like_the_others(tmp_path: Path) -> None:
+    written(tmp_path, clean=True)
+    segment_files(tmp_path)[0].unlink()
+    end = base_offsets(segment_files(tmp_path))[0]
+    log = open_log(tmp_path, accept_loss=True, **QUICK)
+    log.create_topic("other", 1, {})
+    log.sweep(NOW)
+    assert topic_log(log).log_start_offset == 0
+    log.sweep(NOW + 8 * DAY_MS)
+    assert topic_log(log).log_start_offset >= end
+    log.close()
+
+
+class RenamingFaultyOps(FaultyOps):
+    def rename(self, path: str, new_path: str) -> None:
+        self.step("rename")
+        super().rename(path, new_path)
+
+
+def test_a_failure_at_any_step_of_a_repair_costs_no_more_than_the_damage(tmp_path: Path) -> None:
+    written(tmp_path / "store", clean=False)
+    files = segment_files(tmp_path / "store")
+    first = base_offsets(files)[1]
+    flip(files[1], 80)
+    at = 0
+    while True:
+        at += 1
+        path = tmp_path / "failing"
+        shutil.copytree(tmp_path / "store", path)
+        failed = True
+        try:
+            open_log(path, accept_loss=True, file_ops=RenamingFaultyOps(at), **QUICK).close(clean=False)
+            failed = False
+        except StorageError:
+            pass
+        log = open_log(path, accept_loss=True, **QUICK)
+        check(log, {first})
+        log.close()
+        shutil.rmtree(path)
+        if not failed:
+            break
+    assert at > 5
+
+
+def test_what_follows_a_large_damaged_batch_is_found(tmp_path: Path) -> None:
+    log = open_log(tmp_path, message_max_bytes=4 << 20)
+    for value in (b"small", b"x" * (3 << 20), b"after"):
+        append(topic_log(log), value)
+    log.close()
+    (file,) = segment_files(tmp_path)
+    flip(file, file.read_bytes().index(b"x" * 100) - 60)
+    log = open_log(tmp_path, accept_loss=True)
+    assert values(topic_log(log)) == [(0, b"small"), (2, b"after")]
+    log.close()

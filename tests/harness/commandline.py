@@ -1,0 +1,120 @@
+"""kgctl as tests call it: words in, exit code and both streams out; and groups with members to look at."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
+from broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
+from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from broker.protocol.record_batch import Record, build_batch
+from kgctl.app import app
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.cluster import Ask, Batch, Node
+from kgctl.client.net.errors import BrokerError
+from tests.harness.group_answers import Partition, assignment
+
+
+@dataclass
+class Kgctl:
+    """Runs `kgctl WORDS` on one cluster, in this process."""
+
+    bootstrap: str | None = None
+
+    def __call__(self, *words: object, text: str | None = None) -> Result:
+        where = ["--bootstrap", self.bootstrap] if self.bootstrap else []
+        environment = {"COLUMNS": "80", "KGCTL_BOOTSTRAP": None}
+        return CliRunner().invoke(app, [*map(str, words), *where], input=text, env=environment, prog_name="kgctl")
+
+    def rows(self, *words: object) -> list[dict[str, Any]]:
+        """The rows of a command that succeeds."""
+        result = self(*words, "-o", "json")
+        assert result.exit_code == 0, result.output
+        found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
+        return found
+
+    def admin(self) -> Admin:
+        assert self.bootstrap
+        return Admin(parse(self.bootstrap), timeout=20)
+
+    def commit(self, group: str, topic: str, **offsets: int) -> None:
+        """Offsets as p0=5, p1=7, by plan and execution."""
+        for name, offset in offsets.items():
+            done = self(
+                "groups", "reset-offsets", group, "--topic", f"{topic}:{name[1:]}", "--to-offset", offset, "--execute"
+            )
+            assert done.exit_code == 0, done.output
+
+
+def fill(kgctl: Kgctl, topic: str, counts: list[int], timestamp_ms: int | None = None) -> None:
+    """Append that many records to each partition."""
+    moment = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
+    with kgctl.admin() as admin:
+        for number, count in enumerate(counts):
+            if not count:
+                continue
+            batch = build_batch([Record(n, moment + n, b"k", b"v") for n in range(count)])
+            row = ProduceRequest.Partition(index=number, records=batch)
+            request = ProduceRequest(
+                acks=-1, timeout_ms=5000, topic_data=[ProduceRequest.Topic(name=topic, partition_data=[row])]
+            )
+
+            def make(node: Node, keys: list[Partition], request: ProduceRequest = request) -> list[Batch[Partition]]:
+                return [Batch(Ask(node.endpoint, request, ProduceResponse, max_version=12), keys, _produced)]
+
+            assert admin.run(admin.cluster.at_leaders([(topic, number)], make)) == {(topic, number): None}
+
+
+def _produced(answer: ProduceResponse) -> dict[Partition, BrokerError | None]:
+    (topic,) = answer.responses
+    (row,) = topic.partition_responses
+    # Kafka may answer before the leader has heard of a topic that was just made.
+    return {
+        (topic.name, row.index): BrokerError(row.error_code, topic.name, by_leader=True) if row.error_code else None
+    }
+
+
+@contextmanager
+def member_of(kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: str | None = None) -> Iterator[str]:
+    """A member that owns these partitions, alone in its group; it sends no heartbeats, its session lasts 30 s."""
+    subscription = encode_blob(ConsumerProtocolSubscription(topics=sorted(owned)))
+    join = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        member_id="",
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.Protocol(name="range", metadata=subscription)],
+    )
+    with kgctl.admin() as admin:
+        (node,) = admin.run(admin.cluster.coordinators([group])).values()
+        assert isinstance(node, Node), node
+        joined = admin.run(admin.cluster.ask(Ask(node.endpoint, join, JoinGroupResponse, max_version=5)))
+        if joined.error_code == 79:
+            join.member_id = joined.member_id
+            joined = admin.run(admin.cluster.ask(Ask(node.endpoint, join, JoinGroupResponse, max_version=5)))
+        assert joined.error_code == 0
+        sync = SyncGroupRequest(
+            group_id=group,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            group_instance_id=instance,
+            assignments=[SyncGroupRequest.Assignment(member_id=joined.member_id, assignment=assignment(owned))],
+        )
+        assert admin.run(admin.cluster.ask(Ask(node.endpoint, sync, SyncGroupResponse, max_version=4))).error_code == 0
+        try:
+            yield joined.member_id
+        finally:
+            leaving = LeaveGroupRequest(group_id=group, members=[LeaveGroupRequest.Member(member_id=joined.member_id)])
+            admin.run(admin.cluster.ask(Ask(node.endpoint, leaving, LeaveGroupResponse)))

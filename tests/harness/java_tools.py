@@ -1,0 +1,116 @@
+"""Kafka's tools as the tests ask them: plain lines, tables as rows, and Java consumers that stay."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+from tests.harness.clusters import Cluster
+from tests.harness.reference_kafka import KafkaTools
+
+Row = dict[str, str]
+
+
+class Java:
+    """Kafka's tools on one cluster. A tool that fails is an assertion with its output."""
+
+    def __init__(self, tools: KafkaTools, cluster: Cluster) -> None:
+        self.tools, self.bootstrap = tools, cluster.bootstrap_servers
+
+    def run(self, name: str, *arguments: object, text: str | None = None) -> str:
+        done = self.tools.run(name, "--bootstrap-server", self.bootstrap, *arguments, text=text)
+        assert done.returncode == 0, f"{name} {arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        # ConsumerGroupCommand reports its failures on stdout and exits 0.
+        assert not re.search(r"^Error: Executing|Exception", done.stdout, re.MULTILINE), done.stdout
+        return done.stdout
+
+    def table(self, name: str, *arguments: object) -> list[Row]:
+        return rows(self.run(name, *arguments))
+
+
+def rows(text: str) -> list[Row]:
+    """A table of Kafka's tools, its header repeated or not; columns stand at least two blanks apart or are one word."""
+    found: list[Row] = []
+    header: list[str] = []
+    for line in text.splitlines():
+        cells = re.split(r"\s+", _joined(line).strip())
+        if cells[0] in {"GROUP", "TOPIC"}:
+            header = cells
+        elif header and len(cells) == len(header):
+            found.append(dict(zip(header, cells, strict=True)))
+    return found
+
+
+def _joined(line: str) -> str:
+    """The cells that hold blanks themselves, made one word: `COORDINATOR (ID)` and `127.0.0.1:9092  (1)`."""
+    return re.sub(r"(\S) +\((ID|\d+)\)", r"\1(\2)", line)
+
+
+class JavaMember:
+    """A VerifiableConsumer that stays in its group until the end of the block."""
+
+    def __init__(self, java: Java, group: str, topic: str, *arguments: object) -> None:
+        given = (
+            "--bootstrap-server",
+            java.bootstrap,
+            "--topic",
+            topic,
+            "--group-id",
+            group,
+            "--reset-policy",
+            "earliest",
+        )
+        self._child = java.tools.start("verifiable-consumer", *given, *arguments)
+        self.events: list[dict[str, Any]] = []
+        self._told = threading.Condition()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> JavaMember:
+        self._listener.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._child.terminate()  # it leaves the group in order
+        self._child.wait(20)
+        self._listener.join(5)
+        for pipe in (self._child.stdout, self._child.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def kill(self) -> None:
+        """End it as a crash would: SIGKILL, no LeaveGroup."""
+        self._child.kill()
+        self._child.wait()
+
+    def owned(self, topic: str) -> set[int]:
+        """The partitions that it says it has."""
+        found = set[int]()
+        for event in list(self.events):
+            if event["name"] in {"partitions_assigned", "partitions_revoked"}:
+                named = {place["partition"] for place in event["partitions"] if place["topic"] == topic}
+                found = found | named if event["name"] == "partitions_assigned" else found - named
+        return found
+
+    def wait_for(self, name: str, within_s: float = 30, **wanted: object) -> dict[str, Any]:
+        """The first event of this name with these fields."""
+        deadline = time.monotonic() + within_s
+        with self._told:
+            while True:
+                for event in self.events:
+                    if event.get("name") == name and wanted.items() <= event.items():
+                        return event
+                left = deadline - time.monotonic()
+                assert left > 0, f"no {name} {wanted} within {within_s} s: {self.events}"
+                self._told.wait(left)
+
+    def _listen(self) -> None:
+        assert self._child.stdout is not None
+        for line in self._child.stdout:
+            if line.startswith("{"):
+                with self._told:
+                    self.events.append(json.loads(line))
+                    self._told.notify_all()

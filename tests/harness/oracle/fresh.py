@@ -1,0 +1,113 @@
+"""Walks on seeds that nobody has seen: recorded from a real Kafka, then compared on the core and over a socket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from broker.local import LocalBroker
+from tests.harness.oracle import over_socket, replay
+from tests.harness.oracle.choices import Dropped
+from tests.harness.oracle.over_socket import Address, address_of
+from tests.harness.oracle.record import Patience, Recording, record, record_walk, write
+from tests.harness.oracle.replay import Difference
+from tests.harness.oracle.requests import TOPICS
+from tests.harness.reference_kafka import VERSION, ReferenceKafka
+
+# Kafka removes at once an Empty group without offsets, even one that has just given out an id, whenever it looks.
+KAFKA_ONLY = {"offsets.retention.check.interval.ms": "86400000"}
+SETTINGS = {
+    "classic": {"group.initial.rebalance.delay.ms": 0},
+    "max-size": {"group.initial.rebalance.delay.ms": 0, "group.max.size": 2},
+}
+STEP = re.compile(r"step (\d+) ")
+Walk = dict[str, Any]
+Header = dict[str, Any]
+
+
+@dataclass
+class Verdict:
+    """What came of a recording."""
+
+    path: Path
+    walks: list[Walk]
+    core: list[Difference]
+    socket: list[Difference]
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def steps(self) -> int:
+        return sum(len(walk["steps"]) for walk in self.walks)
+
+    @property
+    def differences(self) -> list[Difference]:
+        return self.core + self.socket
+
+    def lines(self) -> Iterator[str]:
+        yield f"{self.path}: {len(self.walks)} walks, {self.steps} steps" + "".join(f"; {one}" for one in self.remarks)
+        for name, found in (("on the core", self.core), ("over a socket", self.socket)):
+            yield f"{name}: {len(found)} differences"
+            yield from map(str, found[:5])
+
+
+def on_core(header: Header, walks: Iterable[Walk]) -> list[Difference]:
+    """Every difference between the walks and our coordinator without sockets."""
+    settings = replay.settings_of(header)
+    return [found for walk in walks for found in replay.play_walk(walk, settings, header["topics"])]
+
+
+def over_a_socket(header: Header, walks: Iterable[Walk], at_once: int = 2) -> list[Difference]:
+    """The first differences of each walk on a broker of our own."""
+    with LocalBroker(config=header["settings"]) as kafka, ThreadPoolExecutor(at_once) as pool:
+        address = address_of(kafka.bootstrap_servers)
+        over_socket.make_topics(address, header["topics"])
+        return [found for walk in pool.map(lambda one: over_socket.play_walk(address, one), walks) for found in walk]
+
+
+def check(path: Path) -> Verdict:
+    """Compare a recording on the core and over a socket."""
+    header, walks = replay.read(str(path.resolve()))
+    return Verdict(path, walks, on_core(header, walks), over_a_socket(header, walks))
+
+
+def record_fresh(seeds: Iterable[int], variant: str, path: Path) -> Verdict:
+    """Record from a real Kafka of our own, started for this, and compare."""
+    settings = SETTINGS[variant]
+    with ReferenceKafka({name: str(value) for name, value in settings.items()} | KAFKA_ONLY) as kafka:
+        address = address_of(kafka.bootstrap_servers)
+        made = record(address, seeds)
+        again = _record_again(address, made, settings)
+    write(path, made.walks, settings, f"Apache Kafka {VERSION}")
+    verdict = check(path)
+    verdict.remarks += [f"{count} attempts dropped: {why}" for why, count in sorted(made.dropped.items())]
+    verdict.remarks += [f"seeds given up: {made.given_up}"] if made.given_up else []
+    verdict.remarks += [f"recorded again, with more patience, for {where}" for where in again]
+    return verdict
+
+
+def _record_again(address: Address, made: Recording, settings: dict[str, int]) -> list[str]:
+    """A walk that differs is recorded once more, slowly: an answer that came late must not pass for another answer."""
+    header = {"settings": settings, "topics": TOPICS}
+    out = []
+    for place, walk in enumerate(made.walks):
+        found = on_core(header, [walk])
+        if not found:
+            continue
+        try:
+            slow = record_walk(address, walk["seed"], walk["attempt"], Patience().times(4))
+        except Dropped:
+            continue
+        differing = STEP.search(found[0].where)
+        assert differing is not None, found[0].where
+        if _requests(walk, int(differing[1])) == _requests(slow, int(differing[1])):
+            made.walks[place] = slow
+            out.append(found[0].where)
+    return out
+
+
+def _requests(walk: Walk, up_to: int) -> list[Any]:
+    return [(step["client"], step["api"], step["version"], step["request"]) for step in walk["steps"][:up_to]]

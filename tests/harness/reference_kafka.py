@@ -1,0 +1,320 @@
+"""A real Apache Kafka for comparisons: one KRaft node from its Maven artifacts, and Kafka's own Java tools.
+
+    python -m tests.harness.reference_kafka start [--port N] [-o key=value ...]   foreground; prints "READY host:port pid"
+    python -m tests.harness.reference_kafka tool NAME ARGUMENT...                 NAME: topics, consumer-groups, ...
+
+Needs java 17 or newer and mvn. The jars (54 MB) come from Maven Central once and stay in
+$XDG_CACHE_HOME/kgctl-reference; the data directory is temporary. Kafka's defaults hold except for one replica
+everywhere and the loopback interface.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+
+VERSION = "4.1.0"
+READY_WITHIN_S = 60.0
+OFFSETS_PARTITIONS = 50
+UNKNOWN_MEMBER_ID = 25
+
+TOOLS = {
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "groups": "org.apache.kafka.tools.GroupsCommand",
+    "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "storage": "kafka.tools.StorageTool",
+}
+# A tool lives for a second or two: the first compiler and the serial collector start fastest.
+QUICK_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>reference</groupId><artifactId>kafka-jars</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{v}</version></dependency>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{v}</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
+  </dependencies>
+</project>
+"""
+
+
+class Unavailable(Exception):
+    """A real Kafka cannot be had on this machine; the text says why."""
+
+
+class Jars:
+    """The class path of one Kafka release, fetched at first use."""
+
+    def __init__(self, version: str = VERSION) -> None:
+        for program in ("java", "mvn"):
+            if shutil.which(program) is None:
+                raise Unavailable(f"no {program} on PATH")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        self.home = cache / "kgctl-reference" / f"kafka-{version}"
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (self.home / "complete").exists():
+                self._fetch(version)
+
+    def _fetch(self, version: str) -> None:
+        pom, jars, conf = self.home / "pom.xml", self.home / "libs", self.home / "conf"
+        pom.write_text(POM.format(v=version))
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+        fetched = subprocess.run(["mvn", "-q", "-B", "-f", pom, *goal], capture_output=True, text=True, check=False)
+        if fetched.returncode != 0:
+            raise Unavailable(f"mvn could not fetch Kafka {version}: {fetched.stdout.strip()[-300:]}")
+        for second_binding in (*jars.glob("log4j-slf4j*"), *jars.glob("slf4j-reload4j*")):
+            second_binding.unlink()  # slf4j takes one; simple is the quiet one
+        conf.mkdir(exist_ok=True)
+        (conf / "simplelogger.properties").write_text("org.slf4j.simpleLogger.defaultLogLevel=error\n")
+        (self.home / "complete").touch()
+
+    def command(self, main: str, *arguments: object, heap: str = "256m", quick: bool = True) -> list[str]:
+        flags = [f"-Xmx{heap}", *(QUICK_START if quick else [])]
+        return ["java", *flags, "-cp", f"{self.home / 'libs'}/*:{self.home / 'conf'}", main, *map(str, arguments)]
+
+
+class KafkaTools:
+    """Kafka's command-line tools, run on whatever cluster they are told."""
+
+    def __init__(self, version: str = VERSION) -> None:
+        self.jars = Jars(version)
+
+    def run(
+        self, name: str, *arguments: object, text: str | None = None, timeout_s: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a tool to its end; `text` goes to its standard input."""
+        command = self.jars.command(TOOLS[name], *arguments)
+        return subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=timeout_s, check=False)
+
+    def start(self, name: str, *arguments: object) -> subprocess.Popen[str]:
+        """Start a tool that runs until it is stopped; its output is a pipe."""
+        command = self.jars.command(TOOLS[name], *arguments)
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+
+class ReferenceKafka:
+    """One real Kafka broker, gone at the end of the `with` block."""
+
+    def __init__(
+        self, config: Mapping[str, str] | None = None, *, version: str = VERSION, port: int = 0, heap: str = "768m"
+    ) -> None:
+        self.tools = KafkaTools(version)
+        self._config, self._heap = dict(config or {}), heap
+        self._port, self._controller_port = port or _free_port(), _free_port()
+        self.bootstrap_servers = f"127.0.0.1:{self._port}"
+        self.data_dir = Path(tempfile.mkdtemp(prefix="reference-kafka-"))
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None, "not started"
+        return self._child.pid
+
+    def __enter__(self) -> ReferenceKafka:
+        try:
+            self._format()
+            self._spawn()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def tool(self, name: str, *arguments: object, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run one of Kafka's tools on this broker."""
+        return self.tools.run(name, "--bootstrap-server", self.bootstrap_servers, *arguments, text=text)
+
+    def kill(self) -> None:
+        """End the broker as a crash would: SIGKILL."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+
+    def restart(self) -> None:
+        """Start again on the same port and data directory."""
+        self.kill()
+        self._spawn()
+
+    def stop(self) -> None:
+        # The data are thrown away: nothing is gained by an orderly end, which takes Kafka seconds.
+        self.kill()
+        shutil.rmtree(self.data_dir, ignore_errors=True)
+
+    def wait(self) -> int:
+        assert self._child is not None, "not started"
+        return self._child.wait()
+
+    def _format(self) -> None:
+        config = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{self._controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{self.bootstrap_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}",
+            "log.dirs": str(self.data_dir / "log"),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **self._config,
+        }
+        properties = self.data_dir / "server.properties"
+        properties.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
+        identity = self.tools.run("storage", "random-uuid").stdout.split()[-1]
+        formatted = self.tools.run("storage", "format", "--standalone", "-t", identity, "-c", properties)
+        if formatted.returncode != 0:
+            raise RuntimeError(f"Kafka could not format its storage: {(formatted.stderr or formatted.stdout).strip()}")
+
+    def _spawn(self) -> None:
+        properties = self.data_dir / "server.properties"
+        command = self.tools.jars.command("kafka.Kafka", properties, heap=self._heap, quick=False)
+        with (self.data_dir / "server.out").open("ab") as out:
+            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        _wait_until_loaded(self._port, self._child)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_loaded(port: int, child: subprocess.Popen[bytes]) -> None:
+    """Return once every partition of __consumer_offsets is made and loaded: before that, answers differ by luck."""
+    deadline = time.monotonic() + READY_WITHIN_S
+    pending = list(_one_group_per_offsets_partition())
+    while pending:
+        if child.poll() is not None:
+            raise RuntimeError(f"Kafka ended with status {child.returncode}")
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"Kafka was not ready within {READY_WITHIN_S:.0f} s")
+        with contextlib.suppress(OSError, struct.error), socket.create_connection(("127.0.0.1", port), 5) as sock:
+            while pending and _coordinator_knows_of_no_member(sock, pending[-1]):
+                pending.pop()
+        if pending:
+            time.sleep(0.05)
+
+
+def _one_group_per_offsets_partition() -> Iterator[str]:
+    seen = set()
+    for number in range(100_000):
+        group, code = f"warm-{number}", 0
+        for letter in group:
+            code = (code * 31 + ord(letter)) & 0xFFFFFFFF
+        if (partition := min(code, 2**32 - code) % OFFSETS_PARTITIONS) not in seen:
+            seen.add(partition)
+            yield group
+            if len(seen) == OFFSETS_PARTITIONS:
+                return
+
+
+def _coordinator_knows_of_no_member(sock: socket.socket, group: str) -> bool:
+    """FindCoordinator v0, which makes the offsets topic, then Heartbeat v0 of nobody, which asks a loaded partition."""
+    name = struct.pack(">h", len(group)) + group.encode()
+    if struct.unpack(">h", _ask(sock, 10, name)[:2])[0] != 0:
+        return False
+    heartbeat = _ask(sock, 12, name + struct.pack(">i", 0) + struct.pack(">h", 6) + b"nobody")
+    return bool(struct.unpack(">h", heartbeat[:2])[0] == UNKNOWN_MEMBER_ID)
+
+
+def _ask(sock: socket.socket, api_key: int, body: bytes) -> bytes:
+    frame = struct.pack(">hhih", api_key, 0, 1, -1) + body
+    sock.sendall(struct.pack(">i", len(frame)) + frame)
+    (size,) = struct.unpack(">i", _exactly(sock, 4))
+    return _exactly(sock, size)[4:]
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        piece = sock.recv(size - len(received))
+        if not piece:
+            raise ConnectionResetError("closed")
+        received += piece
+    return received
+
+
+def _serve(options: argparse.Namespace) -> int:
+    config = dict(option.split("=", 1) for option in options.option)
+    with ReferenceKafka(config, version=options.version, port=options.port, heap=options.heap) as kafka:
+        stopping = False
+
+        def stop(*_: object) -> None:
+            nonlocal stopping
+            stopping = True
+            # Not by Popen, which the wait below holds locked.
+            os.kill(kafka.pid, signal.SIGKILL)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        print(f"READY {kafka.bootstrap_servers} {kafka.pid}", flush=True)
+        status = kafka.wait()
+        return 0 if stopping else status or 1
+
+
+def _run_tool(options: argparse.Namespace) -> int:
+    command = Jars(options.version).command(TOOLS.get(options.name, options.name), *options.arguments)
+    os.execvp(command[0], command)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+
+    def command(name: str, function: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        made = commands.add_parser(name)
+        made.set_defaults(function=function)
+        made.add_argument("--version", default=VERSION)
+        return made
+
+    start = command("start", _serve)
+    start.add_argument("--port", type=int, default=0)
+    start.add_argument("--heap", default="1g")
+    start.add_argument("-o", "--option", action="append", default=[], metavar="key=value")
+    tool = command("tool", _run_tool)
+    tool.add_argument("name", help=", ".join(TOOLS) + ", or a Java class")
+    tool.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    try:
+        return int(options.function(options))
+    except Unavailable as reason:
+        print(f"reference Kafka: not available here: {reason}", file=sys.stderr)
+        return 69
+
+
+if __name__ == "__main__":
+    sys.exit(main())

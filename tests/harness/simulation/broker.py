@@ -1,0 +1,92 @@
+"""The broker of a simulated world: the real core, runner and commit rounds, with the judge at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from broker.api.groups import GroupApi, Node
+from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.records import HardRecord
+from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.step import Effects, RequestContext
+from broker.protocol.wire_types import Message
+from broker.server.commit_rounds import CommitRounds
+from broker.server.coordinator_runner import CoordinatorRunner
+from broker.server.exchange import Exchange
+from tests.harness.simulation.clock import BrokerLoop
+from tests.harness.simulation.judge import Judge
+
+if TYPE_CHECKING:
+    from tests.harness.simulation.world import World
+
+
+class Watched(Coordinator):
+    """The core, with the judge looking at every step."""
+
+    def __init__(self, settings: GroupSettings, new_id: Callable[[], str], judge: Judge) -> None:
+        super().__init__(settings, new_id)
+        self._judge = judge
+
+    def handle(self, request: Message, context: RequestContext, now_ms: int) -> Effects:
+        self._judge.before(request, context)
+        return self._judged(super().handle(request, context, now_ms), request)
+
+    def advance(self, now_ms: int, wall_ms: int) -> Effects:
+        before = self._judge.seated()
+        self._judge.due()
+        effects = self._judged(super().advance(now_ms, wall_ms))
+        self._judge.evicted(before)
+        return effects
+
+    def resume(self, now_ms: int, wall_ms: int) -> Effects:
+        return self._judged(super().resume(now_ms, wall_ms))
+
+    def expire_unloaded(self, group_id: str, records: Iterable[HardRecord], now_ms: int, wall_ms: int) -> Effects:
+        return self._judged(super().expire_unloaded(group_id, records, now_ms, wall_ms))
+
+    def _judged(self, effects: Effects, request: Message | None = None) -> Effects:
+        self._judge.after(request, effects)
+        return effects
+
+
+class NoFetches:
+    """Stands where the parked fetches stand: here nobody reads `__consumer_offsets`."""
+
+    def moved(self, topic: str, partition: int) -> None:
+        pass
+
+    def wake(self) -> None:
+        pass
+
+
+class Broker:
+    """One run of the broker, from its start to its crash: the real core, runner and commit rounds."""
+
+    def __init__(self, world: World, number: int, settings: GroupSettings) -> None:
+        self.number = number
+        self.settings = settings
+        self.judge = world.judge
+        self.loop = BrokerLoop(world.clock)
+        self.core = Watched(settings, world.new_id, world.judge)
+        loop: Any = self.loop
+        waiters: Any = NoFetches()
+        self.rounds = CommitRounds(
+            world.disk,
+            loop,
+            committed=lambda: None,
+            wake=waiters.wake,
+            fail=lambda cause: world.crash_broker(str(cause)),
+        )
+        disk: Any = world.disk
+        api = GroupApi(self.core, world, Node(1, "localhost", 9092))
+        interval_ms = settings.offsets_retention_check_interval_ms
+        self.runner = CoordinatorRunner(self.core, api, disk, self.rounds, waiters, loop, world.wall_ms, interval_ms)
+
+    @property
+    def now_ms(self) -> int:
+        return int(self.loop.time() * 1000)
+
+    def submit(self, request: Message, exchange: Exchange) -> None:
+        self.judge.arrived(exchange, request)
+        self.runner.submit(request, exchange)

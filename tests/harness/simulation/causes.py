@@ -1,0 +1,145 @@
+"""Why things happen to groups: what an event may name as its cause, worked out from the request or the deadline behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.cores.groups.events import GroupEvent, Happening
+from broker.cores.groups.group import GroupState
+from broker.cores.groups.records import GroupMetadataRecord
+from broker.cores.groups.step import JOIN, SESSION, SYNC, Effects
+from broker.cores.groups.story import Cause
+from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.leave_group import LeaveGroupRequest
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
+from tests.harness.simulation.terms import ensure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.cores.groups.group import Group
+
+
+class Before:
+    """A group before a step."""
+
+    __slots__ = ("absent", "instances", "members", "unsynced")
+
+    def __init__(self, group: Group) -> None:
+        self.members = dict.fromkeys(group.members)
+        self.instances = {member_id: instance for instance, member_id in group.static_members.items()}
+        self.unsynced = dict.fromkeys(group.pending_syncs)
+        self.absent: dict[str, None] = {}
+        if group.state is GroupState.PREPARING_REBALANCE and group.initial_delay is None:
+            unparked = (member.member_id for member in group.members.values() if member.parked_join is None)
+            self.absent = dict.fromkeys([*unparked, *group.pending_joins])
+
+
+class Causes:
+    """Keeps, over one run of the broker, who has gone from each group and why that may be."""
+
+    def __init__(self) -> None:
+        self.restarted()
+
+    def restarted(self) -> None:
+        self._before: dict[str, Before] = {}
+        self._due: dict[tuple[str, ...], None] = {}
+        self._seated: dict[str, set[str]] = {}  # the members that the last closing event of a group has left
+        self._gone: dict[str, dict[str, set[Cause]]] = {}
+        self._absent: dict[str, set[str]] = {}
+        self._began: dict[str, Cause | None] = {}
+
+    def recovered(self, groups: Iterable[Group]) -> None:
+        self._seated = {group.group_id: {*group.members} for group in groups}
+
+    def before(self, groups: Iterable[Group], due: Iterable[tuple[str, ...]] = ()) -> None:
+        """A step begins that may touch these groups; it is made by a request unless deadlines are due."""
+        self._before = {group.group_id: Before(group) for group in groups}
+        self._due = dict.fromkeys(due)
+
+    def after(self, request: Any, effects: Effects, groups: dict[str, Group]) -> None:
+        for group_id, before in self._before.items():
+            now = groups[group_id].members if group_id in groups else {}
+            for member_id in before.members:
+                if member_id not in now:
+                    why = self._why_gone(request, group_id, member_id)
+                    self._gone.setdefault(group_id, {}).setdefault(member_id, set()).update(why)
+            if (JOIN, group_id) in self._due:
+                self._absent.setdefault(group_id, set()).update(before.absent)
+        records = {r.group_id: r for r in effects.records if isinstance(r, GroupMetadataRecord)}
+        for event in effects.events:
+            if event.happening is Happening.REBALANCE_STARTED:
+                allowed = self._why_begun(request, event.group_id)
+                ensure(event.cause in allowed, f"{event} is not by {allowed}")
+                self._began[event.group_id] = event.cause
+            else:
+                self._judge_end(event, records.get(event.group_id))
+        # Steps that touch no members have nothing looked at before.
+        self._before, self._due = {}, {}
+
+    def _why_gone(self, request: Any, group_id: str, member_id: str) -> set[Cause]:
+        before = self._before[group_id]
+        if isinstance(request, LeaveGroupRequest):
+            by_instance = [m.group_instance_id for m in request.members if not m.member_id]
+            by_admin = before.instances.get(member_id, "") in by_instance
+            return {Cause.REQUESTED_BY_ADMIN if by_admin else Cause.MEMBER_LEFT}
+        if isinstance(request, JoinGroupRequest):
+            is_replaced = request.member_id != member_id and request.group_instance_id is not None
+            return {Cause.MEMBER_JOINED if is_replaced else Cause.MEMBER_LEFT}
+        return self._timed_out(before, group_id, member_id)
+
+    def _timed_out(self, before: Before, group_id: str, member_id: str) -> set[Cause]:
+        allowed = set()
+        if (SESSION, group_id, member_id) in self._due:
+            allowed.add(Cause.SESSION_TIMED_OUT)
+        if (SYNC, group_id) in self._due and member_id in before.unsynced:
+            allowed.add(Cause.SYNC_TIMED_OUT)
+        if (JOIN, group_id) in self._due and member_id in before.absent and member_id not in before.instances:
+            allowed.add(Cause.REBALANCE_TIMED_OUT)
+        return allowed
+
+    def _why_begun(self, request: Any, group_id: str) -> set[Cause]:
+        before = self._before.get(group_id)
+        if isinstance(request, JoinGroupRequest):
+            is_known = before is not None and request.member_id in before.members
+            return {Cause.SUBSCRIPTION_CHANGED if is_known else Cause.MEMBER_JOINED}
+        if isinstance(request, TriggerRebalanceRequest):
+            return {Cause.REQUESTED_BY_ADMIN}
+        if before is None:
+            # A broker that comes back finds more members than it allows.
+            return {Cause.MEMBER_LEFT}
+        gone = self._gone.get(group_id, {})
+        return {why for member_id in before.members for why in gone.get(member_id, ())}
+
+    def _judge_end(self, event: GroupEvent, record: GroupMetadataRecord | None) -> None:
+        group_id = event.group_id
+        gone, absent = self._gone.pop(group_id, {}), self._absent.pop(group_id, set())
+        if event.happening is Happening.DELETED:
+            ensure(event.cause is Cause.GROUP_DELETED, f"{event} is no deletion")
+            self._seated.pop(group_id, None)
+            return
+        ensure(record is not None, f"{event} has no record")
+        assert record is not None
+        seated = {member.member_id for member in record.members}
+        ensure(event.members == len(seated), f"{event} counts other members than {record}")
+        if (event.joined_count, event.left_count) == (len(event.joined), len(event.left)):
+            left = {*event.left}
+            expected = (self._seated.get(group_id, set()) | {*event.joined}) - left
+            ensure(seated == expected, f"{event}: {seated}, not {expected}")
+            ensure(left == gone.keys(), f"{event}: {gone} are gone")
+            ensure(len(event.left) == len(event.left_causes), f"{event} does not say of each why it left")
+            for member_id, why in zip(event.left, event.left_causes, strict=True):
+                ensure(why in gone[member_id], f"{event}: {member_id} is gone by {gone[member_id]}")
+        dropped = {m for m, why in zip(event.left, event.left_causes, strict=True) if why is Cause.REBALANCE_TIMED_OUT}
+        ensure(dropped <= {*event.absent} <= absent, f"{event}: {absent} were absent, {dropped} were dropped")
+        self._judge_cause(event)
+        self._seated[group_id] = seated
+
+    def _judge_cause(self, event: GroupEvent) -> None:
+        if event.happening is Happening.MEMBER_REPLACED:
+            ensure(event.cause is Cause.MEMBER_JOINED, f"{event}: nobody joined")
+        elif event.happening is Happening.EMPTY:
+            ensure(event.cause is event.left_causes[-1], f"{event} is not by what took its last member")
+        else:
+            began = self._began.get(event.group_id)
+            ensure(event.cause is began, f"{event} was begun by {began}")

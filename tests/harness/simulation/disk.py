@@ -1,0 +1,170 @@
+"""A log in memory that keeps what was committed, loses what was not, and fails on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from broker.cores.groups.hard_state import HardState
+from broker.cores.groups.records import GenerationFloor, HardRecord, OffsetCommitRecord, OffsetsRow, from_row
+from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
+from broker.storage import OFFSETS_TOPIC, EventRow, StorageError
+from tests.harness.simulation.chronicle import Change
+
+
+@dataclass
+class Content:
+    """What is on a disk, or in the open transaction over it."""
+
+    rows: dict[bytes, OffsetsRow] = field(default_factory=dict)  # the newest of each key
+    floors: dict[str, int] = field(default_factory=dict)
+    deaths: dict[bytes, int] = field(default_factory=dict)  # how many tombstones each key has seen
+    events: list[EventRow] = field(default_factory=list)
+
+    def write(self, change: Change) -> None:
+        if isinstance(change, EventRow):
+            self.events.append(change)
+        elif isinstance(change, GenerationFloor):
+            self.floors.pop(change.group_id, None)
+            if change.generation is not None:
+                self.floors[change.group_id] = change.generation
+        elif change.value is None:
+            self.rows.pop(change.key, None)
+            self.deaths[change.key] = self.deaths.get(change.key, 0) + 1
+        else:
+            self.rows[change.key] = change
+
+    def copy(self) -> Content:
+        return Content(dict(self.rows), dict(self.floors), dict(self.deaths), list(self.events))
+
+    def records(self) -> Iterator[HardRecord]:
+        yield from _records(self.rows.values())
+        for group_id, generation in self.floors.items():
+            yield GenerationFloor(group_id, generation)
+
+
+@dataclass(frozen=True)
+class OffsetsTopic:
+    partition_count: int = 50
+
+
+class Disk:
+    """Stands where broker.storage.Log stands for the runner and the commit rounds; it outlives the brokers.
+
+    `failing` is asked at each commit: None for one that works, or whether the failed commit is there after a restart.
+    """
+
+    topics = {OFFSETS_TOPIC: OffsetsTopic()}
+
+    def __init__(self, failing: Callable[[], bool | None], committing: Callable[[], None]) -> None:
+        self._failing = failing
+        self._committing = committing
+        self._pending: list[Change] = []
+        self.failed = False
+        self.written = 0  # changes ever made, of which `synced` are durable
+        self.synced = 0
+        self.durable = Content()
+        self.live = Content()
+        self.journal: list[list[Change]] = []  # every durable transaction, never compacted
+
+    # ---- what the runner and the rounds ask ------------------------------------------------------------------------
+
+    @property
+    def dirty(self) -> bool:
+        return bool(self._pending)
+
+    def commit(self) -> None:
+        self._committing()
+        comes_back = self._failing()
+        if comes_back is not None:
+            self.failed = True
+            if comes_back:
+                self._keep()
+            raise StorageError("the disk fails on demand")
+        self._keep()
+
+    def append_offsets_rows(self, rows: Sequence[OffsetsRow]) -> None:
+        for row in rows:
+            self._write(OffsetsRow(*row))
+
+    def append_group_events(self, rows: Sequence[EventRow]) -> None:
+        for row in rows:
+            self._write(EventRow(*row))
+
+    def set_generation_floor(self, group_id: str, generation: int | None) -> None:
+        self._write(GenerationFloor(group_id, generation))
+
+    def group_metadata_rows(self) -> list[OffsetsRow]:
+        return [row for row in self.live.rows.values() if not _is_offset(row)]
+
+    def generation_floors(self) -> dict[str, int]:
+        return dict(self.live.floors)
+
+    def groups_with_offsets(self) -> list[str]:
+        return list(dict.fromkeys(record.group_id for record in self._offsets()))
+
+    def groups_with_offsets_of(self, topic: str) -> list[str]:
+        return list(dict.fromkeys(record.group_id for record in self._offsets() if record.topic == topic))
+
+    def offset_rows(self, group_id: str) -> list[OffsetsRow]:
+        rows = self.live.rows.values()
+        return [row for row in rows if _is_offset(row) and next(iter(_records([row]))).group_id == group_id]
+
+    # ---- what the world does ---------------------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """Forget what was never committed."""
+        self._pending.clear()
+        self.written = self.synced
+        self.live = self.durable.copy()
+        self.failed = False
+
+    def life(self, group_id: str) -> int:
+        """How often the group has been deleted: its generations may begin anew with each life."""
+        return self.live.deaths.get(encode_key(GroupMetadataKey(group_id)), 0)
+
+    def replayed(self) -> tuple[HardState, HardState]:
+        """The hard state that the durable log stands for: from every change ever made, and from the newest of each key."""
+        whole, compacted = HardState(), HardState()
+        for change in (change for transaction in self.journal for change in transaction):
+            if isinstance(change, GenerationFloor):
+                whole.apply(change)
+            elif isinstance(change, OffsetsRow):
+                for record in _records([change]):
+                    whole.apply(record)
+        for record in self.durable.records():
+            compacted.apply(record)
+        return whole, compacted
+
+    def offsets(self) -> dict[tuple[str, str, int], int]:
+        """Committed offsets that are durable, by (group, topic, partition)."""
+        found = _records(row for row in self.durable.rows.values() if _is_offset(row))
+        return {(r.group_id, r.topic, r.partition): r.offset for r in found if isinstance(r, OffsetCommitRecord)}
+
+    def _write(self, change: Change) -> None:
+        self._pending.append(change)
+        self.live.write(change)
+        self.written += 1
+
+    def _keep(self) -> None:
+        for change in self._pending:
+            self.durable.write(change)
+        self.journal.append(self._pending)
+        self._pending = []
+        self.synced = self.written
+
+    def _offsets(self) -> Iterator[OffsetCommitRecord]:
+        for record in _records(row for row in self.live.rows.values() if _is_offset(row)):
+            assert isinstance(record, OffsetCommitRecord)
+            yield record
+
+
+def _is_offset(row: OffsetsRow) -> bool:
+    return row.key[:2] in (b"\x00\x00", b"\x00\x01")
+
+
+def _records(rows: Iterable[OffsetsRow]) -> Iterator[HardRecord]:
+    for row in rows:
+        record = from_row(row.key, row.value, row.timestamp_ms)
+        assert record is not None
+        yield record

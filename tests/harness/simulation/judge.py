@@ -1,0 +1,402 @@
+"""What must hold whatever happens: judged at the broker's door, at the core's effects, at the disk and at the clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.cores.groups.group import Group, GroupState
+from broker.cores.groups.records import GenerationFloor, OffsetTombstone
+from broker.cores.groups.step import EXPIRY, Effects, RequestContext
+from broker.protocol.codec import decode
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.delete_groups import DeleteGroupsRequest
+from broker.protocol.messages.heartbeat import HeartbeatRequest
+from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.leave_group import LeaveGroupRequest
+from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.protocol.messages.offset_delete import OffsetDeleteRequest
+from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
+from tests.harness.simulation.causes import Causes
+from tests.harness.simulation.chronicle import Chronicle
+from tests.harness.simulation.terms import Life, Plan, ensure, parse_share, share
+
+if TYPE_CHECKING:
+    from broker.server.exchange import Exchange
+    from tests.harness.simulation.consumer import Consumer
+    from tests.harness.simulation.world import World
+
+NONE = ErrorCode.NONE
+ENDLESS = 2**31 - 1
+LATE_MS = 1_000
+
+
+class Asked:
+    """A request at the broker, what was true when it ran, and what its answer rests on."""
+
+    __slots__ = ("events", "indexes", "life", "may_commit", "overtaken_by", "request", "version", "written")
+
+    def __init__(self, request: Any, version: int) -> None:
+        self.request = request
+        self.version = version
+        self.may_commit = False
+        self.overtaken_by = 0
+        self.life: Life | None = None
+        self.written = self.events = 0
+        self.indexes: dict[tuple[str, str, int], int] = {}
+
+
+class Judge:
+    """Keeps the book of one world over all its brokers."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._asked: dict[Exchange, Asked] = {}
+        self._plans: dict[str, Plan] = {}
+        self._plan_of: dict[tuple[Life, int], str] = {}
+        self._owners: dict[tuple[Life, int, int], str] = {}
+        self._told: dict[Life, int] = {}  # the highest generation that has left the broker
+        self._assigned: dict[Life, int] = {}  # the highest generation of which an assignment has left it
+        self._formed: dict[tuple[Life, int], int] = {}  # by which broker the generation was formed
+        self._line_up: dict[tuple[Life, int], list[str]] = {}  # the members that its leader was told
+        self._issued: dict[str, int] = {}  # member ids in the order in which they became members
+        self._offsets: dict[tuple[str, str, int], list[int | None]] = {}  # all that was ever committed or deleted
+        self._acknowledged: dict[tuple[str, str, int], int] = {}  # up to which of these clients know
+        self._restored: dict[str, int] = {}
+        self._chronicle, self._causes = Chronicle(), Causes()
+        self._acknowledged_events = 0
+        self.generations = self.commits = self.acknowledged = 0
+        self.restarted()
+
+    # ---- the lives of brokers ------------------------------------------------------------------------------------
+
+    def restarted(self) -> None:
+        """A broker is about to start: what its predecessor had not answered is excused."""
+        self._asked.clear()
+        self._chronicle.restarted(self._world.disk, self._acknowledged_events)
+        self._causes.restarted()
+        self._open: dict[int, None] = {}
+        self._may_be_lost: dict[int, None] = {}
+        self._floors: dict[str, int] = {}
+        self._told_here: dict[Life, int] = {}  # as _told, by the present broker
+        self._heard_ms: dict[tuple[str, str], int] = {}
+
+    def recovered(self) -> None:
+        """A broker has read its log: what was acknowledged is there, and it goes on where the log ends."""
+        disk = self._world.disk
+        durable = disk.offsets()
+        for key, history in self._offsets.items():
+            value, acknowledged = durable.get(key), self._acknowledged.get(key, 0)
+            found = [at for at in range(acknowledged, len(history)) if history[at] == value]
+            ensure(
+                bool(found), f"after a crash the offset of {key} is {value}: acknowledged was {history[acknowledged]}"
+            )
+            del history[found[-1] + 1 :]
+        for key in durable:
+            ensure(key in self._offsets, f"nobody has committed the offset of {key}")
+        self._restored = {group.group_id: group.generation for group in self._groups()}
+        self._causes.recovered(self._groups())
+        if not disk.dirty:
+            self.hard_state_is_the_logs()
+
+    # ---- requests and answers at the door --------------------------------------------------------------------------
+
+    def arrived(self, exchange: Exchange, request: Any) -> None:
+        asked = self._asked[exchange] = Asked(request, exchange.version)
+        if isinstance(request, OffsetCommitRequest):
+            asked.may_commit = self._may_commit(request)
+            life = self._life(request.group_id)
+            # A generation that got no assignment before a crash is void, and the one before it goes on.
+            asked.overtaken_by = max(self._told_here.get(life, 0), self._assigned.get(life, 0))
+
+    def answered(self, exchange: Exchange, response: Any) -> None:
+        """The broker has made up its mind; the answer has not left yet."""
+        asked = self._asked[exchange]
+        request = asked.request
+        asked.written, asked.events = self._world.disk.written, len(self._chronicle.told)
+        if isinstance(request, OffsetCommitRequest):
+            self._judge_commit(asked, request, response)
+        elif isinstance(request, JoinGroupRequest) and response.error_code == NONE:
+            asked.life = self._life(request.group_id)
+            self._issued.setdefault(response.member_id, len(self._issued))
+            self._judge_join(asked.life, response)
+        elif isinstance(request, SyncGroupRequest) and response.error_code == NONE:
+            asked.life = self._life(request.group_id)
+            self._judge_sync(request, response)
+        elif isinstance(request, OffsetFetchRequest):
+            self._judge_fetch(request, response)
+
+    def released(self, exchange: Exchange) -> None:
+        """An answer leaves the broker."""
+        asked, disk = self._asked.pop(exchange), self._world.disk
+        ensure(not disk.failed, "an answer leaves after the disk has failed")
+        name = type(asked.request).__name__
+        ensure(disk.synced >= asked.written, f"the answer to {name} leaves before what it tells is durable")
+        ensure(len(disk.durable.events) >= asked.events, f"the answer to {name} leaves before its events are durable")
+        self._acknowledged_events = max(self._acknowledged_events, asked.events)
+        self._chronicle.read(disk.journal)
+        if isinstance(asked.request, JoinGroupRequest) and asked.life is not None:
+            response, body = exchange.parts[0]  # type: ignore[misc]
+            joined = decode(response, body, exchange.version)
+            for told in (self._told, self._told_here):
+                told[asked.life] = max(told.get(asked.life, 0), joined.generation_id)
+        elif isinstance(asked.request, SyncGroupRequest) and asked.life is not None:
+            self._assigned[asked.life] = max(self._assigned.get(asked.life, 0), asked.request.generation_id)
+        for key, index in asked.indexes.items():
+            self._acknowledged[key] = max(self._acknowledged.get(key, 0), index)
+            self.acknowledged += 1
+
+    def _may_commit(self, request: OffsetCommitRequest) -> bool:
+        """Whether the sender holds a seat of the present generation, or the group is Empty and it claims none."""
+        group, generation = self._group(request.group_id), request.generation_id_or_member_epoch
+        if group is None or group.state is GroupState.EMPTY:
+            return generation < 0
+        instance_id, member_id = request.group_instance_id, request.member_id
+        holds_seat = member_id in group.members and (
+            instance_id is None or group.static_members.get(instance_id) == member_id
+        )
+        return holds_seat and generation == group.generation and group.state is not GroupState.COMPLETING_REBALANCE
+
+    def _judge_commit(self, asked: Asked, request: OffsetCommitRequest, response: Any) -> None:
+        generation = request.generation_id_or_member_epoch
+        for topic, told in zip(request.topics, response.topics, strict=True):
+            for partition, verdict in zip(topic.partitions, told.partitions, strict=True):
+                accepted = verdict.error_code == NONE
+                who = f"{request.member_id or 'nobody'} in generation {generation} of {request.group_id}"
+                ensure(accepted <= asked.may_commit, f"a commit of {who} succeeds")
+                ensure(accepted >= asked.may_commit, f"a commit of {who} is refused: {verdict.error_code}")
+                if accepted:
+                    overtaken = 0 <= generation < asked.overtaken_by
+                    ensure(not overtaken, f"{who} commits, but {asked.overtaken_by} was told already")
+                    key = request.group_id, topic.name, partition.partition_index
+                    history = self._offsets.setdefault(key, [None])
+                    history.append(partition.committed_offset)
+                    asked.indexes[key] = len(history) - 1
+                    self.commits += 1
+        group = self._group(request.group_id)
+        if asked.may_commit and group is not None and generation >= 0:
+            self._heard_ms[request.group_id, request.member_id] = self._world.broker.now_ms
+
+    def _judge_join(self, life: Life, response: Any) -> None:
+        generation, number = response.generation_id, self._world.broker.number
+        formed_by = self._formed.get((life, generation))
+        if formed_by != number and self._restored.get(life.group_id) != generation:
+            ensure(generation > self._told.get(life, 0), f"generation {generation} of {life} is given out again")
+            self._formed[life, generation] = number
+            self._line_up.pop((life, generation), None)
+            self.generations += 1
+        line_up = [member.member_id for member in response.members]
+        seats = [member.group_instance_id or member.member_id for member in response.members]
+        ensure(len({*line_up}) == len(line_up) and len({*seats}) == len(seats), f"two seats of one member: {line_up}")
+        if line_up and not response.skip_assignment:
+            ensure(response.leader == response.member_id, f"{response.member_id} is told the members and does not lead")
+            before = self._line_up.setdefault((life, generation), line_up)
+            ensure(before == line_up, f"generation {generation} of {life} has the members {before} and {line_up}")
+
+    def _judge_sync(self, request: SyncGroupRequest, response: Any) -> None:
+        life, generation, member_id = self._life(request.group_id), request.generation_id, request.member_id
+        group = self._group(request.group_id)
+        assert group is not None
+        ensure(generation == group.generation, f"{member_id} syncs generation {generation} of {group.generation}")
+        ensure(member_id in group.members, f"{member_id} syncs and has no seat in {life}")
+        plan_id, owner, partitions = parse_share(response.assignment)
+        plan = self._plans[plan_id]
+        ensure((plan.life.group_id, plan.generation) == (life.group_id, generation), f"{member_id} is given {plan}")
+        first = self._plan_of.setdefault((life, generation), plan_id)
+        ensure(first == plan_id, f"generation {generation} of {life} has two assignments")
+        ensure(response.assignment == plan.shares[owner], f"the share of {owner} was changed on its way")
+        seat = group.members[member_id].group_instance_id or member_id
+        # The new self of a static member collects what its old self was given.
+        ensure(owner == member_id or owner.startswith(f"{seat}-"), f"{member_id} is given the share of {owner}")
+        for partition in partitions:
+            holder = self._owners.setdefault((life, generation, partition), seat)
+            ensure(
+                holder == seat, f"{holder} and {seat} own partition {partition} in generation {generation} of {life}"
+            )
+
+    def _judge_fetch(self, request: OffsetFetchRequest, response: Any) -> None:
+        for topic in response.topics:
+            for partition in topic.partitions:
+                history = self._offsets.get((request.group_id, topic.name, partition.partition_index), [None])
+                expected = -1 if history[-1] is None else history[-1]
+                ensure(
+                    partition.committed_offset == expected,
+                    f"{request.group_id}: the offset of {topic.name}-{partition.partition_index} is told as "
+                    f"{partition.committed_offset}, not {expected}",
+                )
+
+    # ---- the core's effects ----------------------------------------------------------------------------------------
+
+    def before(self, request: Any, context: RequestContext) -> None:
+        """The core is about to handle a request: whose parked request may lose its place to it?"""
+        group = self._group(getattr(request, "group_id", ""))
+        self._open[context.ticket] = None
+        self._causes.before([group] if group is not None else [])
+        if group is None:
+            return
+        if isinstance(request, LeaveGroupRequest):
+            for leaving in request.members or [LeaveGroupRequest.Member(member_id=request.member_id)]:
+                instance_id = leaving.group_instance_id or ""
+                self._may_lose(group, leaving.member_id or group.static_members.get(instance_id, ""), "parked_sync")
+        elif isinstance(request, JoinGroupRequest):
+            self._may_lose(group, request.member_id, "parked_join")
+        elif isinstance(request, SyncGroupRequest):
+            self._may_lose(group, request.member_id, "parked_sync")
+
+    def _may_lose(self, group: Group, member_id: str, what: str) -> None:
+        parked = getattr(group.members.get(member_id), what, None)
+        if parked is not None:
+            self._may_be_lost[parked.ticket] = None
+
+    def after(self, request: Any, effects: Effects) -> None:
+        """A step is done; `request` is None for one that time has made."""
+        self._chronicle.step(effects.events)
+        self._causes.after(request, effects, self._world.broker.core.hard_state().groups)
+        for reply in effects.replies:
+            ensure(reply.ticket in self._open, f"ticket {reply.ticket} is answered twice, or was never given out")
+            del self._open[reply.ticket]
+        for record in effects.records:
+            if isinstance(record, GenerationFloor):
+                self._judge_floor(record)
+            elif isinstance(record, OffsetTombstone):
+                self._judge_tombstone(request, record)
+        if isinstance(request, HeartbeatRequest) and effects.replies[0].response.error_code in (  # type: ignore[attr-defined]
+            NONE,
+            ErrorCode.REBALANCE_IN_PROGRESS,
+        ):
+            self._heard_ms[request.group_id, request.member_id] = self._world.broker.now_ms
+
+    def _judge_floor(self, record: GenerationFloor) -> None:
+        if record.generation is None:
+            self._floors.pop(record.group_id, None)
+            return
+        told = max(self._told.get(self._life(record.group_id), 0), self._floors.get(record.group_id, 0))
+        ensure(record.generation > told, f"{record.group_id} forms generation {record.generation} after {told}")
+        self._floors[record.group_id] = record.generation
+
+    def _judge_tombstone(self, request: Any, record: OffsetTombstone) -> None:
+        key = record.group_id, record.topic, record.partition
+        self._offsets.setdefault(key, [None]).append(None)
+        if not isinstance(request, OffsetDeleteRequest | DeleteGroupsRequest):
+            ensure(self._world.may_expire(), f"the offset of {key} expires before its time")
+
+    def seated(self) -> dict[str, dict[str, int]]:
+        """The members of Stable groups with their session timeouts, but for those whose sync is awaited."""
+        return {
+            group.group_id: {m.member_id: m.session_timeout_ms for m in group.members.values()}
+            for group in self._groups()
+            if group.state is GroupState.STABLE and not group.pending_syncs
+        }
+
+    def due(self) -> None:
+        """Time is about to make a step."""
+        broker = self._world.broker
+        due = [key for key, deadline_ms in broker.core.deadlines().items() if deadline_ms <= broker.now_ms]
+        self._causes.before(self._groups() if due else [], due)
+
+    def evicted(self, before: dict[str, dict[str, int]]) -> None:
+        """Time has made a step: nobody whose session runs may be gone."""
+        now_ms = self._world.broker.now_ms
+        unread = [
+            decode(HeartbeatRequest, body, version)
+            for _, version, key, body in self._world.broker.loop.unread()
+            if key == HeartbeatRequest.API_KEY
+        ]
+        waiting = {(beat.group_id, beat.member_id): None for beat in unread}
+        for group_id, members in before.items():
+            group = self._group(group_id)
+            for member_id, session_timeout_ms in members.items():
+                if group is None or member_id not in group.members:
+                    heard_ms = self._heard_ms.get((group_id, member_id), now_ms - session_timeout_ms)
+                    silent_ms = now_ms - heard_ms
+                    ensure(silent_ms >= session_timeout_ms, f"{member_id} goes after {silent_ms} ms of silence")
+                    # A broker that was stopped looks at what came in meanwhile before it holds the time against anyone.
+                    ignored = (group_id, member_id) in waiting and silent_ms > session_timeout_ms + LATE_MS
+                    ensure(not ignored, f"{member_id} goes while its heartbeat waits to be read")
+
+    # ---- all at once -----------------------------------------------------------------------------------------------
+
+    def audit(self) -> None:
+        """Between two turns of the broker: parked requests, deadlines, members."""
+        waiting: dict[int, None] = {}
+        for group in self._groups():
+            for member in group.members.values():
+                for parked in (member.parked_join, member.parked_sync):
+                    if parked is not None:
+                        waiting[parked.ticket] = None
+            instances = [m.group_instance_id for m in group.members.values() if m.group_instance_id is not None]
+            ensure(len(instances) == len({*instances}), f"{group.group_id} has an instance id twice: {instances}")
+            is_empty = group.state is GroupState.EMPTY
+            ensure(not (group.members and is_empty), f"{group.group_id} is Empty and has members")
+        for ticket in self._open:
+            ensure(ticket in waiting or ticket in self._may_be_lost, f"ticket {ticket} is forgotten")
+        for ticket in waiting:
+            ensure(ticket in self._open, f"ticket {ticket} waits, but has its answer")
+        broker = self._world.broker
+        deadlines = broker.core.deadlines()
+        ensure((EXPIRY,) in deadlines, "nobody looks for expired offsets")
+        ensure(min(deadlines.values()) >= broker.now_ms - 2, f"overdue: {min(deadlines, key=deadlines.__getitem__)}")
+
+    def hard_state_is_the_logs(self) -> None:
+        """What the core holds is what the log says, replayed whole and replayed compacted."""
+        live = self._world.broker.core.hard_state()
+        for replayed in self._world.disk.replayed():
+            ensure(replayed.floors == live.floors, "the generation floors are not the log's")
+            for group_id, group in replayed.groups.items():
+                # A group that was never joined ends, without a tombstone, when its last offset is deleted.
+                is_nothing = group.metadata is None and not group.offsets
+                ensure(group_id in live.groups or is_nothing, f"{group_id} is in the log and nowhere else")
+            for group_id, group in live.groups.items():
+                other = replayed.groups.get(group_id)
+                kept = other.metadata if other is not None else None
+                ensure(group.metadata == kept, f"{group_id} is not what the log says of it")
+                if group.offsets_loaded:
+                    ensure(
+                        group.offsets == (other.offsets if other is not None else {}),
+                        f"the offsets of {group_id} are not the log's",
+                    )
+        self._chronicle.read(self._world.disk.journal)
+        told = [row.value for row in self._world.disk.durable.events]
+        ensure(told == self._chronicle.told, "the events on disk are not those that were told")
+        durable = self._world.disk.offsets()
+        for key, history in self._offsets.items():
+            ensure(durable.get(key) == history[-1], f"the log's offset of {key}: {durable.get(key)}, not {history[-1]}")
+
+    # ---- clients ---------------------------------------------------------------------------------------------------
+
+    def plan(self, leader: Consumer, member_ids: list[str]) -> dict[str, bytes]:
+        """What a leader works out: a share for each member, told from the shares of any other plan."""
+        plan_id = f"{leader.name}/{len(self._plans)}"
+        count = self._world.partitions
+        shares = {
+            member_id: share(plan_id, member_id, range(at, count, len(member_ids)))
+            for at, member_id in enumerate(member_ids)
+        }
+        life = self._life(leader.profile.group_id)
+        self._plans[plan_id] = Plan(life, leader.generation, leader.member_id, shares)
+        return shares
+
+    def collected(self, consumer: Consumer, assignment: bytes) -> tuple[int, ...]:
+        """A member has its assignment: the partitions that are now its own."""
+        plan_id, owner, partitions = parse_share(assignment)
+        ensure(self._plans[plan_id].shares[owner] == assignment, f"{consumer.name} is given what no leader made")
+        return partitions
+
+    def fenced(self, consumer: Consumer) -> None:
+        """A member that has an assignment is told that another has its instance id: only a later one can."""
+        group, instance_id = self._group(consumer.profile.group_id), consumer.profile.instance_id
+        holder = group.static_members.get(instance_id or "") if group is not None else None
+        if holder is not None and consumer.member_id and consumer.collected_as == consumer.member_id:
+            is_later = self._issued.get(holder, ENDLESS) > self._issued[consumer.member_id]
+            ensure(is_later, f"{consumer.member_id} is fenced by its former self {holder}")
+
+    # ---- the state that is looked at ---------------------------------------------------------------------------------
+
+    def _groups(self) -> list[Group]:
+        return list(self._world.broker.core.hard_state().groups.values())
+
+    def _group(self, group_id: str) -> Group | None:
+        return self._world.broker.core.group(group_id)
+
+    def _life(self, group_id: str) -> Life:
+        return Life(group_id, self._world.disk.life(group_id))

@@ -1,0 +1,173 @@
+"""The network: connections that delay, break, lose answers and repeat requests; and the broker's end of each."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.protocol.api_keys import APIS
+from broker.protocol.codec import decode, encode
+from broker.protocol.wire_types import Message
+from broker.server.exchange import Exchange
+from tests.harness.simulation.clock import SECOND
+
+if TYPE_CHECKING:
+    from tests.harness.simulation.broker import Broker
+    from tests.harness.simulation.world import World
+
+
+class Client(Protocol):
+    """Who stands at the near end of a link."""
+
+    name: str
+
+    def received(self, link: Link, correlation: int, response: Any) -> None: ...
+    def disconnected(self, link: Link) -> None: ...
+
+
+class Link:
+    """A client's end of one connection. Bytes keep their order in it; between two links there is none."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        self._world = world
+        self.client = client
+        self.broker = world.broker
+        self._remote = Remote(self, world.broker)
+        self._up_us = self._down_us = 0
+        self._count = 0
+        self._cut = False  # nothing more reaches the client
+        self._drains = False  # what is under way to the broker still arrives after a cut
+        world.links[self] = None
+
+    def send(self, request: Message, version: int) -> int:
+        """Send a request; the correlation id of its answer."""
+        world, faults = self._world, self._world.faults
+        self._count += 1
+        frame = (self._count, version, type(request).API_KEY, encode(request, version))
+        self._up_us = max(self._up_us, world.clock.us + world.delay_us())
+        world.clock.at(self._up_us, self._arrive, frame)
+        world.note("send", self.client.name, frame)
+        if world.chance(faults.reset):
+            world.clock.later(world.random.randrange(2 * faults.delay_us + 1), self.reset)
+        if world.chance(faults.repeat):
+            # A client that lost the connection sends the request again; the first one arrives as well.
+            twin = Link(world, Nobody(self.client.name))
+            world.clock.later(world.delay_us() * world.random.choice([1, 1, 20]), twin._arrive, frame)
+        return self._count
+
+    def reset(self) -> None:
+        """The connection breaks. Either end learns of it soon, late, or only by its own time limit."""
+        if self._cut:
+            return
+        world = self._world
+        self._cut = True
+        self._drains = world.chance(0.5)
+        world.note("reset", self.client.name)
+        if world.chance(0.8):
+            world.clock.later(world.random.randrange(SECOND), self.client.disconnected, self)
+        world.clock.later(world.random.choice([0, SECOND, 60 * SECOND]), self._remote_learns)
+
+    def close(self) -> None:
+        """The client closes the connection, or dies."""
+        self._cut = self._drains = True
+        self._world.clock.later(self._world.delay_us(), self._remote_learns)
+
+    def broker_died(self) -> None:
+        self._world.links.pop(self, None)
+        if not self._cut:
+            self._cut = True
+            self._world.clock.later(self._world.delay_us(), self.client.disconnected, self)
+
+    def answer(self, correlation: int, response: type[Message], version: int, body: bytes) -> None:
+        """The broker has written an answer."""
+        if self._cut:
+            return
+        world = self._world
+        self._down_us = max(self._down_us, self.broker.loop.now_us + world.delay_us())
+        world.clock.at(self._down_us, self._deliver, correlation, response, version, body)
+
+    def _deliver(self, correlation: int, response: type[Message], version: int, body: bytes) -> None:
+        if not self._cut:
+            self._world.note("receive", self.client.name, correlation, body)
+            self.client.received(self, correlation, decode(response, body, version))
+
+    def _arrive(self, frame: tuple[int, int, int, bytes]) -> None:
+        if not self.broker.loop.dead and (not self._cut or self._drains):
+            self.broker.loop.deliver(self._remote.receive, frame)
+
+    def _remote_learns(self) -> None:
+        self._world.links.pop(self, None)
+        if not self.broker.loop.dead:
+            self.broker.loop.deliver(self._remote.lost)
+
+
+class Nobody:
+    """Where the answers to repeated requests go."""
+
+    def __init__(self, name: str) -> None:
+        self.name = f"{name}'s twin"
+
+    def received(self, link: Link, correlation: int, response: Any) -> None:
+        pass
+
+    def disconnected(self, link: Link) -> None:
+        pass
+
+
+class Remote:
+    """The broker's end: requests run one after another, and one that waits holds up those behind it, as in the server."""
+
+    def __init__(self, link: Link, broker: Broker) -> None:
+        self._link = link
+        self._broker = broker
+        self._frames: deque[tuple[int, int, int, bytes]] = deque()
+        self._exchanges: deque[Exchange] = deque()
+        self._parked: Exchange | None = None
+        self._pumping = False
+        self._lost = False
+        self.client_host = "/127.0.0.1"
+
+    def receive(self, frame: tuple[int, int, int, bytes]) -> None:
+        self._frames.append(frame)
+        self._pump()
+
+    def lost(self) -> None:
+        self._lost = True
+        if self._parked is not None and self._parked.abandon is not None:
+            self._parked.abandon()
+
+    def _pump(self) -> None:
+        if self._pumping or self._parked is not None or self._lost:
+            return
+        self._pumping = True
+        while self._frames and self._parked is None:
+            correlation, version, key, body = self._frames.popleft()
+            request: Any = decode(APIS[key].request, body, version)
+            exchange = Exchange(self, None, version, correlation, self._link.client.name)  # type: ignore[arg-type]
+            self._exchanges.append(exchange)
+            self._parked = exchange
+            self._broker.submit(request, exchange)
+            if exchange.answered:
+                self._parked = None
+        self._pumping = False
+        self.released()
+
+    def answered(self, exchange: Exchange, response: Message) -> None:
+        if self._lost:
+            return
+        body = encode(response, exchange.version)
+        exchange.parts = [(type(response), body)]  # type: ignore[list-item]
+        self._broker.judge.answered(exchange, decode(type(response), body, exchange.version))
+        self._broker.rounds.settle(exchange)
+        if self._parked is exchange and not self._pumping:
+            self._parked = None
+            self._broker.loop.call_soon(self._pump)
+
+    def released(self) -> None:
+        if self._pumping or self._lost:
+            return
+        while self._exchanges and self._exchanges[0].released:
+            exchange = self._exchanges.popleft()
+            self._broker.judge.released(exchange)
+            response, body = exchange.parts[0]  # type: ignore[misc]
+            self._link.answer(exchange.correlation_id, response, exchange.version, body)

@@ -1,0 +1,182 @@
+"""A rebalance that an admin asks for, fed by hand: the native request, eviction by consent, and the wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from broker.protocol.messages.describe_group_details import DescribeGroupDetailsResponse
+from broker.protocol.messages.describe_groups import DescribeGroupsResponse
+from broker.protocol.messages.leave_group import LeaveGroupResponse
+from broker.protocol.messages.trigger_rebalance import TriggerRebalanceResponse
+from kgctl.client.admin.rebalance import plan_rebalance, rebalance
+from kgctl.client.net.errors import BrokerError, NotFound, Precondition
+from kgctl.client.net.steps import Call
+from kgctl.model.changes import RebalanceRow
+from tests.harness.feeding import FIND_COORDINATOR, METADATA, Feeder, cluster, coordinators, metadata
+from tests.harness.group_answers import describes, group, lists, member
+
+LEAVE_GROUP, DESCRIBE_GROUPS, LIST_GROUPS, DETAILS, TRIGGER = 13, 15, 16, 10000, 10001
+UNKNOWN_MEMBER_ID, INVALID_REQUEST, GROUP_ID_NOT_FOUND = 25, 42, 69
+
+
+@dataclass
+class Scene:
+    """A coordinator whose group `g` is described as the next of `looks` says: state, generation, members."""
+
+    looks: list[tuple[str, int, list[DescribeGroupsResponse.Member]]]
+    native: bool = True
+    error: int = 0
+    seconds: float = 0.0
+    feeder: Feeder = field(default_factory=Feeder)
+
+    def __post_init__(self) -> None:
+        self.feeder.answers = {
+            METADATA: metadata({}),
+            FIND_COORDINATOR: coordinators(lambda _: 1),
+            LIST_GROUPS: lists(),
+            DESCRIBE_GROUPS: self._describe,
+            DETAILS: self._details,
+            TRIGGER: self._trigger,
+            LEAVE_GROUP: self._leave,
+        }
+        if not self.native:
+            del self.feeder.offered[DETAILS], self.feeder.offered[TRIGGER]
+        self.cluster = cluster()
+        self.leaving_error: Callable[[str], int] = lambda _: 0
+
+    def plan(self, *, evict: bool = False) -> list[RebalanceRow]:
+        return self.feeder.run(plan_rebalance(self.cluster, "g", evict=evict))
+
+    def go(self, plan: list[RebalanceRow], *, wait: bool = True) -> list[RebalanceRow]:
+        return self.feeder.run(rebalance(self.cluster, "g", plan, "why not", wait=wait, clock=self._clock))
+
+    def _clock(self) -> float:
+        self.seconds += 0.25
+        return self.seconds
+
+    def _describe(self, call: Call) -> DescribeGroupsResponse:
+        self.shown = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        state, _, members = self.shown
+        return describes(*([group("g", state, *members)] if state != "Dead" else []))(call)
+
+    def _details(self, call: Call) -> DescribeGroupDetailsResponse:
+        row = DescribeGroupDetailsResponse.Group(group_id="g", generation_id=self.shown[1])
+        return DescribeGroupDetailsResponse(groups=[row])
+
+    def _trigger(self, call: Call) -> TriggerRebalanceResponse:
+        row = TriggerRebalanceResponse.Group(group_id="g", error_code=self.error, generation_id=7)
+        return TriggerRebalanceResponse(groups=[row])
+
+    def _leave(self, call: Call) -> LeaveGroupResponse:
+        request: Any = call.request
+        return LeaveGroupResponse(
+            members=[
+                LeaveGroupResponse.Member(
+                    member_id=row.member_id,
+                    group_instance_id=row.group_instance_id,
+                    error_code=self.leaving_error(row.member_id),
+                )
+                for row in request.members
+            ]
+        )
+
+
+A, B, C = member("a"), member("b"), member("c")
+
+
+def test_members_are_told_to_join_again_and_the_new_generation_is_awaited() -> None:
+    scene = Scene(
+        [("Stable", 7, [A, B]), ("Stable", 7, [A, B]), ("PreparingRebalance", 7, [A, B]), ("Stable", 8, [A, C])]
+    )
+    plan = scene.plan()
+    assert [(row.consumer_id, row.method, row.generation_before, row.status) for row in plan] == [
+        ("a", "trigger", 7, "planned"),
+        ("b", "trigger", 7, "planned"),
+    ]
+    rows = scene.go(plan)
+    assert [(row.consumer_id, row.status, row.generation_before, row.generation_after) for row in rows] == [
+        ("a", "rejoined", 7, 8),
+        ("b", "gone", 7, 8),
+        ("c", "joined", 7, 8),
+    ]
+    assert {row.stable_after_ms for row in rows} == {250}
+    (call,) = scene.feeder.calls(TRIGGER)
+    assert [(row.group_id, row.reason) for row in call.request.groups] == [("g", "why not")]  # type: ignore[attr-defined]
+    assert scene.feeder.calls(LEAVE_GROUP) == []
+
+
+def test_without_waiting_only_the_request_is_made() -> None:
+    scene = Scene([("Stable", 7, [A])])
+    (row,) = scene.go(scene.plan(), wait=False)
+    assert (row.status, row.generation_before, row.generation_after, row.stable_after_ms) == ("done", 7, None, None)
+    assert len(scene.feeder.calls(DESCRIBE_GROUPS)) == 1
+
+
+def test_a_group_that_is_not_stable_in_time_is_a_failure_that_says_so() -> None:
+    scene = Scene([("Stable", 7, [A]), ("PreparingRebalance", 7, [A])])
+    plan = scene.plan()
+    scene.feeder.pauses_allowed = 3
+    (row,) = scene.go(plan)
+    assert (row.status, str(row.error)) == ("failed", "TIMED_OUT")
+    assert row.error is not None
+    assert row.error.exit_code == 3
+    assert "'g' is PreparingRebalance" in row.error.message
+
+
+@pytest.mark.parametrize("state", ["Empty", "Dead"])
+def test_a_group_without_members_has_nothing_to_rebalance(state: str) -> None:
+    with pytest.raises(Precondition if state == "Empty" else NotFound):
+        Scene([(state, 0, [])]).plan()
+
+
+def test_members_that_left_after_the_plan_are_a_wrong_state_and_a_group_that_went_is_not_found() -> None:
+    scene = Scene([("Stable", 7, [A])], error=INVALID_REQUEST)
+    with pytest.raises(Precondition, match="no active members"):
+        scene.go(scene.plan())
+    scene.error = GROUP_ID_NOT_FOUND
+    with pytest.raises(BrokerError) as caught:
+        scene.go(scene.plan())
+    assert caught.value.exit_code == 5
+
+
+def test_without_the_native_request_nothing_is_done_unless_eviction_is_consented_to() -> None:
+    scene = Scene([("Stable", 7, [A])], native=False)
+    with pytest.raises(Precondition, match="Add --evict") as caught:
+        scene.plan()
+    assert caught.value.exit_code == 6
+
+
+def test_consent_to_eviction_is_not_used_where_the_native_request_does() -> None:
+    scene = Scene([("Stable", 7, [A])])
+    scene.go(scene.plan(evict=True), wait=False)
+    assert scene.feeder.calls(LEAVE_GROUP) == []
+
+
+def test_evicted_members_come_back_under_new_ids_and_static_ones_are_known_again() -> None:
+    old, new = member("s-1", instance="i"), member("s-2", instance="i")
+    scene = Scene(
+        [("Stable", 7, [A, old]), ("Stable", 7, [A, old]), ("Empty", 8, []), ("Stable", 9, [C, new])], native=False
+    )
+    rows = scene.go(scene.plan(evict=True))
+    assert [(row.consumer_id, row.status, row.generation_after) for row in rows] == [
+        ("a", "gone", None),
+        ("s-2", "rejoined", None),
+        ("c", "joined", None),
+    ]
+    (call,) = scene.feeder.calls(LEAVE_GROUP)
+    request: Any = call.request
+    assert [row.reason for row in request.members] == ["member was removed by an admin: why not"] * 2
+
+
+def test_a_member_that_left_by_itself_is_no_failed_eviction_and_one_that_cannot_be_evicted_is() -> None:
+    scene = Scene([("Stable", 7, [A, B])], native=False)
+    scene.leaving_error = lambda name: UNKNOWN_MEMBER_ID if name == "a" else 30
+    rows = scene.go(scene.plan(evict=True), wait=False)
+    assert [(row.status, str(row.error)) for row in rows] == [
+        ("done", "None"),
+        ("failed", "GROUP_AUTHORIZATION_FAILED"),
+    ]

@@ -1,0 +1,121 @@
+"""The assignors give what Kafka's clients give."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kgctl.client.consumer.assignors import ASSIGNORS, Assignment, Subscriber, assign_range, assign_round_robin
+from kgctl.client.topic_partition import TopicPartition
+from tests.harness.independent import RangePartitionAssignor, RoundRobinPartitionAssignor
+
+
+def parts(text: str) -> list[TopicPartition]:
+    """ "t0-1 t0-2" """
+    return [TopicPartition(topic, int(index)) for topic, _, index in (word.rpartition("-") for word in text.split())]
+
+
+def everyone_reads(*topics: str, members: str = "C0 C1") -> list[Subscriber]:
+    return [Subscriber(member, topics) for member in members.split()]
+
+
+def test_range_gives_the_first_members_of_each_topic_one_more() -> None:
+    assert assign_range(everyone_reads("t0", "t1"), {"t0": 3, "t1": 3}) == {
+        "C0": parts("t0-0 t0-1 t1-0 t1-1"),
+        "C1": parts("t0-2 t1-2"),
+    }
+
+
+def test_range_leaves_members_without_partitions_when_there_are_fewer_of_them() -> None:
+    assert assign_range(everyone_reads("t", members="a b c"), {"t": 2}) == {
+        "a": parts("t-0"),
+        "b": parts("t-1"),
+        "c": [],
+    }
+
+
+def test_round_robin_deals_across_topics() -> None:
+    assert assign_round_robin(everyone_reads("t0", "t1"), {"t0": 3, "t1": 3}) == {
+        "C0": parts("t0-0 t0-2 t1-1"),
+        "C1": parts("t0-1 t1-0 t1-2"),
+    }
+
+
+def test_round_robin_passes_over_members_that_do_not_read_the_topic() -> None:
+    subscribers = [Subscriber("C0", ("t0",)), Subscriber("C1", ("t0", "t1")), Subscriber("C2", ("t0", "t1", "t2"))]
+    assert assign_round_robin(subscribers, {"t0": 1, "t1": 2, "t2": 3}) == {
+        "C0": parts("t0-0"),
+        "C1": parts("t1-0"),
+        "C2": parts("t1-1 t2-0 t2-1 t2-2"),
+    }
+
+
+@pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS)
+def test_static_members_stand_before_others_in_the_order_of_their_instance_ids(assign: Any) -> None:
+    subscribers = [Subscriber("a", ("t",)), Subscriber("x", ("t",), "i2"), Subscriber("z", ("t",), "i1")]
+    assert assign(subscribers, {"t": 3}) == {"z": parts("t-0"), "x": parts("t-1"), "a": parts("t-2")}
+
+
+@pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS)
+def test_a_topic_that_does_not_exist_is_left_out(assign: Any) -> None:
+    assert assign(everyone_reads("t", "missing", members="a"), {"t": 1}) == {"a": parts("t-0")}
+
+
+@pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS)
+def test_nobody_gets_anything_where_nobody_subscribed(assign: Any) -> None:
+    assert assign([], {"t": 3}) == {}
+    assert assign([Subscriber("a", ())], {"t": 3}) == {"a": []}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_range_agrees_with_kafka_python(seed: int) -> None:
+    subscribers, counts = random_group(random.Random(seed), same_topics=False)
+    assert grouped(assign_range(subscribers, counts)) == theirs(RangePartitionAssignor, subscribers, counts)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_round_robin_agrees_with_kafka_python(seed: int) -> None:
+    # kafka-python 3.0.12 fails when members subscribe to different topics.
+    subscribers, counts = random_group(random.Random(seed), same_topics=True)
+    assert grouped(assign_round_robin(subscribers, counts)) == theirs(RoundRobinPartitionAssignor, subscribers, counts)
+
+
+def random_group(chance: random.Random, *, same_topics: bool) -> tuple[list[Subscriber], dict[str, int]]:
+    topics = [f"topic-{number}" for number in range(chance.randint(1, 6))]
+    members = [f"consumer-{chance.randrange(10**6)}" for _ in range(chance.randint(1, 8))]
+    read = tuple(chance.sample(topics, chance.randint(1, len(topics))))
+    subscribers = [
+        Subscriber(member, read if same_topics else tuple(chance.sample(topics, chance.randint(1, len(topics)))))
+        for member in members
+    ]
+    return subscribers, {topic: chance.randint(1, 12) for topic in topics}
+
+
+def grouped(assignment: Assignment) -> dict[str, dict[str, list[int]]]:
+    result: dict[str, dict[str, list[int]]] = {member: {} for member in assignment}
+    for member, partitions in assignment.items():
+        for topic, index in partitions:
+            result[member].setdefault(topic, []).append(index)
+    return result
+
+
+def theirs(
+    assignor: Any, subscribers: Sequence[Subscriber], counts: Mapping[str, int]
+) -> dict[str, dict[str, list[int]]]:
+    cluster = SimpleNamespace(partitions_for_topic=lambda topic: set(range(counts[topic])) if topic in counts else None)
+    members = [
+        SimpleNamespace(
+            member_id=one.member_id,
+            group_instance_id=one.instance_id,
+            metadata=SimpleNamespace(topics=list(one.topics)),
+        )
+        for one in subscribers
+    ]
+    return {
+        member: {topic: list(indexes) for topic, indexes in given.assigned_partitions if indexes}
+        for member, given in assignor.assign(cluster, members).items()
+    }

@@ -1,0 +1,143 @@
+"""Connections that fail: each way has one clear sentence, and none waits longer than it was told to."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from broker.protocol import codec
+from broker.protocol.messages.api_versions import ApiVersionsResponse
+from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from broker.protocol.messages.metadata import MetadataResponse
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.connection import Connection
+from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, Unreachable
+from kgctl.client.net.steps import Endpoint
+from tests.harness.feeding import offers
+from tests.harness.listeners import listening, wait_for_the_end
+
+Listener = Callable[[Callable[[socket.socket], None]], Endpoint]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listener]:
+    """Starts a listener whose connections are handled by the given function."""
+    with contextlib.ExitStack() as running:
+        yield lambda handle: running.enter_context(listening(handle))
+
+
+def ask(endpoint: Endpoint, timeout: float = 5.0) -> None:
+    with Admin([endpoint], timeout=timeout) as admin:
+        admin.list_topics()
+
+
+def answer_with(reply: bytes) -> Callable[[socket.socket], None]:
+    def handle(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(reply)
+        connection.recv(65536)
+
+    return handle
+
+
+def test_a_port_where_nobody_listens_is_refused_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = Endpoint(*server.getsockname())
+    with pytest.raises(Unreachable, match="connection refused; nothing listens there"):
+        ask(endpoint)
+
+
+def test_a_host_name_that_does_not_exist_is_named() -> None:
+    with pytest.raises(Unreachable, match=r"the host name 'no-such-host\.invalid' is not known"):
+        ask(Endpoint("no-such-host.invalid", 9092))
+
+
+def test_a_broker_that_hangs_costs_no_more_than_the_timeout(listen: Listener) -> None:
+    endpoint = listen(wait_for_the_end)
+    begun = time.monotonic()
+    with pytest.raises(Unreachable, match="accepts connections but does not answer"):
+        ask(endpoint, timeout=0.4)
+    assert time.monotonic() - begun < 2
+
+
+def test_a_connection_that_is_closed_before_the_answer_is_told(listen: Listener) -> None:
+    with pytest.raises(Unreachable, match="closed by the other side"):
+        ask(listen(lambda connection: None))
+
+
+def test_an_answer_that_is_cut_short_is_told(listen: Listener) -> None:
+    def cut(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall((100).to_bytes(4, "big") + b"\0\0\0\1half")
+
+    with pytest.raises(Unreachable, match="closed by the other side"):
+        ask(listen(cut))
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "an HTTP server answers there"),
+        (b"\x15\x03\x01\x00\x02\x02\x16", "wants TLS"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak Kafka's protocol"),
+        (b"\0\0\0\3abc", "does not speak Kafka's protocol"),
+        (b"\xff\xff\xff\xffabcd", "does not speak Kafka's protocol"),
+        (b"\0\0\0\4\0\0\0\x63", "a question that was not asked"),
+        (b"\0\0\0\6\0\0\0\1\0\0", "makes no sense"),
+        (b"\0\0\0\4\0\0\0\1", "makes no sense"),
+    ],
+)
+def test_what_is_not_kafka_is_told_as_that(listen: Listener, reply: bytes, sentence: str) -> None:
+    with pytest.raises(NotKafka, match=sentence) as caught:
+        ask(listen(answer_with(reply)))
+    assert caught.value.exit_code == 7
+
+
+def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> None:
+    connection = Connection(listen(wait_for_the_end), time.monotonic() + 5)
+    connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5)
+    with pytest.raises(TimedOut, match="no answer in time"):
+        connection.receive(time.monotonic() + 0.1)
+    assert connection.closed
+
+
+def test_a_broker_older_than_our_ApiVersions_is_understood(listen: Listener) -> None:
+    """KIP-511: it answers in version 0, whatever the version of the question."""
+
+    def old(connection: socket.socket) -> None:
+        for answer in (ApiVersionsResponse(error_code=35, api_keys=[]), offers({3: (0, 4)})):
+            correlation_id = connection.recv(65536)[8:12]
+            body = codec.encode(answer, 0)
+            connection.sendall((4 + len(body)).to_bytes(4, "big") + correlation_id + body)
+        question = connection.recv(65536)
+        body = codec.encode(MetadataResponse(brokers=[], topics=[]), int.from_bytes(question[6:8], "big"))
+        connection.sendall((4 + len(body)).to_bytes(4, "big") + question[8:12] + body)
+        wait_for_the_end(connection)
+
+    ask(listen(old))
+
+
+def test_requests_may_overtake_their_answers(listen: Listener) -> None:
+    def echo(connection: socket.socket) -> None:
+        seen = b""
+        while len(seen) < 2 * 18:
+            seen += connection.recv(65536)
+        for number in (1, 2):
+            connection.sendall((10).to_bytes(4, "big") + number.to_bytes(4, "big") + bytes(6))
+
+    connection = Connection(listen(echo), time.monotonic() + 5, client_id="test")
+    sent = [connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5) for _ in range(2)]
+    assert connection.in_flight == 2
+    received = [connection.receive(time.monotonic() + 5) for _ in range(2)]
+    assert [number for number, _ in received] == sent
+    assert received[0][1] == ListGroupsResponse(groups=[])
+    connection.close()
+
+
+def test_every_failure_is_an_error_that_the_command_line_understands(listen: Listener) -> None:
+    with pytest.raises(KgctlError):
+        ask(listen(answer_with(b"\0" * 64)))

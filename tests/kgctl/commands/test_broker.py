@@ -1,0 +1,239 @@
+"""`kgctl broker`: what a user and a script see of the local broker."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from broker.local import broker_environment, holder_pid
+from tests.harness.broker_program import PATIENCE_S, accepts, eventually, is_alive
+
+KGCTL = [sys.executable, "-P", "-m", "kgctl"]
+
+
+def kgctl(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*KGCTL, *map(str, words)], capture_output=True, text=True, env=broker_environment(), timeout=PATIENCE_S * 2
+    )
+
+
+def row_of(*words: object) -> dict[str, object]:
+    answer = json.loads(kgctl(*words, "-o", "json").stdout)
+    assert (answer["version"], answer["kind"]) == (1, "local-broker")
+    (row,) = answer["rows"]
+    return row
+
+
+@contextlib.contextmanager
+def running(data_dir: Path, *words: object) -> Iterator[dict[str, object]]:
+    """The row that `start` answers; the broker is killed at the end if a test left it."""
+    try:
+        yield row_of("broker", "start", "--data-dir", data_dir, "--listen", "127.0.0.1:0", *words)
+    finally:
+        pid = holder_pid(data_dir)
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            eventually(lambda: holder_pid(data_dir) is None, "the broker to end")
+
+
+def test_start_status_and_stop(tmp_path: Path):
+    with running(tmp_path) as row:
+        assert row["state"] == "running"
+        assert accepts(str(row["address"]))
+        assert row["data_dir"] == str(tmp_path)
+        assert row["durability"] == "power"
+        assert row_of("broker", "status", "--data-dir", tmp_path) == row
+        stopped = row_of("broker", "stop", "--data-dir", tmp_path)
+        assert stopped["state"] == "stopped"
+        assert stopped["address"] is None
+        assert not is_alive(int(str(row["pid"])))
+
+
+def test_status_of_no_broker_exits_with_3_and_still_answers(tmp_path: Path):
+    ended = kgctl("broker", "status", "--data-dir", tmp_path / "none", "-o", "json")
+    assert ended.returncode == 3
+    assert json.loads(ended.stdout)["rows"][0]["state"] == "stopped"
+    assert not (tmp_path / "none").exists()
+
+
+def test_status_of_a_killed_broker_exits_with_3(tmp_path: Path):
+    with running(tmp_path) as row:
+        os.kill(int(str(row["pid"])), signal.SIGKILL)
+        eventually(lambda: holder_pid(tmp_path) is None, "the broker to end")
+        assert kgctl("broker", "status", "--data-dir", tmp_path).returncode == 3
+
+
+def test_stopping_no_broker_is_fine_and_says_so(tmp_path: Path):
+    ended = kgctl("broker", "stop", "--data-dir", tmp_path)
+    assert ended.returncode == 0
+    assert "No broker runs" in ended.stderr
+
+
+def test_status_in_every_form(tmp_path: Path):
+    with running(tmp_path) as row:
+        table = kgctl("broker", "status", "--data-dir", tmp_path)
+        assert table.returncode == 0
+        sheet = dict(line.split(maxsplit=1) for line in table.stdout.splitlines())
+        assert (sheet["STATE"], sheet["ADDRESS"], sheet["PID"]) == ("running", row["address"], str(row["pid"]))
+        assert list(sheet) == ["STATE", "ADDRESS", "PID", "DURABILITY", "STARTED", "DATA-DIR", "LOG-FILE"]
+        as_yaml = kgctl("-o", "yaml", "broker", "status", "--data-dir", tmp_path).stdout
+        assert yaml.safe_load(as_yaml)["rows"] == [row]
+        as_csv = kgctl("broker", "-o", "csv", "status", "--data-dir", tmp_path).stdout
+        assert [found["address"] for found in csv.DictReader(as_csv.splitlines())] == [row["address"]]
+
+
+def test_options_without_effect_are_listed(tmp_path: Path):
+    with running(tmp_path, "--override", "num.io.threads=8", "--override", "num.partitions=2") as row:
+        assert row["unimplemented_options"] == ["num.io.threads"]
+        assert "num.io.threads" in kgctl("broker", "status", "--data-dir", tmp_path).stderr
+
+
+def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
+    with running(tmp_path) as row:
+        ended = kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "127.0.0.1:0")
+        assert ended.returncode == 6
+        assert f"pid {row['pid']}, at {row['address']}" in ended.stderr
+        assert ended.stderr.count("\n") == 1
+        assert ended.stdout == ""
+        again = kgctl("broker", "start", "--foreground", "--data-dir", tmp_path, "--listen", "127.0.0.1:0")
+        assert (again.returncode, again.stderr) == (ended.returncode, ended.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--override", "num.partitons=3"], 2, "Error: unknown option num.partitons; did you mean num.partitions?"),
+        (["--listen", "0.0.0.0:0"], 2, "--insecure-listen"),
+        (["--listen", "192.0.2.1:0", "--insecure-listen"], 15, "cannot listen on 192.0.2.1:0"),
+    ],
+)
+@pytest.mark.parametrize("foreground", [False, True])
+def test_a_start_that_fails_passes_on_the_broker_s_words(
+    tmp_path: Path, words: list[str], code: int, message: str, foreground: bool
+):
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, *["--foreground"] * foreground, *words)
+    assert ended.returncode == code
+    assert ended.stderr.startswith("Error: ")
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert holder_pid(tmp_path) is None
+
+
+def test_an_unknown_durability_is_told_by_kgctl_itself(tmp_path: Path):
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, "--durability", "luck")
+    assert ended.returncode == 2
+    assert "'luck' is not one of power, process" in ended.stderr
+    assert "--parent" not in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_status_says_how_the_last_run_ended(tmp_path: Path):
+    with running(tmp_path) as row:
+        kgctl("broker", "stop", "--data-dir", tmp_path)
+        stopped = row_of("broker", "status", "--data-dir", tmp_path)
+        assert stopped["reason"] == "stopped: SIGTERM"
+        assert stopped["ended"] is not None
+    with running(tmp_path) as row:
+        os.kill(int(str(row["pid"])), signal.SIGKILL)
+        eventually(lambda: holder_pid(tmp_path) is None, "the broker to end")
+        assert "killed" in str(row_of("broker", "status", "--data-dir", tmp_path)["reason"])
+    assert kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "192.0.2.1:0", "--insecure-listen").returncode
+    assert "cannot listen on" in str(row_of("broker", "status", "--data-dir", tmp_path)["reason"])
+
+
+def test_a_start_passes_on_warnings(tmp_path: Path):
+    with running(tmp_path):
+        pass
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "0.0.0.0:0", "--insecure-listen")
+    kgctl("broker", "stop", "--data-dir", tmp_path)
+    assert ended.returncode == 0
+    first, second = ended.stderr.splitlines()
+    assert first.startswith("Warning: the previous run (pid ")
+    assert "advertised.listeners" in second
+
+
+def test_relative_paths_mean_the_caller_s_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.properties").write_text("num.io.threads=1\n")
+    words = ["--config", "my.properties", "--ready-file", "ready-here.json", "--log-file", "here.log"]
+    with running(Path("d").absolute(), *words) as row:
+        assert row["unimplemented_options"] == ["num.io.threads"]
+        assert json.loads(Path("ready-here.json").read_text())["address"] == row["address"]
+        assert Path("here.log").exists()
+
+
+def test_the_default_broker_is_the_one_that_other_commands_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
+    data_dir = tmp_path / "kgctl" / "broker"
+    try:
+        assert kgctl("broker", "start", "--listen", "127.0.0.1:0").returncode == 0
+        assert row_of("broker", "status")["data_dir"] == str(data_dir)
+        assert kgctl("topics", "create", "found-it").returncode == 0
+        assert "found-it" in kgctl("topics", "list").stdout
+        assert kgctl("broker", "stop").returncode == 0
+        assert kgctl("broker", "status").returncode == 3
+    finally:
+        kgctl("broker", "stop")
+
+
+def test_in_the_foreground_it_becomes_the_broker(tmp_path: Path):
+    command = [*KGCTL, "broker", "start", "--foreground", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0"]
+    program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=broker_environment())
+    try:
+        assert eventually(lambda: holder_pid(tmp_path), "the broker to start") == program.pid
+        eventually((tmp_path / "ready.json").exists, "the ready file")
+        program.terminate()
+        _, said = program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == 0
+        assert "serving at" in said
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def test_logs_shows_the_last_lines(tmp_path: Path):
+    with running(tmp_path):
+        ended = kgctl("broker", "logs", "--data-dir", tmp_path)
+        assert ended.returncode == 0
+        assert "serving at" in ended.stdout
+        assert kgctl("broker", "logs", "-n", "0", "--data-dir", tmp_path).stdout == ""
+        assert kgctl("broker", "logs", "-n", "1", "--data-dir", tmp_path).stdout.count("\n") == 1
+
+
+def test_logs_follows_through_a_rotation(tmp_path: Path):
+    log = tmp_path / "broker.log"
+    log.write_text("one\ntwo\n")
+    command = [*KGCTL, "broker", "logs", "-f", "-n", "1", "--data-dir", str(tmp_path)]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=broker_environment())
+    try:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "two\n"
+        with log.open("a") as stream:
+            stream.write("three\n")
+        assert program.stdout.readline() == "three\n"
+        log.rename(tmp_path / "broker.log.1")
+        log.write_text("four\n")
+        assert program.stdout.readline() == "four\n"
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == 130
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def test_logs_of_no_broker_are_not_found(tmp_path: Path):
+    ended = kgctl("broker", "logs", "--data-dir", tmp_path)
+    assert ended.returncode == 5
+    assert str(tmp_path) in ended.stderr

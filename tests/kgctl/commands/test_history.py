@@ -1,0 +1,360 @@
+"""`kgctl groups history`: what is shown, what is left out, and what clusters without a history make of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from broker.cores.groups.story import Cause
+from broker.local import LocalBroker
+from broker.protocol.messages.fetch import FetchResponse
+from broker.protocol.record_batch import Record, build_batch
+from kgctl.client.admin.history import EVENTS_TOPIC, Bookmark, group_history, new_events
+from kgctl.client.consumer.fetched import Damaged
+from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Unreachable
+from kgctl.client.net.steps import Call
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.groups import TopicPartitions
+from kgctl.model.history import GroupEventRow
+from kgctl.render.layouts import LAYOUTS
+from kgctl.render.machine import as_csv, as_json, as_yaml
+from kgctl.render.table import table
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl, member_of
+from tests.harness.feeding import METADATA, Feeder, cluster, metadata
+from tests.harness.group_answers import by_timestamp
+
+FETCH, LIST_OFFSETS = 1, 2
+OUT_OF_RANGE = 1
+
+
+def told(event: str = "stable", **changes: Any) -> bytes:
+    numbers = dict.fromkeys(("generation", "timestamp", "members", "joined_count", "left_count", "commits_rejected"), 1)
+    texts = {"group": "g", "event": event, "cause": "member joined", "reason": None}
+    absent = dict.fromkeys(("prepare_ms", "complete_ms", "partitions_moved"))
+    lists: dict[str, Any] = {"joined": [], "left": []}
+    return json.dumps({"version": 1, **texts, **numbers, **absent, **lists, **changes}).encode()
+
+
+def fed(values: list[bytes | None], key: bytes = b"g") -> Feeder:
+    """A log from offset 5 on, two records to an answer."""
+
+    def fetch(call: Call) -> FetchResponse:
+        at: int = call.request.topics[0].partitions[0].fetch_offset - 5  # type: ignore[attr-defined]
+        batches = [
+            build_batch([Record(5 + n, 1, key, values[n])], leader_epoch=0) for n in range(at, min(at + 2, len(values)))
+        ]
+        row = FetchResponse.Partition(partition_index=0, high_watermark=5 + len(values), records=b"".join(batches))
+        return FetchResponse(responses=[FetchResponse.Topic(topic=EVENTS_TOPIC, partitions=[row])])
+
+    ends = by_timestamp({-2: {(EVENTS_TOPIC, 0): 5}, -1: {(EVENTS_TOPIC, 0): 5 + len(values)}})
+    return Feeder({METADATA: metadata({EVENTS_TOPIC: {0: 1}}), LIST_OFFSETS: ends, FETCH: fetch})
+
+
+def history(feeder: Feeder, *, every_event: bool = False) -> list[GroupEventRow]:
+    return feeder.run(group_history(cluster(), "g", every_event=every_event))
+
+
+def test_events_come_from_the_whole_log_in_order() -> None:
+    feeder = fed([told(generation=n) for n in range(5)])
+    assert [row.generation for row in history(feeder)] == [0, 1, 2, 3, 4]
+    assert len(feeder.calls(FETCH)) == 3
+
+
+def test_the_beginning_of_a_rebalance_is_left_out_once_it_has_ended() -> None:
+    log = fed(
+        [
+            told("rebalance_started", generation=1, commits_rejected=2),
+            told("stable", generation=2, commits_rejected=3),
+            told("rebalance_started", generation=2),
+            told("rebalance_started", generation=3),
+            told("empty", generation=4),
+            told("rebalance_started", generation=4),
+        ]
+    )
+    rows = history(log)
+    assert [(row.event, row.generation, row.commits_rejected) for row in rows] == [
+        ("stable", 2, 5),
+        ("rebalance_started", 2, 1),
+        ("empty", 4, 2),
+        ("rebalance_started", 4, 1),
+    ]
+    assert len(history(log, every_event=True)) == 6
+
+
+@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+def test_each_cause_is_shown_of_the_event_and_of_the_members_that_it_took(cause: Cause) -> None:
+    other = next(c for c in Cause if c is not cause)
+    for causes in ([cause.value], [other.value, other.value, cause.value]):
+        (row,) = history(fed([told(cause=cause.value, left=["m"] * len(causes), left_causes=causes)]))
+        header, shown = rendered(row)
+        assert cause.value in shown
+        assert ("LEFT-BECAUSE" in header) == (len(causes) > 1)
+        assert (f"2 {other.value}, 1 {cause.value}" in shown) == (len(causes) > 1)
+
+
+def test_a_rebalance_that_waited_for_all_of_its_timeout_counts_and_names_who_was_absent() -> None:
+    (row,) = history(fed([told(absent=["i1-A", "c2-B"], absent_count=2)]))
+    header, shown = rendered(row, verbose=True)
+    assert ("ABSENT" in header.split(), shown.endswith("i1-A;c2-B")) == (True, True)
+    (row,) = history(fed([told()]))
+    assert "ABSENT" not in rendered(row, verbose=True)[0]
+
+
+def rendered(row: GroupEventRow, *, verbose: bool = False) -> list[str]:
+    layout = LAYOUTS["group-history"]
+    return table([row], layout, verbose=verbose).splitlines()
+
+
+def test_a_cluster_without_the_topic_keeps_no_history_and_says_so() -> None:
+    with pytest.raises(Precondition, match="keeps no history of its groups") as caught:
+        history(Feeder({METADATA: metadata({})}))
+    assert caught.value.exit_code == 6
+
+
+def test_a_group_without_events_is_not_found() -> None:
+    for feeder in (fed([]), fed([told()], key=b"another")):
+        with pytest.raises(NotFound):
+            history(feeder)
+
+
+@pytest.mark.parametrize("value", [None, b"", b"[]", b"{", b'{"version": 1}', b'{"version": "1"}'])
+def test_what_is_no_event_is_named_by_its_offset(value: bytes | None) -> None:
+    with pytest.raises(Damaged, match="__kgctl_group_events, offset 6"):
+        history(fed([told(), value]))
+
+
+def test_later_fields_are_ignored_and_a_later_version_is_refused() -> None:
+    (row,) = history(fed([told(weather="fine")]))
+    assert row.group == "g"
+    with pytest.raises(KgctlError, match="written by a newer broker"):
+        history(fed([told(version=2)]))
+
+
+def test_events_that_retention_took_meanwhile_are_passed_over() -> None:
+    feeder = fed([told(generation=n) for n in range(3)])
+    answer, asked = feeder.answers[FETCH], []
+
+    def fetch(call: Call) -> FetchResponse:
+        asked.append(call)
+        if len(asked) > 1:
+            return answer(call)  # type: ignore[no-any-return]
+        feeder.answers[LIST_OFFSETS] = by_timestamp({-2: {(EVENTS_TOPIC, 0): 7}})
+        row = FetchResponse.Partition(partition_index=0, error_code=OUT_OF_RANGE, high_watermark=8, records=None)
+        return FetchResponse(responses=[FetchResponse.Topic(topic=EVENTS_TOPIC, partitions=[row])])
+
+    feeder.answers[FETCH] = fetch
+    assert [row.generation for row in history(feeder)] == [2]
+
+
+def test_who_got_what_is_read_where_the_event_tells_it() -> None:
+    got = {"m-1": {"orders": [2, 0], "views": [1]}, "m-2": {}}
+    rows = history(fed([told(assignment=got), told(assignment=None), told()]))
+    assert [row.assignment for row in rows] == [
+        {"m-1": (TopicPartitions("orders", (2, 0)), TopicPartitions("views", (1,))), "m-2": ()},
+        None,
+        None,
+    ]
+    shapes: list[Any] = [[], {"m": []}, {"m": {"t": 1}}]
+    for damaged in shapes:
+        with pytest.raises(Damaged, match="offset 5"):
+            history(fed([told(assignment=damaged)]))
+
+
+def test_an_assignment_is_an_object_in_json_and_json_in_csv_and_no_column_of_tables() -> None:
+    (row,) = history(fed([told(assignment={"é;,": {"orders": [0, 1]}})]))
+    expected = {"é;,": [{"topic": "orders", "partitions": [0, 1]}]}
+    assert json.loads(as_json([row], "group-history"))["rows"][0]["assignment"] == expected
+    assert yaml.safe_load(as_yaml([row], "group-history"))["rows"][0]["assignment"] == expected
+    (read,) = csv.DictReader(
+        as_csv(
+            [
+                row,
+            ],
+            GroupEventRow,
+        ).splitlines()
+    )
+    assert json.loads(read["assignment"]) == expected
+    (read,) = csv.DictReader(as_csv(history(fed([told()])), GroupEventRow).splitlines())
+    assert read["assignment"] == ""
+    assert "orders" not in rendered(row, verbose=True)[1]
+
+
+# --- what is new ---
+
+
+def generations(rows: Sequence[GroupEventRow]) -> list[int]:
+    return [row.generation for row in rows]
+
+
+def test_only_what_is_new_is_read_and_asked_for() -> None:
+    values: list[bytes | None] = [told(generation=n) for n in range(3)]
+    feeder, known = fed(values), cluster()
+    rows, bookmark = feeder.run(new_events(known, "g", None))
+    assert generations(rows) == [0, 1, 2]
+    before = len(feeder.rounds)
+    rows, bookmark = feeder.run(new_events(known, "g", bookmark))
+    assert (rows, len(feeder.rounds) - before) == ((), 2)  # one for the cluster, one for events
+    values += [told("rebalance_started", generation=3), told(generation=4)]
+    rows, bookmark = feeder.run(new_events(known, "g", bookmark))
+    assert generations(rows) == [3, 4]
+    rows, bookmark = feeder.run(new_events(known, "another", bookmark))
+    assert (rows, bookmark.group) == ((), "another")
+    rows, _ = feeder.run(new_events(known, "g", bookmark))
+    assert generations(rows) == [0, 1, 2, 3, 4]
+
+
+def test_an_event_that_cannot_be_read_costs_a_watcher_nothing_but_itself() -> None:
+    newer, damaged = told(version=2), b"no event"
+    feeder, known = fed([told(generation=1), damaged, newer, told(generation=2)]), cluster()
+    rows, bookmark = feeder.run(new_events(known, "g", None))
+    assert [row.event for row in rows] == ["stable", "unreadable", "unreadable", "stable"]
+    assert "offset 6: not an event of a group" in str(rows[1].reason)
+    assert "written by a newer broker" in str(rows[2].reason)
+    assert feeder.run(new_events(known, "g", bookmark))[0] == ()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"timestamp": "noon"},
+        {"timestamp": 1 << 60},
+        {"timestamp": -1},
+        {"prepare_ms": 10**400},
+        {"generation": 1.5},
+        {"members": True},
+        {"joined": [1]},
+        {"cause": {}},
+        {"assignment": {"m": {"t": ["0"]}}},
+    ],
+)
+def test_what_no_event_says_is_damaged(odd: dict[str, Any]) -> None:
+    with pytest.raises(Damaged, match="offset 5"):
+        history(fed([told(**odd)]))
+
+
+def test_a_value_that_is_nested_without_end_is_damaged() -> None:
+    with pytest.raises(Damaged, match="offset 5"):
+        history(fed([b"[" * 100_000]))
+
+
+@pytest.mark.parametrize(("next_offset", "start", "left"), [(6, 8, [3, 4]), (99, 5, [0, 1, 2, 3, 4])])
+def test_a_bookmark_that_the_log_does_not_have_any_more_goes_on_at_its_beginning(
+    next_offset: int, start: int, left: list[int]
+) -> None:
+    feeder, known = fed([told(generation=n) for n in range(5)]), cluster()
+    answer = feeder.answers[FETCH]
+
+    def fetch(call: Call) -> FetchResponse:
+        if start <= call.request.topics[0].partitions[0].fetch_offset <= 10:  # type: ignore[attr-defined]
+            return answer(call)  # type: ignore[no-any-return]
+        row = FetchResponse.Partition(partition_index=0, error_code=OUT_OF_RANGE, high_watermark=-1, records=None)
+        return FetchResponse(responses=[FetchResponse.Topic(topic=EVENTS_TOPIC, partitions=[row])])
+
+    feeder.answers[FETCH] = fetch
+    feeder.answers[LIST_OFFSETS] = by_timestamp({-2: {(EVENTS_TOPIC, 0): start}})
+    bookmark = Bookmark("g", None, {TopicPartition(EVENTS_TOPIC, 0): next_offset})
+    rows, bookmark = feeder.run(new_events(known, "g", bookmark))
+    assert (generations(rows), bookmark.offsets) == (left, {(EVENTS_TOPIC, 0): 10})
+    assert feeder.run(new_events(known, "g", bookmark))[0] == ()
+
+
+def test_a_bookmark_of_another_cluster_counts_as_none() -> None:
+    feeder = fed([told(generation=n) for n in range(3)])
+    bookmark = Bookmark("g", "the one before", {TopicPartition(EVENTS_TOPIC, 0): 7})
+    assert generations(feeder.run(new_events(cluster(), "g", bookmark))[0]) == [0, 1, 2]
+
+
+def test_a_cluster_without_a_history_costs_one_request_each_time() -> None:
+    feeder, known = Feeder({METADATA: metadata({})}), cluster()
+    for _ in range(2):
+        with pytest.raises(Precondition):
+            feeder.run(new_events(known, "g", None))
+    assert len(feeder.calls(METADATA)) == 2
+
+
+def test_new_events_are_told_once_also_across_a_kill_of_the_broker() -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        with kgctl.admin() as admin:
+            assert admin.new_events("g", anew=False) == ()
+            with member_of(kgctl, "g", {"t": [1, 0]}) as member_id:
+                started, stable = admin.new_events("g", anew=True)
+                assert (started.event, stable.event, started.assignment) == ("rebalance_started", "stable", None)
+                assert stable.assignment == {member_id: (TopicPartitions("t", (1, 0)),)}
+                assert admin.new_events("g", anew=False) == ()
+            assert events(admin.new_events("g", anew=False)) == ["rebalance_started", "empty"]
+            broker.kill()
+            with pytest.raises(Unreachable):
+                admin.new_events("g", anew=False)
+            broker.start()
+            assert admin.new_events("g", anew=False) == ()
+            broker.kill()
+            broker.start()
+            assert admin.new_events("g", anew=False) == ()
+            with member_of(kgctl, "other", {"t": [0]}), member_of(kgctl, "g", {"t": [0]}):
+                assert events(admin.new_events("g", anew=False)) == ["rebalance_started", "stable"]
+            assert len(admin.new_events("other", anew=False)) == 4
+            assert len(admin.new_events("g", anew=False)) == 8
+            assert len(admin.new_events("g", anew=True)) == 8
+            assert events(admin.group_history("g")) == ["stable", "empty"] * 2
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_all_events_are_new_on_another_broker_at_the_address(tmp_path: Path, times: int) -> None:
+    with LocalBroker(data_dir=tmp_path / "one") as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        with kgctl.admin() as admin:
+            for _ in range(2):
+                with member_of(kgctl, "g", {"t": [0]}):
+                    pass
+            assert len(admin.new_events("g", anew=True)) == 8
+            broker.stop()
+            with LocalBroker(data_dir=tmp_path / "two", listen=kgctl.bootstrap or ""):
+                for _ in range(times):
+                    with member_of(kgctl, "g", {"t": [0]}):
+                        pass
+                assert len(admin.new_events("g", anew=False)) == 4 * times
+                assert admin.new_events("g", anew=False) == ()
+
+
+def events(rows: Sequence[GroupEventRow]) -> list[str]:
+    return [row.event for row in rows]
+
+
+def test_the_table_names_cause_phases_and_members(our_cluster: Cluster) -> None:
+    kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    with member_of(kgctl, group, {"t": [0, 1]}) as member_id:
+        pass
+    result = kgctl("groups", "history", group)
+    assert (result.exit_code, result.stderr) == (0, "")
+    header, stable, empty = [line.split() for line in result.stdout.splitlines()]
+    assert header == (
+        [
+            "TIME",
+            "GENERATION",
+            "EVENT",
+            "CAUSE",
+            "PREPARE-MS",
+            "COMPLETE-MS",
+            "MEMBERS",
+            "JOINED",
+            "LEFT",
+            "MOVED",
+            "REJECTED",
+        ]
+    )
+    assert (stable[1:5], stable[7:]) == (["1", "stable", "member", "joined"], ["1", "1", "0", "0", "0"])
+    assert (empty[1:5], empty[6:]) == (["2", "empty", "member", "left"], ["-", "0", "0", "1", "-", "0"])
+    assert stable[0].endswith("Z")
+    verbose = kgctl("groups", "history", group, "--verbose", "--limit", 1).stdout.splitlines()
+    assert len(verbose) == 2
+    assert verbose[1].endswith(f" {member_id}")
+    assert kgctl("groups", "history", fresh("none")).exit_code == 5
+    assert kgctl("groups", "history", group, "--limit", 0).exit_code == 2

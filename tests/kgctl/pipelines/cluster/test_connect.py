@@ -1,0 +1,85 @@
+"""A run over Spark Connect, whose server has the JVM, kgctl and the folder of the tables."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from broker.local import LocalBroker
+from kgctl.pipelines.spark.gateway import MODULE_FLAGS, QUICK_FLAGS
+from kgctl.pipelines.spark.java import find_java
+from kgctl.pipelines.spark.spark_home import spark_class_path
+from tests.harness.commandline import Kgctl, fill, member_of
+from tests.kgctl.pipelines.cluster.pipeline_runs import rows
+from tests.kgctl.pipelines.cluster.programs import running
+from tests.kgctl.pipelines.cluster.standalone import spark_environ
+from tests.kgctl.pipelines.cluster.waiting import await_that
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(find_spec("grpc_status") is None, reason="pyspark[connect] is not installed"),
+]
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+SERVER_CONF = {
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+JOBS = ("decode", "lag", "evaluate", "rebalances")
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server on this machine."""
+    folder = tmp_path_factory.mktemp("connect")
+    (folder / "tmp").mkdir()
+    java = [find_java().command, *QUICK_FLAGS, *MODULE_FLAGS, "-Xmx1g", f"-Djava.io.tmpdir={folder / 'tmp'}"]
+    conf = [word for key, value in SERVER_CONF.items() for word in ("--conf", f"{key}={value}")]
+    submit = ["-cp", spark_class_path(), "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *conf]
+    command = [sys.executable, "-m", "tests.kgctl.pipelines.cluster.tether", *java, *submit, "--class", SERVER]
+    log = folder / "server.log"
+    environ = {**spark_environ(folder), "PYSPARK_PYTHON": sys.executable}
+    with log.open("wb") as noise:
+        server = subprocess.Popen(
+            [*command, "spark-internal"], stdin=subprocess.PIPE, stdout=noise, stderr=noise, env=environ
+        )
+    assert server.stdin is not None
+    try:
+        port = await_that(
+            lambda: re.search(r"Spark Connect server started at: \S*?:(\d+)", log.read_text(errors="replace")),
+            f"{log} names no port",
+        )
+        yield f"sc://127.0.0.1:{port[1]}"
+    finally:
+        server.stdin.close()
+        server.wait(30)
+
+
+def test_all_jobs_run_by_a_thin_client(remote: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with LocalBroker({"group.initial.rebalance.delay.ms": 0}) as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        assert kgctl("topics", "create", "orders").exit_code == 0
+        fill(kgctl, "orders", [100])
+        with member_of(kgctl, "readers", {"orders": [0]}):
+            pass
+        kgctl.commit("readers", "orders", p0=40)
+        words = ["kgctl", "pipeline", "run", *JOBS, "--remote", remote, "--out", str(out), "--json"]
+        with running([*words, "--bootstrap", broker.bootstrap_servers], tmp_path / "stderr", tmp_path) as program:
+            assert program.await_end() == 0, program.said()
+    mine = [row for row in rows(out, "commits") if row["group"] == "readers"]
+    assert [(row["topic"], row["part"], row["committed"]) for row in mine] == [("orders", 0, 40)]
+    assert {row["lag"] for row in rows(out, "f_lag")} == {60}
+    assert len(rows(out, "health")) == 1
+    assert len(rows(out, "f_rebalance")) == 2

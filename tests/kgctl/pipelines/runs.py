@@ -1,0 +1,32 @@
+"""`kgctl pipeline run` as a person starts it, and the rows that it wrote."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kgctl.pipelines.tables.manifest import TableFolder
+from tests.harness.commandline import Kgctl
+
+KGCTL = [sys.executable, "-m", "kgctl"]
+
+
+def run(kgctl: Kgctl, out: Path, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*KGCTL, "pipeline", "run", *words, "--quick", "--out", str(out), "--bootstrap", str(kgctl.bootstrap)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        env=env,
+    )
+
+
+def rows(out: Path, table: str) -> list[dict[str, Any]]:
+    import pyarrow.parquet as parquet
+
+    files = TableFolder(out / table).files()
+    return [row for file in files for row in parquet.ParquetFile(file).read().to_pylist()]

@@ -1,0 +1,94 @@
+"""What Spark's connector is told, and when its silence is not believed; positions that people see."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgctl.pipelines.catalog import OFFSETS_TOPIC
+from kgctl.pipelines.kafka_source import (
+    DEPRECATED_OFFSET_FETCHING,
+    FAST,
+    ReadNothing,
+    batch_options,
+    refuse_empty,
+    session_conf,
+    stream_options,
+)
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.options import read_options
+from kgctl.pipelines.source.positions import group_of, publish
+from tests.kgctl.pipelines.source.topics import Topics
+
+
+def settings(topics: Topics, **given: object) -> RunSettings:
+    return RunSettings((), topics.bootstrap_servers, "", **{"source": "kafka"} | given)  # type: ignore[arg-type]
+
+
+def test_the_connector_gets_the_options_that_make_it_fast(topics: Topics) -> None:
+    options = stream_options(settings(topics), ["a", "b"])
+    assert FAST.items() <= options.items()
+    assert options["subscribe"] == "a,b"
+    assert options["startingOffsets"] == "earliest"
+    assert not FAST.keys() & stream_options(settings(topics, source="kgctl"), ["a"]).keys()
+
+
+def test_what_a_person_sets_stands_above(topics: Topics) -> None:
+    given = (("kafka.fetch.max.wait.ms", "99"), ("failOnDataLoss", "false"))
+    options = stream_options(settings(topics, source_options=given), ["a"])
+    assert (options["kafka.fetch.max.wait.ms"], options["failOnDataLoss"]) == ("99", "false")
+
+
+def test_a_stream_may_begin_at_a_time_and_be_limited(topics: Topics) -> None:
+    options = stream_options(settings(topics, since=5000, max_offsets_per_trigger=10), ["a"])
+    assert "startingOffsets" not in options
+    read = read_options(options)
+    assert read.max_offsets_per_trigger == 10
+    assert options["startingTimestamp"] == "5000"
+
+
+def test_both_ends_of_a_batch_are_numbers(topics: Topics) -> None:
+    name = topics.make(partitions=2)
+    topics.fill(name, [{"value": b"x", "partition": n % 2, "timestamp": 1000 * (n + 1)} for n in range(10)])
+    whole = batch_options(settings(topics), [name])
+    assert json.loads(whole["startingOffsets"]) == {name: {"0": 0, "1": 0}}
+    assert json.loads(whole["endingOffsets"]) == {name: {"0": 5, "1": 5}}
+    part = batch_options(settings(topics, since=3000, until=8000), [name])
+    assert json.loads(part["startingOffsets"]) == {name: {"0": 1, "1": 1}}
+    assert json.loads(part["endingOffsets"]) == {name: {"0": 4, "1": 3}}
+    nothing = batch_options(settings(topics, since=8000, until=3000), [name])
+    assert nothing["startingOffsets"] == nothing["endingOffsets"]
+    late = batch_options(settings(topics, since="latest"), [name])
+    assert late["startingOffsets"] == late["endingOffsets"] == whole["endingOffsets"]
+
+
+def test_only_internal_topics_need_the_old_way_of_finding_offsets() -> None:
+    assert session_conf(["orders"]) == {}
+    assert session_conf(["orders", OFFSETS_TOPIC]) == {DEPRECATED_OFFSET_FETCHING: "true"}
+
+
+def test_an_internal_topic_is_not_believed_to_be_empty_while_its_log_is_not(topics: Topics) -> None:
+    name = topics.make()
+    topics.count(name, 3)
+    assert publish(topics.bootstrap_servers, "refusing", {name: {0: 2}}) is None
+    with pytest.raises(ReadNothing, match=rf"{OFFSETS_TOPIC}.*{DEPRECATED_OFFSET_FETCHING}=true"):
+        refuse_empty(topics.bootstrap_servers, [OFFSETS_TOPIC], 0)
+    refuse_empty(topics.bootstrap_servers, [OFFSETS_TOPIC], 1)
+    refuse_empty(topics.bootstrap_servers, [name], 0)
+
+
+def test_positions_are_commits_of_a_group_of_the_job(topics: Topics) -> None:
+    name = topics.make(partitions=2)
+    assert publish(topics.bootstrap_servers, "decode", {name: {0: 5, 1: 7}}) is None
+    with topics.admin() as admin:
+        commits = admin.committed([group_of("decode")])["spark-decode"]
+    assert isinstance(commits, dict)
+    assert {key: one.offset for key, one in commits.items()} == {(name, 0): 5, (name, 1): 7}
+
+
+def test_a_position_that_cannot_be_committed_is_a_note_and_no_error() -> None:
+    note = publish("127.0.0.1:1", "decode", {"t": {0: 1}})
+    assert note is not None
+    assert note.startswith("the position of decode could not be committed for group spark-decode: 127.0.0.1:1")
+    assert publish("127.0.0.1:1", "decode", {}) is None

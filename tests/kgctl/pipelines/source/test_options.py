@@ -1,0 +1,101 @@
+"""Options are read as Spark's Kafka source reads them, and what cannot be meant is refused with what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgctl.client.net.bootstrap import BadAddress
+from kgctl.client.net.steps import Endpoint
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, read_options, write_options
+
+NEEDED = {"kafka.bootstrap.servers": "a:1,b:2", "subscribe": "t"}
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_defaults_are_those_of_sparks_source() -> None:
+    options = read_options(NEEDED)
+    assert options.bootstrap == (Endpoint("a", 1), Endpoint("b", 2))
+    assert options.selection == Selection(topics=("t",))
+    assert (options.starting, options.ending) == (None, -1)
+    assert options.fail_on_data_loss
+    assert not options.include_headers
+    assert not options.fetch.committed_only
+
+
+def test_names_are_read_in_any_case_and_values_with_blanks() -> None:
+    options = read_options(
+        {
+            "KAFKA.bootstrap.servers": "a:1",
+            "ASSIGN": '{"t": [1, 0]}',
+            "startingoffsets": ' {"t": {"0": -2, "1": 7}} ',
+            "endingTimestamp": "99",
+            "IncludeHeaders": "TRUE",
+            "failondataloss": "false",
+            "minpartitions": "6",
+            "maxOffsetsPerTrigger": "1000",
+            "kafka.isolation.level": "read_committed",
+            "kafka.fetch.max.wait.ms": "10",
+            "kafka.max.partition.fetch.bytes": "4194304",
+            "kafka.max.poll.records": "5000",
+            "checkpointLocation": "/x",
+        }
+    )
+    assert options.selection == Selection(partitions=(T0, T1))
+    assert options.starting == {T0: -2, T1: 7}
+    assert options.ending == AtTimestamp(99)
+    assert (options.include_headers, options.fail_on_data_loss) == (True, False)
+    assert (options.min_partitions, options.max_offsets_per_trigger) == (6, 1000)
+    assert options.fetch.committed_only
+    assert (options.fetch.max_wait_ms, options.fetch.max_partition_bytes) == (10, 4194304)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
+        ({"subscribePattern": "t.*"}, "not subscribe and subscribePattern"),
+        ({"startingOffsets": "first"}, "startingOffsets: write"),
+        ({"startingOffsets": '{"t": [0]}'}, "startingOffsets: write"),
+        ({"startingOffsets": '{"t": {"0": -3}}'}, "t-0: -3 is not possible"),
+        ({"startingOffsets": '{"t": {"x": 1}}'}, "t-x"),
+        ({"startingTimestamp": "yesterday"}, "startingTimestamp: a whole number"),
+        ({"startingOffsetsByTimestamp": '{"t": {"0": true}}'}, "t-0"),
+        ({"startingOffsetsByTimestampStrategy": "x"}, "latest or error"),
+        ({"endingOffsets": "earliest"}, "no end"),
+        ({"endingOffsets": '{"t": {"0": -2}}'}, "no end"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger: a whole number from 1 on"),
+        ({"includeHeaders": "yes"}, "includeHeaders: true or false"),
+        ({"kafka.isolation.level": "serializable"}, "read_uncommitted or read_committed"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "speaks PLAINTEXT"),
+        ({"kafka.bootstrap.servers": ""}, "is missing"),
+        ({"subscribe": " , "}, "names no topic"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given: dict[str, str], told: str) -> None:
+    with pytest.raises(BadOption, match=told):
+        read_options(NEEDED | given)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"t": 0}', '{"t": [-1]}', '{"t": ["0"]}'])
+def test_assign_that_is_no_list_of_partitions_is_refused(text: str) -> None:
+    with pytest.raises(BadOption, match="assign"):
+        read_options({"kafka.bootstrap.servers": "a:1", "assign": text})
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(BadOption, match="not a regular expression"):
+        read_options({"kafka.bootstrap.servers": "a:1", "subscribePattern": "("})
+
+
+def test_a_selection_and_an_address_are_needed() -> None:
+    with pytest.raises(BadOption, match="none of them"):
+        read_options({"kafka.bootstrap.servers": "a:1"})
+    with pytest.raises(BadAddress):
+        read_options(NEEDED | {"kafka.bootstrap.servers": "a:b"})
+
+
+def test_a_writer_takes_a_topic_and_no_reading_options() -> None:
+    assert write_options({"kafka.bootstrap.servers": "a:1", "topic": "t"}).topic == "t"
+    with pytest.raises(BadOption, match="did you mean 'topic'"):
+        write_options({"kafka.bootstrap.servers": "a:1", "topics": "t"})

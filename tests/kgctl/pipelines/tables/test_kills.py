@@ -1,0 +1,137 @@
+"""Tests of commits whose writer dies at any call on the file system."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kgctl.pipelines.tables.manifest import TableFolder
+from tests.kgctl.pipelines.tables.dying import DIED, put
+from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_pyarrow, write_parquet
+
+FIRST, SECOND = ["a0", "a1", "a2", "a3", "a4", "a5"], ["b0", "b1", "b2", "b3", "b4", "b5"]
+FILES_OF_SECOND = [SECOND[:3], SECOND[3:]]
+MOST_CALLS = 500
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def parquet_files(tmp_path: Path) -> dict[str, list[Path]]:
+    return {
+        batch: [write_parquet(tmp_path / f"{batch}{half}.bytes", rows[3 * half : 3 * half + 3]) for half in (0, 1)]
+        for batch, rows in (("first", FIRST), ("second", SECOND))
+    }
+
+
+@pytest.fixture
+def before(tmp_path: Path, parquet_files: dict[str, list[Path]]) -> Path:
+    """OUT with a table of one committed batch."""
+    with TableFolder(tmp_path / "before" / "commits").writing() as writer:
+        put(writer, "first", parquet_files["first"])
+    return tmp_path / "before"
+
+
+def test_a_batch_is_whole_or_absent_wherever_its_writer_dies(
+    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]
+) -> None:
+    deaths, seen = 0, set()
+    for nth in range(1, MOST_CALLS):
+        out = tmp_path / "out"
+        shutil.copytree(before, out)
+        ended = run(out / "commits", nth, "second", parquet_files["second"])
+        deaths += ended == DIED
+        seen.add(len(by_manifest(out / "commits")))
+        assert troubles(out, parquet_files["second"]) == [], f"died before call {nth}"
+        shutil.rmtree(out)
+        if ended == 0:
+            break
+    assert deaths == nth - 1 > 20
+    assert seen == {len(FIRST), len(FIRST + SECOND)}
+
+
+def test_putting_in_order_can_die_too(before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]) -> None:
+    left = tmp_path / "left"
+    for nth in range(1, MOST_CALLS):
+        shutil.copytree(before, left)
+        run(left / "commits", nth, "second", parquet_files["second"])
+        if (left / "commits" / "_manifest" / "second.json").exists():
+            break
+        shutil.rmtree(left)
+    for again in range(1, MOST_CALLS):
+        out = tmp_path / "out"
+        shutil.copytree(left, out)
+        ended = run(out / "commits", again, "-", [])
+        assert by_manifest(out / "commits") == FIRST + SECOND
+        assert troubles(out, parquet_files["second"]) == [], f"died before call {again}"
+        shutil.rmtree(out)
+        if ended == 0:
+            break
+    assert again > 10
+
+
+def test_names_given_before_the_commit_are_noticed(
+    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]
+) -> None:
+    found = []
+    for nth in range(1, MOST_CALLS):
+        out = tmp_path / "out"
+        shutil.copytree(before, out)
+        ended = run(out / "commits", nth, "second", parquet_files["second"], fault="names-first")
+        found += troubles(out, parquet_files["second"])
+        shutil.rmtree(out)
+        if ended == 0 or found:
+            break
+    assert found
+
+
+def run(folder: Path, nth: int, batch: str, files: list[Path], fault: str = "") -> int:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.kgctl.pipelines.tables.dying",
+        str(folder),
+        str(nth),
+        batch,
+        *map(str, files),
+    ]
+    ended = subprocess.run(command, env={**os.environ, "FAULT": fault}, capture_output=True, text=True, check=False)
+    assert ended.returncode in (0, DIED), ended.stderr
+    return ended.returncode
+
+
+def troubles(out: Path, second: list[Path]) -> list[str]:
+    """What is wrong with what a dead writer left: at once, after the next one has opened it, and after a repetition."""
+    folder = out / "commits"
+    whole = [FIRST, FIRST + SECOND]
+    found = []
+    committed = by_manifest(folder)
+    if committed not in whole:
+        found.append(f"by manifest: {committed}")
+    # Files become visible one by one; none before the commit.
+    parts = (
+        [FIRST]
+        if committed == FIRST
+        else [sorted([*FIRST, *itertools.chain(*some)]) for some in subsets(FILES_OF_SECOND)]
+    )
+    found += [f"a glob sees {rows}" for rows in (by_pyarrow(folder), by_duckdb(folder)) if rows not in parts]
+    with TableFolder(folder).writing():
+        pass
+    seen = [by_manifest(folder), by_pyarrow(folder), by_duckdb(folder)]
+    found += [f"after opening: {rows}" for rows in seen if rows != committed]
+    with TableFolder(folder).writing() as writer:
+        put(writer, "second", second)
+    seen = [by_manifest(folder), by_pyarrow(folder), by_duckdb(folder)]
+    found += [f"after a repetition: {rows}" for rows in seen if rows != FIRST + SECOND]
+    found += [f"left in staging: {path}" for path in (out / "_staging" / "commits").glob("*")]
+    return found
+
+
+def subsets(files: list[list[str]]) -> list[tuple[list[str], ...]]:
+    return [some for count in range(len(files) + 1) for some in itertools.combinations(files, count)]

@@ -1,0 +1,73 @@
+"""One sentence out of what Spark says when a job fails."""
+
+from __future__ import annotations
+
+from kgctl.client.net.errors import KgctlError, Unreachable
+from kgctl.client.topic_partition import TopicPartition
+from kgctl.pipelines.source.losses import DataLoss, deleted
+from kgctl.pipelines.spark.failures import LONGEST, JobFailed, reason_of, sentence_of
+
+WORKER = """An error occurred while calling o57.load.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure:
+Traceback (most recent call last):
+  File "/x/kgctl/pipelines/source/reading.py", line 7, in read
+    raise DataLoss("orders-0: offset 5 is gone")
+kgctl.pipelines.source.losses.DataLoss: orders-0: offset 5 is gone; the log begins at 9
+
+	at org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:645)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+"""
+
+
+def test_an_error_of_ours_is_the_reason_wherever_it_is_in_the_chain() -> None:
+    own = Unreachable("127.0.0.1:1: nothing listens there")
+    outer = RuntimeError("[STREAM_FAILED] Query terminated")
+    outer.__cause__ = own
+    assert reason_of(outer) is own
+    failed = JobFailed("lag", own)
+    assert failed.exit_code == 7
+    assert str(failed) == "job lag failed: 127.0.0.1:1: nothing listens there"
+
+
+def test_our_error_in_a_python_worker_is_found_in_the_middle_of_sparks_text_with_its_name_and_code() -> None:
+    found = reason_of(RuntimeError(WORKER))
+    assert str(found) == "orders-0: offset 5 is gone; the log begins at 9"
+    assert (found.name, found.exit_code) == (DataLoss.name, DataLoss.exit_code)
+    refused = reason_of(RuntimeError("x\nkgctl.client.net.errors.Refused: 127.0.0.1:1: nothing listens there\n\tat y"))
+    assert (refused.name, refused.exit_code) == ("UNREACHABLE", 7)
+
+
+def test_a_name_of_ours_that_does_not_exist_is_only_text() -> None:
+    found = reason_of(RuntimeError("kgctl.nowhere.Thing: it broke"))
+    assert (str(found), found.exit_code) == ("it broke", 1)
+
+
+def test_any_other_error_of_a_worker_is_told_without_its_type() -> None:
+    assert sentence_of("Traceback\n  x\nValueError: that is no number\n\tat z") == "that is no number"
+
+
+def test_a_reason_of_spark_itself_loses_its_tag_and_its_stack() -> None:
+    text = "\n[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved.\n\tat org.apache.spark.sql.X(Y.scala:1)"
+    assert sentence_of(text) == "A column cannot be resolved."
+
+
+def test_of_javas_errors_the_innermost_is_told() -> None:
+    text = (
+        "Exception thrown in awaitResult:\n\tat a.B\nCaused by: java.lang.X: y\n\tat c.D\nCaused by: e.F: disk full\n"
+    )
+    assert sentence_of(text) == "disk full"
+
+
+def test_a_reason_is_one_line_of_bounded_length_and_never_empty() -> None:
+    assert len(sentence_of("x" * 5000)) == LONGEST
+    assert sentence_of("") == "Spark gave no reason"
+    assert isinstance(reason_of(ValueError("")), KgctlError)
+
+
+def test_a_job_that_lost_records_advises_what_a_run_can_do() -> None:
+    loss = deleted(TopicPartition("__consumer_offsets", 3), 5, 9)
+    failure = JobFailed("decode", loss)
+    assert "failOnDataLoss" in str(loss)
+    assert "failOnDataLoss" not in str(failure)
+    assert str(failure).endswith("another --out begins anew with what is there")
+    assert failure.exit_code == 6

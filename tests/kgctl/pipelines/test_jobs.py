@@ -1,0 +1,108 @@
+"""The jobs in one session of Spark: what a run tells while it follows, and how it ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.local import LocalBroker
+from broker.protocol.offsets_topic import partition_for
+from kgctl.client.admin.offsets import commit
+from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.jobs.run import Run, is_echo, run_jobs
+from kgctl.pipelines.settings import Progress, RunSettings
+from kgctl.pipelines.spark.failures import Interrupted
+from tests.harness.commandline import Kgctl, fill
+from tests.kgctl.pipelines.runs import rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COMMITS = 60
+PATIENCE_S = 120
+
+
+@pytest.fixture(scope="module")
+def kgctl() -> Iterator[Kgctl]:
+    """A broker with one group that has committed 1, 2, 3 and so on."""
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        assert kgctl("topics", "create", "orders").exit_code == 0
+        fill(kgctl, "orders", [100])
+        with kgctl.admin() as admin:
+            for offset in range(1, COMMITS + 1):
+                assert admin.run(commit(admin.cluster, "readers", {("orders", 0): offset})) == {("orders", 0): None}
+        yield kgctl
+
+
+@pytest.mark.cluster
+def test_a_run_that_follows_tells_no_lag_before_it_has_read_all_commits(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
+) -> None:
+    follow(run_of(spark, kgctl, tmp_path, "decode", "lag", until=told_lag))
+    newest = max(rows(tmp_path, "f_lag"), key=lambda row: row["at"])
+    assert newest["committed"] == COMMITS
+
+
+@pytest.mark.cluster
+def test_a_run_that_follows_tells_lag_where_a_stream_has_nothing_to_read(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
+) -> None:
+    run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
+    follow(run_of(spark, kgctl, tmp_path, "lag", "rebalances", until=told_lag))
+    assert rows(tmp_path, "f_lag")
+
+
+@pytest.mark.cluster
+def test_a_job_over_tables_is_dropped_when_a_person_ends_the_run(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
+) -> None:
+    run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
+    with pytest.raises(Interrupted):
+        run_jobs(run_of(spark, kgctl, tmp_path, "lag", "evaluate", once=True, until=lambda told: told.kind == "job"))
+    assert rows(tmp_path, "health") == []
+
+
+def test_a_job_does_not_go_on_because_of_what_it_or_the_other_one_has_committed() -> None:
+    own, other = partition_for("spark-decode"), partition_for("spark-rebalances")
+    assert is_echo({OFFSETS_TOPIC: {own: 7}}, 50)
+    assert is_echo({OFFSETS_TOPIC: {own: 7, other: 9}}, 50)
+    assert not is_echo({OFFSETS_TOPIC: {own: 7, (own + 1) % 50: 1}}, 50)
+    assert not is_echo({EVENTS_TOPIC: {0: 7}}, 0)
+
+
+def told_lag(told: Progress) -> bool:
+    return told.kind == "done" and bool(told.rows)
+
+
+def follow(run: Run) -> None:
+    watchdog = threading.Timer(PATIENCE_S, run.stop.set)
+    watchdog.start()
+    with pytest.raises(Interrupted):
+        run_jobs(run)
+    watchdog.cancel()
+
+
+def run_of(
+    spark: SparkSession,
+    kgctl: Kgctl,
+    out: Path,
+    *jobs: str,
+    once: bool = False,
+    until: Callable[[Progress], bool] = lambda _: False,
+) -> Run:
+    """A run that is ended when what it tells is what a test waits for."""
+    stop = threading.Event()
+    settings = RunSettings(
+        jobs, str(kgctl.bootstrap), str(out), follow=not once, trigger_s=0.2, step_s=1, max_offsets_per_trigger=20
+    )
+
+    def emit(told: Progress) -> None:
+        if until(told):
+            stop.set()
+
+    return Run(spark, settings, frozenset({OFFSETS_TOPIC, EVENTS_TOPIC}), "cluster", emit, stop)

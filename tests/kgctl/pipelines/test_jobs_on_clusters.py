@@ -1,0 +1,140 @@
+"""The same jobs through our source and through Spark's connector, on our broker and on a real Kafka: equal tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.harness import clusters
+from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.reference_kafka import Unavailable
+from tests.kgctl.pipelines.runs import rows, run
+from tests.kgctl.pipelines.source.connector_jars import connector_jars
+
+pytestmark = [pytest.mark.reference, pytest.mark.timeout(600)]
+
+TOPIC, PARTITIONS = "orders", 3
+COMMITS = {(group, part): 10 * number + part for number, group in enumerate("abcde", 1) for part in range(PARTITIONS)}
+TRANSACTIONAL = "transactional"
+JOBS = ("decode", "lag", "evaluate", "rebalances")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """One cluster, and what each source made of it."""
+
+    kind: str
+    kgctl: Kgctl
+    ours: Path
+    connectors: Path
+
+
+@pytest.fixture(scope="module", params=["kgctl", "kafka"])
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    try:
+        jars = connector_jars()
+        started = clusters.start(request.param)
+    except Unavailable as reason:
+        pytest.skip(f"no real Kafka, or no connector: {reason}")
+    environment = os.environ | {"KGCTL_SPARK_KAFKA_JARS": ",".join(jars)}
+    with started as cluster:
+        kgctl = Kgctl(cluster.bootstrap_servers)
+        assert kgctl("topics", "create", TOPIC, "--partitions", PARTITIONS).exit_code == 0
+        fill(kgctl, TOPIC, [100] * PARTITIONS)
+        with member_of(kgctl, "a", {TOPIC: [0, 1, 2]}), member_of(kgctl, "b", {TOPIC: [0, 1]}):
+            pass
+        with member_of(kgctl, "a", {TOPIC: [0, 1]}):
+            pass
+        for (group, part), offset in COMMITS.items():
+            kgctl.commit(group, TOPIC, **{f"p{part}": offset})
+        if request.param == "kafka":
+            commit_in_transactions(cluster.bootstrap_servers, committed=5, aborted=77)
+        out = tmp_path_factory.mktemp("out")
+        for source in ("kgctl", "kafka"):
+            done = run(kgctl, out / source, *JOBS, "--once", "--source", source, "--step", "1", env=environment)
+            assert done.returncode == 0, done.stderr
+        yield Runs(request.param, kgctl, out / "kgctl", out / "kafka")
+
+
+def test_commits_are_those_that_were_acknowledged(runs: Runs) -> None:
+    for out in (runs.ours, runs.connectors):
+        found = [row for row in rows(out, "commits") if row["topic"] == TOPIC and row["group"] != TRANSACTIONAL]
+        assert {(row["group"], row["part"]): row["committed"] for row in found} == COMMITS
+        assert len(found) == len(COMMITS)
+        assert rows(out, "quarantine") == []
+
+
+def test_offsets_of_an_aborted_transaction_are_no_commits(runs: Runs) -> None:
+    if runs.kind == "kgctl":
+        pytest.skip("kgctl's broker has no transactions")
+    for out in (runs.ours, runs.connectors):
+        assert [row["committed"] for row in rows(out, "commits") if row["group"] == TRANSACTIONAL] == [5]
+
+
+def test_both_sources_decode_the_same_rows(runs: Runs) -> None:
+    # The first run has told how far it was, in commits of its own; by then the second one begins.
+    for table in ("commits", "group_events"):
+        assert by_place(runs.ours, table) == {
+            place: row
+            for place, row in by_place(runs.connectors, table).items()
+            if not row["group"].startswith("spark-")
+        }
+
+
+def test_lag_is_what_describe_says(runs: Runs) -> None:
+    described = {
+        (row["group"], row["partition"]): row["lag"] for row in runs.kgctl.rows("groups", "describe", *"abcde")
+    }
+    for out in (runs.ours, runs.connectors):
+        lag = rows(out, "f_lag")
+        newest = max(row["at"] for row in lag)
+        now = {(row["group"], row["part"]): row["lag"] for row in lag if row["at"] == newest}
+        assert {key: now[key] for key in described} == described
+        assert all(row["lag_ms"] is not None for row in lag)
+
+
+def test_both_sources_see_the_same_rebalances(runs: Runs) -> None:
+    def told(out: Path) -> list[tuple[Any, ...]]:
+        found = [row for row in rows(out, "f_rebalance") if row["group"] in ("a", "b")]
+        return sorted((row["group"], row["generation"], row["members"], row["ended"], row["cause"]) for row in found)
+
+    assert told(runs.ours) == told(runs.connectors)
+    assert {(group, generation) for group, generation, members, *_ in told(runs.ours) if members} == {
+        ("a", 1),
+        ("a", 3),
+        ("b", 1),
+    }
+
+
+def test_causes_and_durations_are_known_on_our_broker_alone(runs: Runs) -> None:
+    found = [row for row in rows(runs.ours, "f_rebalance") if row["group"] == "a" and row["members"]]
+    if runs.kind == "kgctl":
+        assert {(row["duration_source"], row["cause"]) for row in found} == {("events", "member joined")}
+        assert all(row["duration_ms"] is not None for row in found)
+    else:
+        assert {(row["duration_source"], row["cause"], row["duration_ms"]) for row in found} == {("log", None, None)}
+
+
+def commit_in_transactions(bootstrap: str, *, committed: int, aborted: int) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": TRANSACTIONAL})
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": TRANSACTIONAL})
+    producer.init_transactions(30)
+    for offset, end in ((committed, producer.commit_transaction), (aborted, producer.abort_transaction)):
+        producer.begin_transaction()
+        offsets = [TopicPartition(TOPIC, 0, offset)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
+        end(30)
+    consumer.close()
+
+
+def by_place(out: Path, table: str) -> dict[tuple[int, int], dict[str, Any]]:
+    found = rows(out, table)
+    places = {(row["log_partition"], row["log_offset"]): row for row in found}
+    assert len(places) == len(found)
+    return places

@@ -1,0 +1,78 @@
+"""Where logs ended: what a task of the jobs asks a broker, without Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from broker.local import LocalBroker
+from kgctl.pipelines.jobs.lookups import Ends
+from tests.harness.commandline import Kgctl, fill
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def kgctl() -> Iterator[Kgctl]:
+    with LocalBroker() as broker:
+        yield Kgctl(broker.bootstrap_servers)
+
+
+def test_what_was_written_after_now_and_before_the_asking_does_not_count(kgctl: Kgctl) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    assert kgctl("topics", "create", "late").exit_code == 0
+    fill(kgctl, "late", [10], now_ms - 60_000)
+    fill(kgctl, "late", [7], now_ms)
+    assert ends(kgctl, now_ms, [("late", 0, now_ms)]) == {("late", 0, now_ms): (0, 10, "sampled")}
+
+
+def test_a_record_whose_time_has_not_come_does_not_end_the_log_before_it(kgctl: Kgctl) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    assert kgctl("topics", "create", "early").exit_code == 0
+    fill(kgctl, "early", [1], now_ms + HOUR_MS // 2)
+    fill(kgctl, "early", [9], now_ms - 60_000)
+    assert ends(kgctl, now_ms, [("early", 0, now_ms)]) == {("early", 0, now_ms): (0, 10, "sampled")}
+
+
+def test_points_of_the_past_are_looked_up_for_each_partition_by_itself(kgctl: Kgctl) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    assert kgctl("topics", "create", "past", "--partitions", 2).exit_code == 0
+    fill(kgctl, "past", [5, 3], now_ms - HOUR_MS)
+    then = now_ms - HOUR_MS + 2
+    asked = [("past", 0, then), ("past", 1, then + 99), ("past", 1, then), ("gone", 0, then)]
+    assert ends(kgctl, now_ms, asked) == {
+        ("past", 0, then): (None, 2, "by_timestamp"),
+        ("past", 1, then): (None, 2, "by_timestamp"),
+        ("past", 1, then + 99): (None, 3, "by_timestamp"),
+    }
+
+
+def test_points_of_many_partitions_at_times_of_their_own_are_asked_for_together(kgctl: Kgctl) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    assert kgctl("topics", "create", "wide", "--partitions", 20).exit_code == 0
+    asked = [("wide", part, now_ms - 1000 * part - point) for part in range(20) for point in range(3)]
+    assert len(list(answers(kgctl, now_ms, asked))) == 3
+    assert ends(kgctl, now_ms, asked).keys() == set(asked)
+
+
+def ends(
+    kgctl: Kgctl, now_ms: int, asked: list[tuple[str, int, int]]
+) -> dict[tuple[str, int, int], tuple[int | None, int, str]]:
+    """(topic, part, at_ms): (log_start, log_end, source)."""
+    return {
+        (row["topic"], row["part"], round(row["at"].timestamp() * 1000)): (
+            row["log_start"],
+            row["log_end"],
+            row["source"],
+        )
+        for batch in answers(kgctl, now_ms, asked)
+        for row in batch.to_pylist()
+    }
+
+
+def answers(kgctl: Kgctl, now_ms: int, asked: list[tuple[str, int, int]]) -> Iterator[pa.RecordBatch]:
+    rows = [{"topic": topic, "part": part, "at_ms": at} for topic, part, at in asked]
+    return Ends(str(kgctl.bootstrap), now_ms, 20.0)([pa.RecordBatch.from_pylist(rows)])

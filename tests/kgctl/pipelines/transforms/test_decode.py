@@ -1,0 +1,156 @@
+"""Records of __consumer_offsets become the rows that the broker's own decoders say, and none is lost."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from broker.protocol.offsets_topic import GroupMetadataKey, OffsetCommitKey, encode_key
+from kgctl.pipelines import schemas
+from kgctl.pipelines.transforms import decode
+from kgctl.pipelines.transforms.key_kinds import KEY_KINDS
+from tests.kgctl.pipelines.transforms.oracle_decode import expected
+from tests.kgctl.pipelines.transforms.records import RECORDS, Record, damaged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+APPENDED = datetime(2024, 5, 6, 7, 8, 9, 123000, tzinfo=UTC)
+COMMIT_KEY = encode_key(OffsetCommitKey("g", "t", 7))
+GROUP_KEY = encode_key(GroupMetadataKey("g"))
+NAMES = {kind.version: (kind.group_type, kind.name) for kind in KEY_KINDS}
+
+
+def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
+    rows = [(key, value, "__consumer_offsets", 4, offset, APPENDED, 1) for offset, (key, value) in enumerate(records)]
+    return spark.createDataFrame(rows, schemas.RAW_DDL)
+
+
+def made(count: int, number: int) -> list[Record]:
+    """So many records of Hypothesis's making, the same for the same number; every other one is damaged."""
+    found: list[Record] = []
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(RECORDS, min_size=2, max_size=2))
+    def draw(records: list[Record]) -> None:
+        found.extend(records)
+
+    draw()
+    chance = random.Random(number)
+    return [damaged(record, chance) if chance.random() < 0.5 else record for record in found]
+
+
+def as_utc(value: object) -> object:
+    # Spark hands times over as those of the session's zone, without it.
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+def plain(value: object) -> object:
+    """Rows as tuples, all the way down."""
+    if isinstance(value, tuple):
+        return tuple(plain(part) for part in value)
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return as_utc(value)
+
+
+def test_every_record_is_what_the_brokers_decoders_say(spark: SparkSession) -> None:
+    records = [*made(900, 1), (None, None), (b"", b"x"), (b"\0", None), (COMMIT_KEY, b""), (COMMIT_KEY, b"\0")]
+    wanted = expected(records)
+    decoded = decode.decode(frame(spark, records)).persist()
+    try:
+        kinds = Counter(row.kind for row in decoded.select("kind").collect())
+        commits = {row.log_offset: row for row in decode.commits(decoded).collect()}
+        events = {row.log_offset: row for row in decode.group_events(decoded).collect()}
+        bad = {row.offset: row for row in decode.quarantine(decoded).collect()}
+    finally:
+        decoded.unpersist()
+    assert {offset: row.reason for offset, row in bad.items()} == wanted.quarantine
+    assert all((row.key, row.value) == records[offset] for offset, row in bad.items())
+    assert {offset: plain(tuple(row)[:10]) for offset, row in commits.items()} == wanted.commits
+    found = {
+        offset: plain((row.group, (row.group_type, row.kind), *tuple(row)[3:12])) for offset, row in events.items()
+    }
+    assert found == {offset: (row[0], NAMES[row[1]], *row[2:]) for offset, row in wanted.group_events.items()}
+    for row in [*commits.values(), *events.values()]:
+        assert (row.log_partition, as_utc(row.log_ts)) == (4, APPENDED)
+    assert kinds == {"commit": len(commits), "group": len(events), "bad": len(bad), "skipped": len(wanted.skipped)}
+    assert kinds.total() == len(records)
+    # All ways were walked, many times.
+    assert min(len(commits), len(events), len(bad)) > 200
+    assert set(wanted.quarantine.values()) == {
+        "malformed key",
+        "unknown key version",
+        "malformed value",
+        "unknown value version",
+    }
+
+
+# Made by hand from Kafka's OffsetCommitValue.json and GroupMetadataValue.json.
+TIME = "0000018bcfe56800"
+WHEN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+GOLDEN = [
+    # version, offset, metadata "mé", commit time
+    ("0000000000000000000500036dc3a9" + TIME, (5, None, "mé", WHEN, None, 0, False)),
+    # and the time of its expiry
+    ("000100000000000000050000" + TIME + TIME, (5, None, "", WHEN, WHEN, 1, False)),
+    ("000200000000000000050000" + TIME, (5, None, "", WHEN, None, 2, False)),
+    # the leader epoch before the metadata
+    ("00037fffffffffffffff0000000200016d" + TIME, (2**63 - 1, 2, "m", WHEN, None, 3, False)),
+    ("00030000000000000005ffffffff0000" + TIME, (5, None, "", WHEN, None, 3, False)),
+    # the metadata's length plus one as a varint, no tagged fields
+    ("0004000000000000000500000002026d" + TIME + "00", (5, 2, "m", WHEN, None, 4, False)),
+    # a tagged field 1 of two bytes
+    ("000400000000000000050000000201" + TIME + "010102beef", (5, 2, "", WHEN, None, 4, False)),
+]
+
+
+def test_the_bytes_of_kafkas_schemas_are_read(spark: SparkSession) -> None:
+    records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in GOLDEN]
+    rows = decode.commits(decode.decode(frame(spark, records))).orderBy("log_offset").collect()
+    assert [plain(tuple(row)[:10]) for row in rows] == [("g", "t", 7, *row) for _, row in GOLDEN]
+
+
+NO_COMMITS = [
+    # metadata that is null
+    ("0003000000000000000500000002ffff" + TIME, "malformed value"),
+    ("000400000000000000050000000200" + TIME + "00", "malformed value"),
+    # half a character
+    ("00030000000000000005000000020001c3" + TIME, "malformed value"),
+    # a tagged field that announces more than there is
+    ("000400000000000000050000000201" + TIME + "010102be", "malformed value"),
+    # a varint of six bytes
+    ("0004000000000000000500000002808080808001" + TIME + "00", "malformed value"),
+    ("00050000000000000005000000020000" + TIME, "unknown value version"),
+    ("ffff0000000000000005000000020000" + TIME, "unknown value version"),
+]
+
+
+def test_what_is_no_commit_goes_to_quarantine_with_the_reason(spark: SparkSession) -> None:
+    records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in NO_COMMITS]
+    rows = decode.quarantine(decode.decode(frame(spark, records))).orderBy("offset").collect()
+    assert [(row.key, row.value.hex(), row.reason) for row in rows] == [(COMMIT_KEY, *wanted) for wanted in NO_COMMITS]
+
+
+def test_the_tables_have_their_schemas_even_without_rows(spark: SparkSession) -> None:
+    decoded = decode.decode(frame(spark, []))
+    for table, rows in [
+        (schemas.COMMITS, decode.commits(decoded)),
+        (schemas.GROUP_EVENTS, decode.group_events(decoded)),
+        (schemas.QUARANTINE, decode.quarantine(decoded)),
+    ]:
+        wanted = spark.createDataFrame([], table.ddl).schema
+        assert rows.schema.simpleString() == wanted.simpleString()
+        assert rows.collect() == []

@@ -1,0 +1,185 @@
+"""Tables on a terminal that is narrower than they are; what goes anywhere else is as Kafka's tools print it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from kgctl.model.changes import GroupChange
+from kgctl.model.failure import RowError
+from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
+from kgctl.model.history import GroupEventRow
+from kgctl.model.pipelines import JobRow
+from kgctl.render.fitting import Fitted, ellipsis_for, fit, shorten
+from kgctl.render.layouts import LAYOUTS
+from kgctl.render.table import blocks, width_of
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl, fill, member_of
+
+OWNER = "rdkafka-0d5c8a52-9d5c-4a7e-b7a5-5f0c1f6f2b11"
+OWNED = PartitionLag("payments", "orders", 0, 3, 90, 100, 10, OWNER, "/10.0.0.1", "rdkafka")
+LEFT = PartitionLag("audit", "orders", 0, None, 5, 100, 95, None, None, None)
+
+
+def fitted(rows: list[object], kind: str, limit: int, verbose: bool = False) -> Fitted:
+    return fit(list(blocks(rows, LAYOUTS[kind], verbose)), limit)
+
+
+def test_eighty_columns_hold_whose_lag_it_is_and_how_much() -> None:
+    found = fitted([OWNED], "group-offsets", 80)
+    assert found.text == (
+        "GROUP    TOPIC  PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID\n"
+        "payments orders 0         90             100            10  rdkafka-0d…c1f6f2b11\n"
+    )
+    assert (found.left_out, found.shortened) == (("HOST", "CLIENT-ID"), True)
+
+
+def test_columns_that_are_kafkas_alone_to_pad_are_enough_where_they_fit() -> None:
+    found = fitted([GroupListing("payments", "Classic", "Stable", "consumer")], "groups", 36)
+    assert found == ("GROUP    TYPE    STATE  PROTOCOL\npayments Classic Stable consumer\n", (), False)
+
+
+def test_the_tables_of_all_groups_have_the_same_columns() -> None:
+    found = fitted([OWNED, LEFT], "group-offsets", 80)
+    headers = [line.split() for line in found.text.splitlines() if line.startswith("GROUP")]
+    assert len(headers) == 2
+    assert headers[0] == headers[1]
+    assert "HOST" not in headers[0]
+
+
+def test_columns_with_nothing_in_them_go_first_and_nobody_is_told() -> None:
+    long = PartitionLag("audit-of-the-west", "orders", 0, None, 5, 100, 95, None, None, None)
+    found = fitted([long], "group-offsets", 80)
+    assert found.text.splitlines()[0].split() == [
+        *("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
+    ]
+    assert (found.left_out, found.shortened) == ((), False)
+
+
+def test_a_missing_lag_is_said_though_no_row_has_one() -> None:
+    row = PartitionLag("audit-of-the-west-and-the-east", "orders", 0, None, None, None, None, None, None, None)
+    assert "LAG" in fitted([row], "group-offsets", 60).text
+
+
+@pytest.mark.parametrize(("limit", "shortened"), [(64, False), (63, True)])
+def test_a_table_is_shortened_by_no_more_than_it_must(limit: int, shortened: bool) -> None:
+    found = fitted(
+        [GroupChange("a-group-with-" + "x" * 27 + "-51-letters", "Empty", "done", None)], "group-deletion", limit
+    )
+    assert found.shortened is shortened
+    assert max(map(len, found.text.splitlines())) == limit
+
+
+def test_the_name_of_a_group_is_whole_while_something_else_can_go() -> None:
+    name = "the-payments-of-the-shop-in-the-west"
+    found = fitted([GroupListing(name, "Classic", "Stable", "consumer")], "groups", len(name) + 20)
+    assert found.text.splitlines()[1].split() == [name, "Stable", "consumer"]
+    assert (found.left_out, found.shortened) == (("TYPE",), False)
+
+
+@pytest.mark.parametrize("limit", [80, 100, 120, 132])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_no_line_is_wider_than_the_terminal(limit: int, verbose: bool) -> None:
+    name = "the-payments-of-a-shop-with-a-name-that-is-very-long-indeed"
+    error = RowError("UNKNOWN_TOPIC_OR_PARTITION", "...")
+    failed = PartitionLag(name, name, 2**31 - 1, 3, 1, 2, 1, OWNER, "/10.10.10.10", name, error=error)
+    member = MemberRow(name, OWNER, "i" * 50, "/10.10.10.10", name, 12, 1000)
+    state = StateRow(name, "broker-1.example.org:9092", 1, "cooperative-sticky", "CompletingRebalance", 1, 1, 3, 7, "C")
+    event = GroupEventRow(
+        name,
+        2**40,
+        2**31 - 1,
+        *("rebalance_started", "rebalance timed out", name, 2**31 - 1, 300_000, 1000, 1000, 1000, 1000, 1000),
+        joined=(OWNER, name),
+        left=(OWNER, name),
+        left_causes=("rebalance timed out", "session timed out"),
+        absent=(OWNER, name),
+        absent_count=2,
+    )
+    kinds = {"group-offsets": failed, "group-members": member, "group-state": state, "group-history": event}
+    for kind, row in kinds.items():
+        for line in fitted([row], kind, limit, verbose).text.splitlines():
+            assert len(line) <= limit, line
+
+
+def test_a_terminal_without_room_for_the_least_gets_the_least() -> None:
+    found = fitted([OWNED], "group-offsets", 5)
+    assert found.text.splitlines()[1].split() == ["payments", "orders", "0", "90", "100", "10"]
+
+
+def test_a_name_keeps_its_start_and_its_end() -> None:
+    assert shorten("abcdefghij", 10, "…") == "abcdefghij"
+    assert shorten("abcdefghij", 9, "…") == "abcd…ghij"
+    assert shorten("abcdefghij", 4, "…") == "ab…j"
+    assert shorten("abcdefghij", 4, "~") == "ab~j"
+
+
+def test_sentences_go_on_in_the_next_line_and_are_whole() -> None:
+    rows = [JobRow("decode", ("__consumer_offsets",), ("commits",), "one two three four five six seven eight nine ten")]
+    found = fitted([*rows], "pipeline-jobs", 60)
+    lines = found.text.splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 60
+    at = lines[0].index("SUMMARY")
+    assert " ".join(line[at:] for line in lines[1:]) == rows[0].summary
+    assert (found.shortened, found.left_out) == (False, ())
+
+
+def test_characters_of_two_columns_are_never_cut_in_half() -> None:
+    text = "注文" * 10
+    for width in range(3, 40):
+        assert width - 2 < width_of(shorten(text, width, "…")) <= width
+
+
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", "…"), ("ascii", "~"), ("latin-1", "~"), ("no-such", "~")])
+def test_the_mark_is_one_that_the_terminal_can_show(encoding: str, mark: str) -> None:
+    assert ellipsis_for(encoding) == mark
+
+
+def test_a_terminal_gets_a_table_that_fits_and_a_pipe_gets_kafkas(our_cluster: Cluster) -> None:
+    kgctl, topic, group = Kgctl(our_cluster.bootstrap_servers), fresh("t"), fresh("g")
+    assert kgctl("topics", "create", topic).exit_code == 0
+    fill(kgctl, topic, [7])
+    with member_of(kgctl, group, {topic: [0]}):
+        words = ["groups", "describe", group, "--bootstrap", our_cluster.bootstrap_servers]
+        command, narrow = [sys.executable, "-m", "kgctl", *words], {**os.environ, "COLUMNS": "40"}
+        piped = subprocess.run(command, env=narrow, capture_output=True, text=True, check=True)
+        assert max(map(len, piped.stdout.splitlines())) > 80
+
+        shown, said = on_terminal(words, columns=80)
+        assert max(map(len, shown.splitlines())) <= 80
+        assert shown.splitlines()[0].split()[-1] == "CONSUMER-ID"
+        assert said == "To fit 80 columns: HOST, CLIENT-ID left out, names shortened; -o wide shows all.\n"
+
+        for all_of_it, columns in (([*words, "-o", "wide"], 80), (words, 500), (words, 0)):
+            assert on_terminal(all_of_it, columns) == (piped.stdout, "")
+
+
+def on_terminal(words: list[str], columns: int) -> tuple[str, str]:
+    """What kgctl shows on a terminal of that width, and what it says on stderr."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "kgctl", *words]
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, text=True, env=environment) as child:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 1 << 16)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+        assert child.stderr is not None
+        said = child.stderr.read()
+        assert child.wait(20) == 0, said
+    return shown.decode().replace("\r\n", "\n"), said

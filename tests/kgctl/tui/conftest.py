@@ -1,0 +1,32 @@
+"""What tests of the dashboard ask of our running broker; those that need another one give these names their own meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kgctl.tui.feed import ClusterFeed
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.kgctl.tui.dialogs import cluster_feed
+
+
+@pytest.fixture
+def kgctl(our_cluster: Cluster) -> Kgctl:
+    return Kgctl(our_cluster.bootstrap_servers)
+
+
+@pytest.fixture
+def feed(our_cluster: Cluster) -> Iterator[ClusterFeed]:
+    found = cluster_feed(our_cluster.bootstrap_servers)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def topic(our_cluster: Cluster) -> str:
+    """Two partitions without records."""
+    name = fresh("t")
+    assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", name, "--partitions", 2).exit_code == 0
+    return name

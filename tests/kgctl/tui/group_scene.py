@@ -1,0 +1,62 @@
+"""The screen of a group in an app of its own: what a person does there, and sees."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from kgctl.tui.app import KgctlApp
+from kgctl.tui.feed import ClusterFeed, Feed
+from kgctl.tui.screens.group import GroupScreen
+from tests.kgctl.tui.group_looks import AT_S
+from tests.kgctl.tui.prepared import PreparedFeed
+from tests.kgctl.tui.waiting import until
+
+SMALL, MIDDLE, LARGE = (80, 24), (120, 40), (200, 60)
+
+
+class Scene:
+    """What a person does at the screen of a group, and sees there."""
+
+    def __init__(self, app: KgctlApp, pilot: Pilot[None]) -> None:
+        self.app, self.pilot = app, pilot
+
+    @property
+    def screen(self) -> GroupScreen:
+        (found,) = [screen for screen in self.app.screen_stack if isinstance(screen, GroupScreen)]
+        return found
+
+    @property
+    def text(self) -> str:
+        """All that is on the terminal."""
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def look(self) -> None:
+        """The next look, at once."""
+        feed = self.app.feed
+        assert isinstance(feed, PreparedFeed)
+        before = feed.asked
+        await self.pilot.press("ctrl+r")
+        await until(lambda: feed.asked > before)
+        await self.pilot.pause()
+
+    async def see(self, words: str) -> None:
+        await until(lambda: words in self.text)
+
+
+@asynccontextmanager
+async def opened(
+    feed: Feed, group: str, size: tuple[int, int] = SMALL, *, interval_s: float = 300.0, **more: bool
+) -> AsyncIterator[Scene]:
+    clocks = {} if isinstance(feed, ClusterFeed) else {"clock": lambda: AT_S}
+    app = KgctlApp(feed, group=group, interval_s=interval_s, **clocks, **more)  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        await until(app.heard.is_set)
+        await pilot.pause()
+        yield Scene(app, pilot)

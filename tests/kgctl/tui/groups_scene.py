@@ -1,0 +1,81 @@
+"""A person at the screen of all groups: what is seen there, and the keys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from kgctl.client.net.errors import KgctlError
+from kgctl.model.watched import Look
+from kgctl.tui.app import KgctlApp
+from kgctl.tui.screens.groups import GroupsScreen
+from kgctl.tui.widgets.group_lines import Line, Unheard
+from tests.kgctl.tui import looks
+from tests.kgctl.tui.prepared import PreparedFeed
+from tests.kgctl.tui.waiting import until
+
+
+class Scene:
+    """What a person sees of the groups, and the keys."""
+
+    def __init__(self, app: KgctlApp, pilot: Pilot[None]) -> None:
+        self.app, self.pilot = app, pilot
+
+    @property
+    def screen(self) -> GroupsScreen:
+        (screen,) = [one for one in self.app.screen_stack if isinstance(one, GroupsScreen)]
+        return screen
+
+    @property
+    def names(self) -> list[str]:
+        return [row.group for row in self.screen.rows.rows]
+
+    @property
+    def cursor(self) -> str | None:
+        row = self.screen.rows.cursor_row
+        return row.group if row else None
+
+    def said(self, line: type[Line] | type[Unheard]) -> str:
+        found = self.screen.query_one(line)
+        return str(found.content if isinstance(found, Unheard) else found.render())
+
+    @property
+    def filter_note(self) -> str:
+        return str(self.screen.query_one("#filter-note", Static).content)
+
+    @property
+    def drawn(self) -> str:
+        height = self.app.size.height
+        return "\n".join(self.screen.rows.render_line(y).text for y in range(height))
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def look(self) -> None:
+        """The next of what is prepared, shown."""
+        before = self.screen.polling.answers
+        await self.press("ctrl+r")
+        await until(lambda: self.screen.polling.answers > before)
+        await self.pilot.pause()
+
+
+Walk = Callable[[Scene], Awaitable[Any]]
+
+
+def watching(
+    found: Sequence[Look | KgctlError | None], walk: Walk, size: tuple[int, int] = (120, 40), *, read_only: bool = False
+) -> None:
+    async def run() -> None:
+        feed = PreparedFeed(found, {name: [None] for one in found if isinstance(one, Look) for name in one.groups})
+        app = KgctlApp(feed, clock=lambda: looks.NOW_S, read_only=read_only)
+        async with app.run_test(size=size) as pilot:
+            await until(app.heard.is_set)
+            await pilot.pause()
+            await walk(Scene(app, pilot))
+
+    asyncio.run(run())

@@ -1,0 +1,50 @@
+"""A feed whose looks a test has prepared, and the clocks that make its screens the same every time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import KgctlError, Refused
+from kgctl.model.watched import GroupLook, Look
+
+T = TypeVar("T")
+
+
+class PreparedFeed:
+    """Each question takes the next of what is prepared; the last one stays. An error is raised, None never answers."""
+
+    def __init__(
+        self,
+        looks: Sequence[Look | KgctlError | None] = (),
+        groups: Mapping[str, Sequence[GroupLook | KgctlError | None]] | None = None,
+        name: str = "127.0.0.1:9092",
+    ) -> None:
+        self.name = name
+        self._looks = list(looks)
+        self._groups = {group: list(some) for group, some in (groups or {}).items()}
+        self.asked = 0
+
+    async def look(self, read: Callable[[Look], T]) -> T:
+        return read(await self._next(self._looks))
+
+    async def look_at(self, group: str, *, anew: bool) -> GroupLook:
+        return await self._next(self._groups[group])
+
+    async def ask(self, question: Callable[[Admin], T]) -> T:
+        raise Refused("a prepared feed answers no questions")
+
+    def close(self) -> None:
+        pass
+
+    async def _next(self, prepared: list[T | KgctlError | None]) -> T:
+        self.asked += 1
+        found = prepared.pop(0) if len(prepared) > 1 else prepared[0]
+        if found is None:
+            await asyncio.Event().wait()
+        if isinstance(found, KgctlError):
+            raise found
+        assert found is not None
+        return found

@@ -1,0 +1,85 @@
+"""A change whose outcome is not known: who leaves is told once, and what may have been done is not called undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
+
+import pytest
+
+from broker.protocol.errors import ErrorCode
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import BrokerError, KgctlError
+from kgctl.model.changes import MemberChange
+from kgctl.tui.screens.plan import LEAVING, PlanDialog, Stage
+from tests.kgctl.tui.dialogs import Scene as DialogScene
+from tests.kgctl.tui.group_looks import GROUP, look
+from tests.kgctl.tui.group_scene import Scene, opened
+from tests.kgctl.tui.prepared import PreparedFeed
+from tests.kgctl.tui.waiting import until
+
+T = TypeVar("T")
+PLAN = [MemberChange(GROUP, "worker-1", None, "/10.0.0.1", "worker")]
+
+
+class Planned(PreparedFeed):
+    """Plans the removal of a member; the removal itself fails, or None: never answers."""
+
+    def __init__(self, outcome: KgctlError | None) -> None:
+        super().__init__([None], {GROUP: [look()]})
+        self._outcome, self._is_planned = outcome, False
+
+    async def ask(self, question: Callable[[Admin], T]) -> T:
+        if not self._is_planned:
+            self._is_planned = True
+            return cast(T, PLAN)
+        if self._outcome is None:
+            await asyncio.Event().wait()
+        assert self._outcome is not None
+        raise self._outcome
+
+
+def removing(outcome: KgctlError | None, play: Callable[[Scene, PlanDialog], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with opened(Planned(outcome), GROUP) as scene:
+            await scene.press("x")
+            dialog: Any = scene.app.screen
+            assert isinstance(dialog, PlanDialog)
+            await until(lambda: dialog.stage is Stage.PLANNED)
+            dialog.execute()
+            await play(scene, dialog)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+q"])
+def test_who_leaves_during_a_change_is_told_once_that_its_outcome_will_not_be_seen(key: str) -> None:
+    async def play(scene: Scene, dialog: PlanDialog) -> None:
+        await scene.press(key)
+        assert scene.app.return_code is None
+        assert [toast.message for toast in scene.app._notifications] == [LEAVING]
+        await scene.pilot.press(key)
+        await until(lambda: scene.app.return_code == 0)
+
+    removing(None, play)
+
+
+def test_a_broker_that_ran_out_of_time_may_have_done_it() -> None:
+    async def play(scene: Scene, dialog: PlanDialog) -> None:
+        await until(lambda: dialog.stage is not Stage.CHANGING)
+        said = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
+        assert "Whether anything was changed is not known" in said
+        assert (dialog.stage, dialog.was_changed) == (Stage.REFUSED, True)
+
+    removing(BrokerError(ErrorCode.REQUEST_TIMED_OUT, f"group {GROUP!r}"), play)
+
+
+def test_what_the_coordinator_refused_was_not_done() -> None:
+    async def play(scene: Scene, dialog: PlanDialog) -> None:
+        await until(lambda: dialog.stage is not Stage.CHANGING)
+        said = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
+        assert said.endswith("Nothing was changed.")
+        assert (dialog.stage, dialog.was_changed) == (Stage.PLANNED, False)
+
+    removing(BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {GROUP!r}"), play)

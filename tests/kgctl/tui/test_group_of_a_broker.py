@@ -1,0 +1,163 @@
+"""The screen of a group of a real broker, which goes through a rebalance, and is acted upon."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from textual.widgets import Input
+
+from broker.local import LocalBroker
+from kgctl.client.net.bootstrap import parse
+from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.screens.plan import Stage
+from kgctl.tui.screens.removal import RemoveMemberDialog
+from kgctl.tui.screens.reset import ResetDialog
+from tests.harness.commandline import Kgctl, fill
+from tests.kgctl.tui.group_scene import MIDDLE, opened
+from tests.kgctl.tui.joining import Joining
+from tests.kgctl.tui.waiting import until
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[LocalBroker]:
+    with LocalBroker() as running:
+        yield running
+
+
+@pytest.fixture
+def feed(broker: LocalBroker) -> Iterator[ClusterFeed]:
+    feed = ClusterFeed(parse(broker.bootstrap_servers), 10)
+    yield feed
+    feed.close()
+
+
+def test_a_real_group_is_followed_through_every_state(broker: LocalBroker, feed: ClusterFeed) -> None:
+    kgctl = Kgctl(broker.bootstrap_servers)
+    assert kgctl("topics", "create", "walk", "--partitions", 2).exit_code == 0
+
+    async def play(stack: ExitStack) -> None:
+        first, second = (
+            stack.enter_context(closing(Joining(broker.bootstrap_servers, "walked", ["walk"], name)))
+            for name in ("worker-a", "worker-b")
+        )
+        await asyncio.to_thread(first.join)
+        await asyncio.to_thread(first.sync, {first.member_id: {"walk": [0, 1]}})
+        async with opened(feed, "walked", MIDDLE, interval_s=0.5) as scene:
+            await scene.see("\u25cf Stable")
+            assert "generation 1 \u00b7 leader worker-a" in scene.text
+            assert "1 member, which has its assignment" in scene.text
+
+            joining = asyncio.create_task(asyncio.to_thread(second.join))
+            await scene.see("\u25cf PreparingRebalance")
+            await scene.see("1 of 2 members joined, waiting for worker-a, up to ")
+            assert "\u25cb worker-a missing" in scene.text
+            assert "\u25cf worker-b joined" in scene.text
+            await scene.see("Under way \u00b7 member joined")
+
+            await asyncio.gather(asyncio.to_thread(first.join), joining)
+            await scene.see("\u25cf CompletingRebalance")
+            await scene.see("0 of 2 members synced, waiting for the assignment by the leader worker-a")
+            syncing = asyncio.create_task(asyncio.to_thread(second.sync))
+            await scene.see("\u2713 worker-b synced")
+            owned = {first.member_id: {"walk": [0]}, second.member_id: {"walk": [1]}}
+            await asyncio.to_thread(first.sync, owned)
+            await syncing
+
+            await scene.see("\u25cf Stable")
+            await scene.see("Generation 2 \u00b7 member joined")
+            assert "2 members, each has its assignment" in scene.text
+            newest = scene.screen.overview.timeline.rows[0].rebalance
+            assert (newest.generation, newest.joined, newest.partitions_moved) == (2, (second.member_id,), 1)
+            await scene.press("3")
+            assert "1 moves" in scene.text
+
+            await asyncio.to_thread(second.leave)
+            await scene.press("1")
+            await scene.see("member left")
+            await asyncio.to_thread(first.leave)
+            await scene.see("\u25cf Empty")
+
+    with ExitStack() as stack:
+        asyncio.run(play(stack))
+
+
+def test_a_group_that_is_not_there_is_dead_until_it_is_there(broker: LocalBroker, feed: ClusterFeed) -> None:
+    kgctl = Kgctl(broker.bootstrap_servers)
+    assert kgctl("topics", "create", "late", "--partitions", 1).exit_code == 0
+    fill(kgctl, "late", [5])
+
+    async def play() -> None:
+        async with opened(feed, "later", interval_s=0.5) as scene:
+            await scene.see("\u25cf Dead")
+            assert "This screen waits for it." in scene.text
+            await asyncio.to_thread(kgctl.commit, "later", "late", p0=3)
+            await scene.see("\u25cf Empty")
+            await scene.press("4")
+            await scene.see("late")
+
+    asyncio.run(play())
+
+
+def test_a_dialog_begins_with_what_the_cursor_is_on(broker: LocalBroker, feed: ClusterFeed) -> None:
+    kgctl = Kgctl(broker.bootstrap_servers)
+    assert kgctl("topics", "create", "acts", "--partitions", 3).exit_code == 0
+    fill(kgctl, "acts", [5, 5, 5])
+
+    async def play(stack: ExitStack) -> None:
+        first, second = (
+            stack.enter_context(closing(Joining(broker.bootstrap_servers, "acted", ["acts"], name)))
+            for name in ("worker-a", "worker-b")
+        )
+        await asyncio.to_thread(first.join)
+        async with opened(feed, "acted", interval_s=0.5) as scene:
+            joining = asyncio.create_task(asyncio.to_thread(second.join))
+            await scene.see("worker-b joined")
+            await asyncio.gather(asyncio.to_thread(first.join), joining)
+            owned = {first.member_id: {"acts": [0, 1]}, second.member_id: {"acts": [2]}}
+            await asyncio.gather(asyncio.to_thread(first.sync, owned), asyncio.to_thread(second.sync))
+            await scene.see("\u25cf Stable")
+            await scene.press("2", "j", "x")
+            dialog = scene.app.screen
+            assert isinstance(dialog, RemoveMemberDialog)
+            await until(lambda: dialog.chosen is not None)
+            wanted = scene.screen.members.cursor_row
+            assert wanted is not None
+            assert dialog.chosen is not None
+            assert dialog.chosen.consumer_id == wanted.consumer_id == second.member_id
+            await scene.press("escape", "4", "j", "j", "r")
+            assert isinstance(scene.app.screen, ResetDialog)
+            assert scene.app.screen.query_one("#topics", Input).value == "acts:2"
+
+    with ExitStack() as stack:
+        asyncio.run(play(stack))
+
+
+def test_a_removed_member_is_seen_to_go_at_once(broker: LocalBroker, feed: ClusterFeed) -> None:
+    kgctl = Kgctl(broker.bootstrap_servers)
+    assert kgctl("topics", "create", "cuts", "--partitions", 1).exit_code == 0
+
+    async def play(stack: ExitStack) -> None:
+        only = stack.enter_context(closing(Joining(broker.bootstrap_servers, "cut", ["cuts"], "worker-a")))
+        await asyncio.to_thread(only.join)
+        await asyncio.to_thread(only.sync, {only.member_id: {"cuts": [0]}})
+        # Looks come once in five minutes: what is seen after the dialog is what it asked for.
+        async with opened(feed, "cut", interval_s=300.0) as scene:
+            await scene.see("\u25cf Stable")
+            await scene.press("2", "x")
+            dialog = scene.app.screen
+            assert isinstance(dialog, RemoveMemberDialog)
+            await until(lambda: dialog.chosen is not None)
+            dialog.query_one("#execute").focus()
+            await scene.press("enter")
+            await until(lambda: dialog.was_changed)
+            await until(lambda: dialog.stage is Stage.CHANGED)
+            await scene.press("escape")
+            await scene.see("\u25cf Empty")
+            await scene.press("1")
+            await scene.see("requested by an admin")
+
+    with ExitStack() as stack:
+        asyncio.run(play(stack))

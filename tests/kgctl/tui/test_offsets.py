@@ -1,0 +1,324 @@
+"""The offsets pane: its sum, why something is `-`, every key, and what it does at a refresh."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from kgctl.model.failure import RowError
+from kgctl.model.watched import WatchedPartition
+from kgctl.tui.widgets.offsets import NOTHING, OffsetsPane, total_line, why
+from tests.kgctl.tui.panes import FAILED, UNCOMMITTED, Host, row
+
+SMALL, LARGE = (80, 24), (160, 24)
+# By partition 0, 1, 2, 10; by lag 1, 10, 2, 0.
+FOUR = [
+    row(partition=10, lag=300, committed=40, log_end=340, rate_in=5.0, rate_out=80.0, eta_s=4.0, client_id="b"),
+    row(partition=0, lag=0, committed=10, log_end=10, rate_in=7.0, rate_out=7.0, eta_s=0.0, client_id="d"),
+    row(partition=2, lag=20, committed=30, log_end=50, rate_in=6.0, rate_out=8.0, eta_s=10.0, client_id="a"),
+    row(partition=1, lag=4_000, committed=20, log_end=4_020, rate_in=90.0, rate_out=9.0, eta_s=None, client_id="c"),
+]
+
+
+class Scene:
+    """What a person does at the pane, and sees there."""
+
+    def __init__(self, app: Host[OffsetsPane], pilot: Pilot[None]) -> None:
+        self.app, self.pane, self._pilot = app, app.pane, pilot
+
+    @property
+    def lines(self) -> list[str]:
+        return [strip.text for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def order(self) -> list[int]:
+        """The partitions from top to bottom."""
+        return [int(line.split()[1]) for line in self.lines[2:-2] if line.strip()]
+
+    @property
+    def on(self) -> tuple[str, int] | None:
+        found = self.pane.cursor_row
+        return (found.topic, found.partition) if found else None
+
+    async def press(self, *keys: str) -> None:
+        await self._pilot.press(*keys)
+        await self._pilot.pause()
+
+    async def show(self, partitions: Sequence[WatchedPartition], **more: str) -> None:
+        self.pane.show(partitions, **more)
+        await self._pilot.pause()
+
+
+def at_a_pane(
+    play: Callable[[Scene], Awaitable[None]],
+    partitions: Sequence[WatchedPartition] = FOUR,
+    size: tuple[int, int] = SMALL,
+) -> None:
+    async def run() -> None:
+        app = Host(OffsetsPane(), lambda pane: pane.show(partitions))
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await play(Scene(app, pilot))
+
+    asyncio.run(run())
+
+
+# ---- the sum
+
+
+def test_the_sum_of_all_partitions() -> None:
+    assert total_line(FOUR) == "4 partitions \u00b7 lag 4,320 \u00b7 in 108/s \u00b7 out 104/s"
+    assert total_line(FOUR[:1]) == "1 partition \u00b7 lag 300 \u00b7 in 5.0/s \u00b7 out 80/s"
+    assert total_line([]) == ""
+
+
+def test_a_sum_that_leaves_something_out_says_so() -> None:
+    assert "lag 300 of 1 known" in total_line([FOUR[0], row(**UNCOMMITTED)])
+    assert total_line([row(**UNCOMMITTED)]) == "1 partition \u00b7 lag - \u00b7 in - \u00b7 out -"
+
+
+def test_what_is_committed_beyond_the_end_lessens_no_lag_of_others() -> None:
+    assert "lag 300 " in total_line([FOUR[0], row(partition=1, lag=-50)])
+
+
+def test_a_sum_tells_how_many_have_an_error_and_the_first() -> None:
+    failed = [row("t\x1b", 3, **FAILED), row("u", 4, **FAILED)]
+    said = total_line([FOUR[0], *failed])
+    assert "2 with an error" in said
+    assert "3: its leader is not available (LEADER_NOT_AVAILABLE)" in said
+    assert "\x1b" not in said
+
+
+# ---- why
+
+
+@pytest.mark.parametrize(
+    ("partition", "said"),
+    [
+        (row(), ""),
+        (row(lag=0, eta_s=0.0), ""),
+        (row(**UNCOMMITTED), "Nothing is committed: there is no lag to tell. No member has it."),
+        (row(consumer_id=None, client_id=None), "No member has it."),
+        (row(log_end=None, lag=None, rate_in=None, rate_out=None, eta_s=None), "Its log end is not known."),
+        (row(rate_in=None, rate_out=None, eta_s=None), "Rates need a second look."),
+        (row(eta_s=None), "No ETA: the lag does not shrink."),
+        (row(lag=-3, eta_s=None), "It is committed beyond the log end: the topic was cut or made anew."),
+    ],
+)
+def test_each_cell_that_is_not_known_has_its_reason(partition: WatchedPartition, said: str) -> None:
+    assert why(partition) == said
+
+
+def test_an_error_stands_first_and_nothing_else_is_guessed() -> None:
+    assert why(row(**FAILED)) == "Its leader is not available (LEADER_NOT_AVAILABLE)."
+    nameless = {**FAILED, "error": RowError("UNKNOWN_TOPIC_OR_PARTITION", ""), "consumer_id": None}
+    assert why(row(**nameless)) == "UNKNOWN_TOPIC_OR_PARTITION. No member has it."
+
+
+# ---- the table
+
+
+def test_partitions_stand_in_the_order_of_their_numbers() -> None:
+    async def play(scene: Scene) -> None:
+        assert scene.order == [0, 1, 2, 10]
+        assert scene.on == ("orders", 0)
+
+    at_a_pane(play)
+
+
+def test_offsets_lag_rates_and_eta_of_a_partition() -> None:
+    async def play(scene: Scene) -> None:
+        (line,) = [line for line in scene.lines[2:-2] if line.strip()]
+        assert line.split()[:5] == ["orders", "0", "9,000", "10,200", "1,200"]
+        assert line.split()[-5:] == ["80/s", "100/s", "1", "min", "worker-1"]
+        assert "\u2588" in line, "the trend"
+
+    at_a_pane(play, [row(topic="orders")], LARGE)
+
+
+def test_a_narrow_terminal_keeps_offsets_and_lag_and_tells_the_rest_in_words() -> None:
+    async def play(scene: Scene) -> None:
+        assert scene.lines[1].split()[:5] == ["TOPIC", "PARTITION\u2191", "COMMITTED", "END", "LAG"]
+        assert "MEMBER" not in scene.lines[1]
+        said = "orders 0 \u00b7 lag 1,200 \u00b7 in 80/s \u00b7 out 100/s \u00b7 ETA 1 min \u00b7 member worker-1"
+        assert scene.lines[-2].strip() == said
+        assert scene.lines[-1].strip() == ""
+
+    at_a_pane(play, [row()])
+
+
+def test_a_number_too_long_for_its_column_is_shortened_not_cut() -> None:
+    async def play(scene: Scene) -> None:
+        (line,) = [line for line in scene.lines[2:-2] if line.strip()]
+        assert line.split()[2:5] == ["9,999,999,999", "1.2T", "1.19T"]
+        assert "\u2026" not in line
+
+    at_a_pane(play, [row(committed=9_999_999_999, log_end=1_200_000_000_000, lag=1_190_000_000_001)])
+
+
+def test_a_partition_with_an_error_says_so_without_a_colour() -> None:
+    async def play(scene: Scene) -> None:
+        assert " error" in scene.lines[2]
+        assert scene.pane.why.startswith("Its leader is not available")
+        assert scene.lines[-1].strip() == scene.pane.why
+
+    at_a_pane(play, [row(**FAILED)])
+
+
+# ---- keys
+
+
+def test_s_sorts_by_each_column_that_is_seen_and_by_the_partition_again() -> None:
+    async def play(scene: Scene) -> None:
+        seen = []
+        for _ in range(8):
+            await scene.press("s")
+            seen.append(scene.order)
+        assert seen == [
+            [10, 2, 1, 0],  # committed
+            [1, 10, 2, 0],  # log end
+            [1, 10, 2, 0],  # lag
+            [1, 0, 2, 10],  # rate in
+            [10, 1, 2, 0],  # rate out
+            [2, 10, 0, 1],  # ETA; not known is last
+            [2, 10, 1, 0],  # client id
+            [0, 1, 2, 10],
+        ]
+
+    at_a_pane(play, size=LARGE)
+
+
+def test_s_leaves_out_columns_that_have_no_room() -> None:
+    async def play(scene: Scene) -> None:
+        titles = []
+        for _ in range(5):
+            await scene.press("s")
+            (title,) = [title for title in scene.lines[1].split() if title[-1] in "\u2191\u2193"]
+            titles.append(title[:-1])
+        assert "MEMBER" not in titles
+        assert titles[:3] == ["COMMITTED", "END", "LAG"]
+        assert "PARTITION" in titles
+
+    at_a_pane(play)
+
+
+def test_capital_s_turns_the_order_round_and_not_known_stays_last() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press("S")
+        assert scene.order == [10, 2, 1, 0]
+        await scene.press("S")
+        assert scene.order == [0, 1, 2, 10]
+        await scene.show([*FOUR, row(partition=5, **UNCOMMITTED)])
+        await scene.press("s", "s", "s", "S")
+        assert scene.order == [0, 2, 10, 1, 5]
+
+    at_a_pane(play)
+
+
+def test_partitions_of_equal_lag_stand_in_order_whatever_was_sorted_before() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press("S", "s", "s", "s")
+        assert scene.order == [0, 1, 2, 3]
+
+    at_a_pane(play, [row(partition=number) for number in (3, 1, 0, 2)])
+
+
+def test_the_cursor_moves_and_tells_of_its_partition() -> None:
+    async def play(scene: Scene) -> None:
+        for key, partition in (("j", 1), ("down", 2), ("k", 1), ("G", 10), ("g", 0), ("end", 10), ("home", 0)):
+            await scene.press(key)
+            assert scene.on == ("orders", partition)
+            assert scene.lines[-2].strip().startswith(f"orders {partition} \u00b7 ")
+        await scene.press("j")
+        assert scene.pane.why == "No ETA: the lag does not shrink."
+        assert scene.lines[-1].strip() == scene.pane.why
+
+    at_a_pane(play)
+
+
+@pytest.mark.parametrize(("down", "up"), [("pagedown", "pageup"), ("ctrl+f", "ctrl+b"), ("ctrl+d", "ctrl+u")])
+def test_pages_and_half_pages(down: str, up: str) -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press(down)
+        assert scene.on == ("orders", 10 if down == "ctrl+d" else 20)
+        await scene.press(up)
+        assert scene.on == ("orders", 0)
+
+    at_a_pane(play, [row(partition=number) for number in range(100)])
+
+
+# ---- a refresh
+
+
+def test_a_refresh_keeps_the_cursor_on_its_partition_and_the_order() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.press("s", "s", "s", "g", "j")
+        assert scene.on == ("orders", 10)
+        await scene.show([*(one for one in FOUR if one.partition != 10), row(partition=10, lag=9_000), row("audit", 7)])
+        assert scene.on == ("orders", 10)
+        assert scene.order == [10, 1, 7, 2, 0]
+        assert "lag 9,000" in scene.lines[-2]
+
+    at_a_pane(play)
+
+
+def test_a_look_that_says_the_same_draws_nothing() -> None:
+    async def play(scene: Scene) -> None:
+        before = scene.app.drawn
+        await scene.show([replace(one) for one in FOUR])
+        await scene.show([replace(one) for one in FOUR])
+        assert scene.app.drawn == before
+        await scene.show(FOUR[:3])
+        assert scene.app.drawn > before
+
+    at_a_pane(play)
+
+
+def test_the_same_numbers_of_two_topics_are_two_rows() -> None:
+    async def play(scene: Scene) -> None:
+        assert scene.on == ("a", 0)
+        await scene.show([row("b", 0), row("a", 0), row("a", 1)])
+        assert scene.on == ("a", 0)
+        await scene.press("G")
+        await scene.show([row("b", 0), row("a", 0)])
+        assert scene.on == ("b", 0)
+
+    at_a_pane(play, [row("b", 0), row("a", 0)])
+
+
+def test_without_partitions_there_is_a_sentence_and_nothing_to_act_on() -> None:
+    async def play(scene: Scene) -> None:
+        assert scene.on is None
+        assert NOTHING in scene.text
+        assert scene.pane.why == ""
+        await scene.press("j", "G", "s", "S", "enter")
+        await scene.show([], empty="Its offsets could not be read.")
+        assert "Its offsets could not be read." in scene.text
+        await scene.show(FOUR)
+        assert "4 partitions" in scene.lines[0]
+        await scene.show([])
+        assert "".join(scene.lines[0] + scene.lines[-2] + scene.lines[-1]).strip() == ""
+
+    at_a_pane(play, [])
+
+
+def test_names_of_topics_and_clients_are_neither_commands_nor_markup() -> None:
+    evil = {"client_id": "[bold]c[/bold]\x1b]0;x\x07", "error": RowError("E", "[red]why[/red]\x1b[2J\n")}
+
+    async def play(scene: Scene) -> None:
+        assert not set("\x1b\x07\u202e") & set(scene.text)
+        assert "[red]t[/red]" in scene.lines[2]
+        assert "[bold]c[/bold]" in scene.lines[2]
+        assert "[red]why[/red]" in scene.lines[0]
+        assert "[red]why[/red]" in scene.lines[-1]
+        assert scene.on == ("[red]t[/red]\x1b[31m\u202e", 0)
+
+    at_a_pane(play, [row("[red]t[/red]\x1b[31m\u202e", 0, **evil)], (200, 24))

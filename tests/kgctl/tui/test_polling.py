@@ -1,0 +1,63 @@
+"""Asking again and again: never two at once, less often where answers take long, and on and on where nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+from kgctl.client.net.errors import KgctlError, Refused
+from kgctl.tui.polling import LONGEST_RETRY_S, Polling
+
+
+async def polled(ask: Callable[[], Awaitable[int]], until_asked: int, **freshness: object) -> Polling[int]:
+    """The polling after so many questions, each asked as soon as its time has come by a clock that leaps there."""
+    now_s = 0.0
+    asked = asyncio.Event()
+    count = 0
+
+    async def counted() -> int:
+        nonlocal count
+        count += 1
+        if count >= until_asked:
+            asked.set()
+        await asyncio.sleep(0)
+        return await ask()
+
+    def clock() -> float:
+        nonlocal now_s
+        now_s += LONGEST_RETRY_S
+        return now_s
+
+    polling: Polling[int] = Polling(counted, lambda _: None, lambda _: None, lambda: 2.0, clock)
+    for name, value in freshness.items():
+        setattr(polling.freshness, name, value)
+    running = asyncio.ensure_future(polling.run())
+    waiting = asyncio.ensure_future(asked.wait())
+    await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+    waiting.cancel()
+    assert not running.done() or running.exception() is None, running.exception()
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    assert count >= until_asked
+    return polling
+
+
+async def nobody() -> int:
+    raise Refused("127.0.0.1:1: nobody")
+
+
+def test_a_night_without_an_answer_is_no_end_of_asking() -> None:
+    error: KgctlError = Refused("nobody")
+    polling = asyncio.run(polled(nobody, 3, attempts=100_000, error=error, failed_at_s=0.0))
+    assert polling.freshness.attempts >= 100_002
+    assert polling.freshness.failed_at_s == 0.0
+
+
+def test_an_answer_ends_the_count_of_failures() -> None:
+    async def answer() -> int:
+        return 7
+
+    polling = asyncio.run(polled(answer, 2, attempts=3, error=Refused("nobody"), failed_at_s=0.0))
+    assert (polling.last, polling.freshness.error, polling.freshness.attempts) == (7, None, 0)

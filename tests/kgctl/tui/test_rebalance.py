@@ -1,0 +1,251 @@
+"""The dialog that lets a group rebalance: by the native request, by eviction, and what it tells of both."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from subprocess import DEVNULL, PIPE, Popen
+
+import pytest
+from textual.widgets import Checkbox, Input
+
+from broker.local import LocalBroker
+from kgctl.model.groups import GroupDescription
+from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.screens.plan import Stage
+from kgctl.tui.screens.rebalance import RebalanceDialog
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl, member_of
+from tests.kgctl.tui.dialogs import GatedFeed, OtherBrokerFeed, Scene, cluster_feed, opened
+from tests.kgctl.tui.waiting import until
+
+
+def described(kgctl: Kgctl, group: str) -> GroupDescription:
+    with kgctl.admin() as admin:
+        (found,) = admin.describe_groups([group], offsets=False)
+    return found
+
+
+@contextmanager
+def living(kgctl: Kgctl, group: str, topic: str, count: int) -> Iterator[None]:
+    """So many consumers in processes of their own, which join again whenever they are told to."""
+    assert kgctl.bootstrap
+    words = ["kgctl", "consume", topic, "--group", group, "--bootstrap", kgctl.bootstrap]
+    programs = [Popen([sys.executable, "-m", *words], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) for _ in range(count)]
+    try:
+
+        def are_there() -> bool:
+            found = described(kgctl, group)
+            return found.state == "Stable" and len(found.members) == count
+
+        asyncio.run(until(are_there, 30.0))
+        yield
+    finally:
+        for program in programs:
+            program.terminate()
+        for program in programs:
+            program.communicate()
+
+
+async def trigger(scene: Scene) -> None:
+    await scene.focus("execute")
+    await scene.press("enter")
+
+
+def test_the_native_trigger_keeps_everybody_and_tells_the_generations(
+    kgctl: Kgctl, feed: ClusterFeed, topic: str
+) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        async with opened(RebalanceDialog(feed, group)) as scene:
+            before = described(kgctl, group)
+            assert scene.dialog.focused is not None
+            assert scene.dialog.focused.id == "plan"
+            assert "Nobody is evicted" in scene.text("message")
+            assert not scene.dialog.query_one("#evict", Checkbox).display
+            assert scene.text("totals") == f"2 members, now in generation {before.generation}"
+            await scene.press("enter")
+            assert described(kgctl, group).generation == before.generation
+            await trigger(scene)
+            after = described(kgctl, group)
+            assert before.generation is not None
+            assert after.generation is not None
+            assert after.generation > before.generation
+            assert scene.text("message").startswith("Done: Stable again after ")
+            assert f"in generation {after.generation}, before it {before.generation}." in scene.text("message")
+            assert scene.text("totals") == "2 rejoined"
+            assert {member.consumer_id for member in after.members} == {row.consumer_id for row in scene.rows()}
+            await scene.press("escape")
+            assert scene.app.answers == [True]
+
+    with living(kgctl, group, topic, 2):
+        asyncio.run(play())
+
+
+def test_the_reason_that_was_written_is_kept_in_the_history(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        async with opened(RebalanceDialog(feed, group)) as scene:
+            await scene.press("shift+tab")
+            await scene.focus("reason")
+            await scene.type("new hosts")
+            await trigger(scene)
+            assert scene.text("message").startswith("Done")
+
+    with living(kgctl, group, topic, 1):
+        asyncio.run(play())
+        assert "new hosts" in kgctl("groups", "history", group).stdout
+
+
+def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Cluster, kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        feed = OtherBrokerFeed(our_cluster.bootstrap_servers)
+        async with opened(RebalanceDialog(feed, group)) as scene:
+            before = {member.consumer_id for member in described(kgctl, group).members}
+            assert "cannot be asked for a rebalance that evicts nobody" in scene.text("message")
+            assert {row.consumer_id for row in scene.rows()} == before
+            assert "is evicted" in scene.screen()
+            assert "told to the broker" in scene.dialog.query_one("#reason", Input).placeholder
+            box = scene.dialog.query_one("#evict", Checkbox)
+            assert box.display
+            assert not box.value
+            assert "[ ] Evict all members" in scene.screen()
+            assert scene.button().disabled
+            assert "--evict" in scene.text("command")
+            scene.dialog.execute()
+            assert scene.text("message") == "Note: Tick the box to consent to eviction."
+            assert {member.consumer_id for member in described(kgctl, group).members} == before
+            await scene.focus("evict")
+            await scene.press("space")
+            assert "[x] Evict all members" in scene.screen()
+            assert str(scene.button().label) == "Evict all members"
+            await trigger(scene)
+            assert scene.text("message").startswith("Done: Stable again")
+            assert not box.value
+            after = {member.consumer_id for member in described(kgctl, group).members}
+            assert not after & before
+            assert {row.consumer_id for row in scene.rows() if row.status == "gone"} == before
+        feed.close()
+
+    with living(kgctl, group, topic, 1):
+        asyncio.run(play())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_group_without_members_or_a_reader_has_nothing_to_press(
+    kgctl: Kgctl, feed: ClusterFeed, topic: str, read_only: bool
+) -> None:
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=0)
+
+    async def play() -> None:
+        async with opened(RebalanceDialog(feed, group, read_only=read_only)) as scene:
+            assert scene.text("message") == f"Error: Consumer group '{group}' has no active members to rebalance."
+            assert scene.button().disabled
+            assert ("read-only" in str(scene.button().label)) == read_only
+        with member_of(kgctl, group, {topic: [0]}):
+            async with opened(RebalanceDialog(feed, group, read_only=read_only)) as scene:
+                before = described(kgctl, group).generation
+                assert scene.button().disabled == read_only
+                if read_only:
+                    scene.dialog.execute()
+                    await scene.settled()
+                    assert "--read-only" in scene.text("message")
+                await scene.press("escape")
+                assert scene.app.answers == [False]
+                assert described(kgctl, group).generation == before
+
+    asyncio.run(play())
+
+
+def test_members_that_left_since_the_plan_make_it_refused(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        with member_of(kgctl, group, {topic: [0]}):
+            app = opened(RebalanceDialog(feed, group))
+            scene = await app.__aenter__()
+        await trigger(scene)
+        assert "has no active members to rebalance. Nothing was changed." in scene.text("message")
+        assert not scene.dialog.was_changed
+        await app.__aexit__(None, None, None)
+
+    asyncio.run(play())
+
+
+def test_while_it_waits_it_says_so_and_escape_waits_too(our_cluster: Cluster, kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        feed = GatedFeed(our_cluster.bootstrap_servers)
+        async with opened(RebalanceDialog(feed, group)) as scene:
+            feed.gate.clear()
+            await scene.focus("execute")
+            await scene.pilot.press("enter")
+            await until(lambda: scene.dialog.stage is Stage.CHANGING)
+            assert scene.text("message") == "Waiting for the group to be Stable again: 0 s"
+            await scene.pilot.press("escape")
+            await scene.pilot.pause()
+            assert scene.app.screen is scene.dialog
+            feed.gate.set()
+            await scene.settled()
+            assert scene.text("message").startswith("Done")
+        feed.close()
+
+    with living(kgctl, group, topic, 1):
+        asyncio.run(play())
+
+
+def test_a_rebalance_that_does_not_end_in_time_was_begun_all_the_same(
+    our_cluster: Cluster, kgctl: Kgctl, topic: str
+) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        feed = ClusterFeed(kgctl.admin().cluster.bootstrap, 1.0)
+        with member_of(kgctl, group, {topic: [0]}):
+            async with opened(RebalanceDialog(feed, group)) as scene:
+                await trigger(scene)
+                assert scene.text("message").startswith("Error: The rebalance was begun. gave up after 1 s: ")
+                await scene.press("escape")
+                assert scene.app.answers == [True]
+        feed.close()
+
+    asyncio.run(play())
+
+
+def test_a_broker_that_is_gone_is_one_sentence() -> None:
+    async def play(feed: ClusterFeed) -> None:
+        async with opened(RebalanceDialog(feed, "g")) as scene:
+            assert scene.text("message").startswith("Error: ")
+            assert feed.name in scene.text("message")
+            assert "\n" not in scene.text("message")
+            assert scene.button().disabled
+
+    with LocalBroker() as broker:
+        feed = cluster_feed(broker.bootstrap_servers)
+    asyncio.run(play(feed))
+    feed.close()
+
+
+def test_keys_copy_the_command_and_the_mouse_closes(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+    group = fresh("g")
+
+    async def play() -> None:
+        async with opened(RebalanceDialog(feed, group)) as scene:
+            await scene.press("y")
+            assert scene.app.clipboard == f"kgctl groups rebalance {group} --wait --bootstrap {feed.name} --execute"
+            await scene.press("ctrl+r")
+            assert len(scene.rows()) == 1
+            assert await scene.pilot.click("#close")
+            await scene.settled()
+            assert scene.app.answers == [False]
+
+    with member_of(kgctl, group, {topic: [0]}):
+        asyncio.run(play())

@@ -1,13 +1,16 @@
-"""`kgctl broker`: start, stop and look at the local broker of a data directory."""
+"""`kgctl broker`: start, stop and inspect the local broker of a data directory."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
@@ -16,7 +19,7 @@ import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.settings import settings
-from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
+from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, UNRESPONSIVE, LocalBrokerRow, LogLineRow
 from kgctl.render import TABLES, note, show
 from kgctl.render.sheet import show_sheet
 
@@ -24,26 +27,28 @@ if TYPE_CHECKING:
     from broker.local import Ready
 
 NOT_RUNNING = 3
-# What a log line has before its message.
-_LOG_LINE = re.compile(r"^\S+Z [A-Z]+ \S+ ")
-LOOK_EVERY_S = 0.05
-FOLLOW_EVERY_S = 0.2
+LOG_LINE = re.compile(r"(?P<time>\S+Z) (?P<level>[A-Z]+) (?P<logger>\S+) (?P<message>.*)", re.DOTALL)
+PROBE_TIMEOUT_S = 2.0
+POLL_INTERVAL_S = 0.05
+FOLLOW_INTERVAL_S = 0.2
 EXIT_CODES = (
-    "Exit codes: those of kgctl; of a start that fails: 2 wrong usage or configuration, 6 another broker holds the data "
-    "directory, 11 damage (see --accept-loss), 12 a newer version's data, 13 no space left, 14 too few file "
-    "descriptors, 15 the address cannot be listened on, 16 a network file system, 17 the data directory cannot be used, "
-    "18 a write or sync failed. With --foreground they are the broker's own, in the same table."
+    "Exit codes of a failed start, beside those of kgctl: 2 wrong usage or configuration, 6 another broker holds the "
+    "data directory, 11 damaged data (see --accept-loss), 12 data of a newer version, 13 no space left, 14 too few file "
+    "descriptors, 15 cannot listen on the address, 16 network file system, 17 the data directory cannot be used, "
+    "18 a write or sync failed. With --foreground the broker exits with the same codes."
 )
 
 broker_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Run the local broker: one per data directory, in the background or as this process.",
+    help="Run a local broker: one per data directory, in the background or in the foreground.",
 )
 
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help="Where the broker keeps everything. [default: per user, XDG]"),
+    typer.Option(
+        "--data-dir", metavar="DIR", help="The broker's data directory. [default: $XDG_DATA_HOME/kgctl/broker]"
+    ),
 ]
 
 
@@ -52,42 +57,53 @@ def start(
     ctx: typer.Context,
     data_dir: DataDir = None,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Become the broker: same process, logs on stderr, until a signal.")
+        bool, typer.Option("--foreground", help="Run in the foreground and log to stderr until a signal arrives.")
     ] = False,
     listen: Annotated[
         str | None,
-        typer.Option("--listen", metavar="HOST:PORT", help="Port 0 lets the system choose. [default: 127.0.0.1:9092]"),
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Address to listen on; port 0 picks a free port. [default: 127.0.0.1:9092]",
+        ),
     ] = None,
     ready_file: Annotated[
-        Path | None, typer.Option("--ready-file", metavar="FILE", help="Also written here once requests are served.")
+        Path | None,
+        typer.Option(
+            "--ready-file", metavar="FILE", help="Also write the ready file here, once the broker serves requests."
+        ),
     ] = None,
     durability: Annotated[
         str,
         typer.Option(
             "--durability",
             metavar="power|process",
-            help="What acknowledged records survive: a power cut, or the broker's death only.",
+            help="What acknowledged records survive: a power cut, or only a crash of the broker process.",
         ),
     ] = "power",
     config: Annotated[
-        list[Path] | None, typer.Option("--config", metavar="FILE", help="A .properties file of Kafka's options.")
+        list[Path] | None,
+        typer.Option("--config", metavar="FILE", help="A .properties file with Kafka's broker options; repeatable."),
     ] = None,
     override: Annotated[
-        list[str] | None, typer.Option("--override", metavar="KEY=VALUE", help="One option; wins over --config.")
+        list[str] | None,
+        typer.Option("--override", metavar="KEY=VALUE", help="Set one option; overrides --config; repeatable."),
     ] = None,
     insecure_listen: Annotated[
-        bool, typer.Option("--insecure-listen", help="Allow an address that other machines reach, unencrypted.")
+        bool,
+        typer.Option("--insecure-listen", help="Allow an address that other machines can reach, without encryption."),
     ] = False,
     accept_loss: Annotated[
         bool,
         typer.Option(
             "--accept-loss",
-            help="Start although acknowledged data are missing or damaged: reads the whole store (--timeout bounds it), "
-            "names what is lost, serves the rest.",
+            help="Start even if acknowledged data is missing or damaged: read the whole store (bounded by --timeout), "
+            "report what is lost, and serve the rest.",
         ),
     ] = False,
     log_file: Annotated[
-        Path | None, typer.Option("--log-file", metavar="FILE", help="[default: broker.log in the data directory]")
+        Path | None,
+        typer.Option("--log-file", metavar="FILE", help="Where to log. [default: broker.log in the data directory]"),
     ] = None,
 ) -> None:
     """Start the broker and wait until it serves requests."""
@@ -98,31 +114,31 @@ def start(
             f"{durability!r} is not one of {', '.join(DURABILITIES)}.", ctx=ctx, param_hint="'--durability'"
         )
     directory = _directory(data_dir)
-    words = ["--data-dir", str(directory), "--durability", durability]
+    arguments = ["--data-dir", str(directory), "--durability", durability]
     for flag, value in (("--listen", listen), ("--ready-file", ready_file), ("--log-file", log_file)):
-        words += [flag, str(value)] if value is not None else []
+        arguments += [flag, str(value)] if value is not None else []
     for path in config or []:
-        words += ["--config", str(path)]
+        arguments += ["--config", str(path)]
     for pair in override or []:
-        words += ["--override", pair]
-    words += ["--insecure-listen"] * insecure_listen + ["--accept-loss"] * accept_loss
+        arguments += ["--override", pair]
+    arguments += ["--insecure-listen"] * insecure_listen + ["--accept-loss"] * accept_loss
     if foreground:
         sys.stdout.flush()
-        os.execve(sys.executable, [*broker_command(), *words], broker_environment())
+        os.execve(sys.executable, [*broker_command(), *arguments], broker_environment())
     try:
-        process, ready, said = spawn_broker(words, directory, keep_stdin=False, timeout_s=settings(ctx).timeout)
+        process, ready, warnings = spawn_broker(arguments, directory, keep_stdin=False, timeout_s=settings(ctx).timeout)
     except BrokerFailed as failure:
         raise _StartFailed(failure) from None
-    # It is meant to outlive us: nobody waits for it.
+    # The broker outlives this process: keep Popen from warning about a child that still runs.
     process.returncode = 0
-    for line in said:
-        note(_LOG_LINE.sub("Warning: ", line))
+    for line in warnings:
+        note(f"Warning: {_parse_log_line(line).message}")
     _show_row(ctx, _row_of(ready))
 
 
 @broker_app.command()
 def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
-    """Stop the broker cleanly and wait until it is gone. None running is fine."""
+    """Stop the broker cleanly and wait until it has exited. Succeeds if no broker runs."""
     from broker.local import holder_pid
 
     directory = _directory(data_dir)
@@ -131,47 +147,58 @@ def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
         note(f"No broker runs on {directory}.")
     else:
         _stop(pid, directory, settings(ctx).timeout)
-    _show_row(ctx, _look(directory))
+    _show_row(ctx, _read_state(directory))
 
 
 @broker_app.command()
 def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
-    """Show whether the broker runs and at which address. Exit code 3 if it does not."""
-    row = _look(_directory(data_dir))
+    """Show whether the broker answers, and its address.
+
+    The broker is asked with one request and has 2 seconds to answer, or what --timeout gives.
+    Exit code 3 if it does not run or does not answer.
+    """
+    chosen = settings(ctx)
+    row = _read_state(_directory(data_dir))
+    if row.state == RUNNING:
+        row = _probe(row, chosen.timeout if chosen.is_timeout_given else PROBE_TIMEOUT_S)
     _show_row(ctx, row)
     if row.unimplemented_options:
-        note(f"Not implemented, without effect: {', '.join(row.unimplemented_options)}")
+        note(f"Accepted but ignored: {', '.join(row.unimplemented_options)}")
     if row.state != RUNNING:
         raise typer.Exit(NOT_RUNNING)
 
 
 @broker_app.command()
 def logs(
+    ctx: typer.Context,
     data_dir: DataDir = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as the log grows, until Ctrl-C.")] = False,
-    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many of the last lines.")] = 100,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print new lines as they arrive, until Ctrl-C.")
+    ] = False,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="Show the last N lines.", metavar="N")] = 100,
     log_file: Annotated[
-        Path | None, typer.Option("--log-file", metavar="FILE", help="[default: the running broker's]")
+        Path | None, typer.Option("--log-file", metavar="FILE", help="[default: the log file of the running broker]")
     ] = None,
 ) -> None:
-    """Show the end of the broker's log."""
-    path = log_file or Path(_look(_directory(data_dir)).log_file)
+    """Show the end of the broker's log; with -o json, one object per line."""
+    render = _line_renderer(ctx)
+    path = log_file or Path(_read_state(_directory(data_dir)).log_file)
     try:
         stream = path.open(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise NotFound(f"there is no log file {path}") from None
     with stream:
-        sys.stdout.write("".join(deque(stream, maxlen=lines)))
+        sys.stdout.write("".join(map(render, deque(stream, maxlen=lines))))
         if not follow:
             return
         try:
-            _follow(path, stream)
+            _follow(path, stream, render)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 
 
 class _StartFailed(KgctlError):
-    """The broker's own words, with the exit code that fits them here."""
+    """The broker's own error message, with the matching exit code."""
 
     def __init__(self, failure: Exception) -> None:
         code = getattr(failure, "code", None)
@@ -185,7 +212,8 @@ def _directory(given: Path | None) -> Path:
     return Path(os.path.abspath(given)) if given is not None else default_data_dir()
 
 
-def _look(directory: Path) -> LocalBrokerRow:
+def _read_state(directory: Path) -> LocalBrokerRow:
+    """What the files of the data directory say: a broker that is `running` here may still not answer."""
     from broker.local import KILLED, LOG_NAME, holder_pid, last_run, running
 
     ready = running(directory)
@@ -204,6 +232,26 @@ def _look(directory: Path) -> LocalBrokerRow:
         ended=None if run is None or run.ended_ms is None else _iso(run.ended_ms),
         reason=None if run is None else run.reason or KILLED,
     )
+
+
+def _probe(row: LocalBrokerRow, timeout_s: float) -> LocalBrokerRow:
+    """The row of a running broker, or UNRESPONSIVE with the reason if it does not answer ApiVersions in time."""
+    from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+    from kgctl.client.net.bootstrap import parse
+    from kgctl.client.net.connection import Connection
+
+    assert row.address is not None
+    deadline = time.monotonic() + timeout_s
+    try:
+        connection = Connection(parse(row.address)[0], deadline)
+        try:
+            connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse, deadline)
+            connection.receive(deadline)
+        finally:
+            connection.close()
+    except KgctlError as error:
+        return replace(row, state=UNRESPONSIVE, reason=str(error))
+    return row
 
 
 def _row_of(ready: Ready) -> LocalBrokerRow:
@@ -244,25 +292,53 @@ def _stop(pid: int, directory: Path, timeout_s: float) -> None:
     while holder_pid(directory) == pid:
         if time.monotonic() > deadline:
             raise TimedOut(f"the broker (pid {pid}) has not stopped within {timeout_s:g} seconds")
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
-def _follow(path: Path, stream: IO[str]) -> None:
-    """Print what is added, also to the file that takes this one's place when it is rotated."""
+def _line_renderer(ctx: typer.Context) -> Callable[[str], str]:
+    """How `logs` prints a line in the chosen output format."""
+    output = settings(ctx).output
+    if output in TABLES:
+        return str
+    if output == "json":
+        return lambda line: json.dumps(asdict(_parse_log_line(line))) + "\n"
+    raise typer.BadParameter(
+        f"{output!r} is not available for log lines; use table (plain lines) or json (one object per line).",
+        ctx=ctx,
+        param_hint="'-o'",
+    )
+
+
+def _parse_log_line(line: str) -> LogLineRow:
+    text = line.rstrip("\n")
+    found = LOG_LINE.fullmatch(text)
+    return LogLineRow(**found.groupdict()) if found else LogLineRow(None, None, None, text)
+
+
+def _follow(path: Path, stream: IO[str], render: Callable[[str], str]) -> None:
+    """Print new lines as they arrive. After a rotation, continue with the file that replaced this one."""
     current = stream
+    partial = ""
+
+    def print_new_lines() -> None:
+        nonlocal partial
+        for chunk in current:
+            partial += chunk
+            if partial.endswith("\n"):
+                sys.stdout.write(render(partial))
+                partial = ""
+
     try:
         while True:
-            for line in current:
-                sys.stdout.write(line)
+            print_new_lines()
             sys.stdout.flush()
-            time.sleep(FOLLOW_EVERY_S)
+            time.sleep(FOLLOW_INTERVAL_S)
             if _was_replaced(path, current):
-                for line in current:
-                    sys.stdout.write(line)
-                fresh = path.open(encoding="utf-8", errors="replace")
+                print_new_lines()
+                new = path.open(encoding="utf-8", errors="replace")
                 if current is not stream:
                     current.close()
-                current = fresh
+                current = new
     finally:
         if current is not stream:
             current.close()

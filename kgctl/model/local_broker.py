@@ -1,17 +1,19 @@
-"""The row about the local broker."""
+"""The state of the local broker, as `kgctl broker` shows it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-RUNNING, STARTING, STOPPED = "running", "starting", "stopped"
+# UNRESPONSIVE: the process exists and has written its ready file, but it does not answer a request.
+RUNNING, STARTING, STOPPED, UNRESPONSIVE = "running", "starting", "stopped", "unresponsive"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalBrokerRow:
-    """Times are UTC in ISO 8601; `unimplemented_options` were given but have no effect.
+    """Times are UTC in ISO 8601. `unimplemented_options` are accepted but ignored.
 
-    `ended` and `reason` tell when and why the last run ended; a killed one leaves no time.
+    `reason` says why the broker is not running: how the last run ended, or how an unresponsive broker fails to answer.
+    `ended` is absent for a broker that was killed.
     """
 
     state: str
@@ -24,3 +26,13 @@ class LocalBrokerRow:
     unimplemented_options: tuple[str, ...] = ()
     ended: str | None = None
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLineRow:
+    """One line of the broker's log. A line that continues an entry, as in a traceback, has only a message."""
+
+    time: str | None
+    level: str | None
+    logger: str | None
+    message: str

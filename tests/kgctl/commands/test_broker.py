@@ -1,4 +1,4 @@
-"""`kgctl broker`: what a user and a script see of the local broker."""
+"""`kgctl broker`: what users and scripts see of the local broker."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from tests.harness.broker_program import PATIENCE_S, accepts, eventually, is_ali
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
 
 
-def kgctl(*words: object) -> subprocess.CompletedProcess[str]:
+def kgctl(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*KGCTL, *map(str, words)], capture_output=True, text=True, env=broker_environment(), timeout=PATIENCE_S * 2
+        [*KGCTL, *map(str, arguments)], capture_output=True, text=True, env=broker_environment(), timeout=PATIENCE_S * 2
     )
 
 
-def row_of(*words: object) -> dict[str, object]:
-    answer = json.loads(kgctl(*words, "-o", "json").stdout)
+def row_of(*arguments: object) -> dict[str, object]:
+    answer = json.loads(kgctl(*arguments, "-o", "json").stdout)
     assert (answer["version"], answer["kind"]) == (1, "local-broker")
     (row,) = answer["rows"]
     return row
 
 
 @contextlib.contextmanager
-def running(data_dir: Path, *words: object) -> Iterator[dict[str, object]]:
-    """The row that `start` answers; the broker is killed at the end if a test left it."""
+def running(data_dir: Path, *arguments: object) -> Iterator[dict[str, object]]:
+    """The row that `start` prints. The broker is killed at the end if the test left it running."""
     try:
-        yield row_of("broker", "start", "--data-dir", data_dir, "--listen", "127.0.0.1:0", *words)
+        yield row_of("broker", "start", "--data-dir", data_dir, "--listen", "127.0.0.1:0", *arguments)
     finally:
         pid = holder_pid(data_dir)
         if pid is not None:
@@ -73,13 +73,24 @@ def test_status_of_a_killed_broker_exits_with_3(tmp_path: Path):
         assert kgctl("broker", "status", "--data-dir", tmp_path).returncode == 3
 
 
-def test_stopping_no_broker_is_fine_and_says_so(tmp_path: Path):
+def test_status_of_a_broker_that_does_not_answer_exits_with_3(tmp_path: Path):
+    with running(tmp_path) as row:
+        os.kill(int(str(row["pid"])), signal.SIGSTOP)
+        ended = kgctl("broker", "status", "--data-dir", tmp_path, "--timeout", "0.5", "-o", "json")
+        assert ended.returncode == 3
+        (found,) = json.loads(ended.stdout)["rows"]
+        assert found == row | {"state": "unresponsive", "reason": f"{row['address']}: no answer in time"}
+        os.kill(int(str(row["pid"])), signal.SIGCONT)
+        assert kgctl("broker", "status", "--data-dir", tmp_path).returncode == 0
+
+
+def test_stopping_without_a_broker_succeeds_and_says_so(tmp_path: Path):
     ended = kgctl("broker", "stop", "--data-dir", tmp_path)
     assert ended.returncode == 0
     assert "No broker runs" in ended.stderr
 
 
-def test_status_in_every_form(tmp_path: Path):
+def test_status_in_every_output_format(tmp_path: Path):
     with running(tmp_path) as row:
         table = kgctl("broker", "status", "--data-dir", tmp_path)
         assert table.returncode == 0
@@ -92,13 +103,13 @@ def test_status_in_every_form(tmp_path: Path):
         assert [found["address"] for found in csv.DictReader(as_csv.splitlines())] == [row["address"]]
 
 
-def test_options_without_effect_are_listed(tmp_path: Path):
+def test_ignored_options_are_listed(tmp_path: Path):
     with running(tmp_path, "--override", "num.io.threads=8", "--override", "num.partitions=2") as row:
         assert row["unimplemented_options"] == ["num.io.threads"]
         assert "num.io.threads" in kgctl("broker", "status", "--data-dir", tmp_path).stderr
 
 
-def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
+def test_a_second_start_names_the_process_that_holds_the_data_directory(tmp_path: Path):
     with running(tmp_path) as row:
         ended = kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "127.0.0.1:0")
         assert ended.returncode == 6
@@ -110,7 +121,7 @@ def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
+    ("arguments", "code", "message"),
     [
         (["--override", "num.partitons=3"], 2, "Error: unknown option num.partitons; did you mean num.partitions?"),
         (["--listen", "0.0.0.0:0"], 2, "--insecure-listen"),
@@ -118,10 +129,10 @@ def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
     ],
 )
 @pytest.mark.parametrize("foreground", [False, True])
-def test_a_start_that_fails_passes_on_the_broker_s_words(
-    tmp_path: Path, words: list[str], code: int, message: str, foreground: bool
+def test_a_failed_start_prints_the_error_of_the_broker(
+    tmp_path: Path, arguments: list[str], code: int, message: str, foreground: bool
 ):
-    ended = kgctl("broker", "start", "--data-dir", tmp_path, *["--foreground"] * foreground, *words)
+    ended = kgctl("broker", "start", "--data-dir", tmp_path, *["--foreground"] * foreground, *arguments)
     assert ended.returncode == code
     assert ended.stderr.startswith("Error: ")
     assert message in ended.stderr
@@ -129,7 +140,7 @@ def test_a_start_that_fails_passes_on_the_broker_s_words(
     assert holder_pid(tmp_path) is None
 
 
-def test_an_unknown_durability_is_told_by_kgctl_itself(tmp_path: Path):
+def test_an_unknown_durability_is_a_usage_error(tmp_path: Path):
     ended = kgctl("broker", "start", "--data-dir", tmp_path, "--durability", "luck")
     assert ended.returncode == 2
     assert "'luck' is not one of power, process" in ended.stderr
@@ -137,7 +148,7 @@ def test_an_unknown_durability_is_told_by_kgctl_itself(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_status_says_how_the_last_run_ended(tmp_path: Path):
+def test_status_shows_how_the_last_run_ended(tmp_path: Path):
     with running(tmp_path) as row:
         kgctl("broker", "stop", "--data-dir", tmp_path)
         stopped = row_of("broker", "status", "--data-dir", tmp_path)
@@ -151,7 +162,7 @@ def test_status_says_how_the_last_run_ended(tmp_path: Path):
     assert "cannot listen on" in str(row_of("broker", "status", "--data-dir", tmp_path)["reason"])
 
 
-def test_a_start_passes_on_warnings(tmp_path: Path):
+def test_a_start_prints_the_warnings_of_the_broker(tmp_path: Path):
     with running(tmp_path):
         pass
     ended = kgctl("broker", "start", "--data-dir", tmp_path, "--listen", "0.0.0.0:0", "--insecure-listen")
@@ -162,17 +173,17 @@ def test_a_start_passes_on_warnings(tmp_path: Path):
     assert "advertised.listeners" in second
 
 
-def test_relative_paths_mean_the_caller_s_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_relative_paths_are_relative_to_the_directory_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path("my.properties").write_text("num.io.threads=1\n")
-    words = ["--config", "my.properties", "--ready-file", "ready-here.json", "--log-file", "here.log"]
-    with running(Path("d").absolute(), *words) as row:
+    arguments = ["--config", "my.properties", "--ready-file", "ready-here.json", "--log-file", "here.log"]
+    with running(Path("d").absolute(), *arguments) as row:
         assert row["unimplemented_options"] == ["num.io.threads"]
         assert json.loads(Path("ready-here.json").read_text())["address"] == row["address"]
         assert Path("here.log").exists()
 
 
-def test_the_default_broker_is_the_one_that_other_commands_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_other_commands_find_the_default_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
     data_dir = tmp_path / "kgctl" / "broker"
@@ -187,22 +198,22 @@ def test_the_default_broker_is_the_one_that_other_commands_find(tmp_path: Path, 
         kgctl("broker", "stop")
 
 
-def test_in_the_foreground_it_becomes_the_broker(tmp_path: Path):
+def test_start_in_the_foreground_replaces_the_process_with_the_broker(tmp_path: Path):
     command = [*KGCTL, "broker", "start", "--foreground", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0"]
     program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=broker_environment())
     try:
         assert eventually(lambda: holder_pid(tmp_path), "the broker to start") == program.pid
         eventually((tmp_path / "ready.json").exists, "the ready file")
         program.terminate()
-        _, said = program.communicate(timeout=PATIENCE_S)
+        _, stderr = program.communicate(timeout=PATIENCE_S)
         assert program.returncode == 0
-        assert "serving at" in said
+        assert "serving at" in stderr
     finally:
         program.kill()
         program.communicate()
 
 
-def test_logs_shows_the_last_lines(tmp_path: Path):
+def test_logs_show_the_last_lines(tmp_path: Path):
     with running(tmp_path):
         ended = kgctl("broker", "logs", "--data-dir", tmp_path)
         assert ended.returncode == 0
@@ -211,7 +222,31 @@ def test_logs_shows_the_last_lines(tmp_path: Path):
         assert kgctl("broker", "logs", "-n", "1", "--data-dir", tmp_path).stdout.count("\n") == 1
 
 
-def test_logs_follows_through_a_rotation(tmp_path: Path):
+def test_logs_as_json_are_one_object_per_line(tmp_path: Path):
+    (tmp_path / "broker.log").write_text(
+        '2025-01-02T03:04:05.678Z WARNING broker.daemon a warning: with "quotes"\nTraceback (most recent call last):\n'
+    )
+    ended = kgctl("broker", "logs", "--data-dir", tmp_path, "-o", "json")
+    assert [json.loads(line) for line in ended.stdout.splitlines()] == [
+        {
+            "time": "2025-01-02T03:04:05.678Z",
+            "level": "WARNING",
+            "logger": "broker.daemon",
+            "message": 'a warning: with "quotes"',
+        },
+        {"time": None, "level": None, "logger": None, "message": "Traceback (most recent call last):"},
+    ]
+
+
+@pytest.mark.parametrize("output", ["yaml", "csv"])
+def test_logs_refuse_other_output_formats(tmp_path: Path, output: str):
+    (tmp_path / "broker.log").write_text("one\n")
+    ended = kgctl("broker", "logs", "--data-dir", tmp_path, "-o", output)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"'{output}' is not available for log lines" in ended.stderr
+
+
+def test_logs_follow_through_a_rotation(tmp_path: Path):
     log = tmp_path / "broker.log"
     log.write_text("one\ntwo\n")
     command = [*KGCTL, "broker", "logs", "-f", "-n", "1", "--data-dir", str(tmp_path)]
@@ -233,7 +268,7 @@ def test_logs_follows_through_a_rotation(tmp_path: Path):
         program.communicate()
 
 
-def test_logs_of_no_broker_are_not_found(tmp_path: Path):
+def test_logs_without_a_log_file_exit_with_5(tmp_path: Path):
     ended = kgctl("broker", "logs", "--data-dir", tmp_path)
     assert ended.returncode == 5
     assert str(tmp_path) in ended.stderr

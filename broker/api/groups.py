@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from broker.cores.core import Effects, Reply, RequestContext
 from broker.cores.groups.coordinator import HANDLERS, Coordinator
-from broker.cores.groups.step import Effects, Reply, RequestContext
+from broker.cores.groups.step import GroupEffects
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -46,7 +47,7 @@ class GroupApi:
         self._coordinator = coordinator
         self._catalog = catalog
         self._node = node
-        self._handlers: dict[type[Message], Callable[[Any, RequestContext, int], Effects]] = {
+        self._handlers: dict[type[Message], Callable[[Any, RequestContext, int], GroupEffects]] = {
             **dict.fromkeys(HANDLERS, coordinator.handle),
             SyncGroupRequest: self._sync_group,
             OffsetCommitRequest: self._commit_offsets,
@@ -54,7 +55,7 @@ class GroupApi:
             FindCoordinatorRequest: self._find_coordinator,
         }
 
-    def handle(self, request: Message, context: RequestContext, now_ms: int) -> Effects:
+    def handle(self, request: Message, context: RequestContext, now_ms: int) -> GroupEffects:
         """The effects of one request; see `Coordinator.handle`."""
         return self._handlers[type(request)](request, context, now_ms)
 
@@ -65,13 +66,13 @@ class GroupApi:
             return []
         return [group_id for group_id in dict.fromkeys(named(request)) if self._coordinator.needs_load(group_id)]
 
-    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> Effects:
+    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> GroupEffects:
         """Drop the topic's offsets; the groups in the store that have some are to be loaded before."""
         return self._coordinator.topic_deleted(topic, now_ms, wall_ms)
 
     # ---- requests --------------------------------------------------------------------------------------------------
 
-    def _sync_group(self, request: SyncGroupRequest, context: RequestContext, now_ms: int) -> Effects:
+    def _sync_group(self, request: SyncGroupRequest, context: RequestContext, now_ms: int) -> GroupEffects:
         if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             # Before anything else is looked at, the group id included.
             return self._answer(
@@ -79,7 +80,7 @@ class GroupApi:
             )
         return self._coordinator.handle(request, context, now_ms)
 
-    def _commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, now_ms: int) -> Effects:
+    def _commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, now_ms: int) -> GroupEffects:
         known, missing = self._split(request.topics)
         if missing and not known:
             # The group is not asked, so none is made.
@@ -94,7 +95,7 @@ class GroupApi:
             _add_missing(answered.topics, missing, OffsetCommitResponse)
         return effects
 
-    def _delete_offsets(self, request: OffsetDeleteRequest, context: RequestContext, now_ms: int) -> Effects:
+    def _delete_offsets(self, request: OffsetDeleteRequest, context: RequestContext, now_ms: int) -> GroupEffects:
         request.topics, missing = self._split(request.topics)
         effects = self._coordinator.handle(request, context, now_ms)
         answered = _response_to(context, effects)
@@ -103,7 +104,7 @@ class GroupApi:
             _add_missing(answered.topics, missing, OffsetDeleteResponse)
         return effects
 
-    def _find_coordinator(self, request: FindCoordinatorRequest, context: RequestContext, now_ms: int) -> Effects:
+    def _find_coordinator(self, request: FindCoordinatorRequest, context: RequestContext, now_ms: int) -> GroupEffects:
         error, message = _lookup_error(request.key_type)
         # Without an error the message is "NONE" where there is one key, and empty where there may be several.
         node = Node(-1, "", -1) if error else self._node
@@ -129,7 +130,7 @@ class GroupApi:
         ]
         return self._answer(context, FindCoordinatorResponse(coordinators=coordinators))
 
-    def _answer(self, context: RequestContext, response: Message) -> Effects:
+    def _answer(self, context: RequestContext, response: Message) -> GroupEffects:
         return Effects([], [Reply(context.ticket, response)], self._coordinator.wake_at())
 
     def _split(self, topics: list[AskedTopic]) -> tuple[list[AskedTopic], Missing]:
@@ -168,7 +169,7 @@ def _add_missing(
         )
 
 
-def _response_to(context: RequestContext, effects: Effects) -> Message:
+def _response_to(context: RequestContext, effects: GroupEffects) -> Message:
     return next(reply.response for reply in effects.replies if reply.ticket == context.ticket)
 
 

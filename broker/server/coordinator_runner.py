@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
+from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.events import to_json
 from broker.cores.groups.records import GenerationFloor, from_row, to_row
-from broker.cores.groups.step import Effects, RequestContext
+from broker.cores.groups.step import GroupEffects
 from broker.server.group_lines import log_events
 from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, EventRow
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from broker.api.groups import GroupApi
     from broker.cores.groups.coordinator import Coordinator
     from broker.cores.groups.events import GroupEvent
-    from broker.cores.groups.records import HardRecord
+    from broker.cores.groups.records import StateRecord
     from broker.protocol.wire_types import Message
     from broker.server.commit_rounds import CommitRounds
     from broker.server.exchange import Waiting
@@ -105,11 +106,11 @@ class CoordinatorRunner:
                 timer.cancel()
         self._timer = self._expiry_timer = None
 
-    def _handle(self, request: Message, context: RequestContext) -> Effects:
+    def _handle(self, request: Message, context: RequestContext) -> GroupEffects:
         self._load(self._api.groups_to_load(request))
         return self._api.handle(request, context, self._now_ms())
 
-    def _forget_topic(self, topic: str) -> Effects:
+    def _forget_topic(self, topic: str) -> GroupEffects:
         self._load(self._log.groups_with_offsets_of(topic))
         return self._api.topic_deleted(topic, self._now_ms(), self._wall_ms())
 
@@ -121,7 +122,7 @@ class CoordinatorRunner:
     def _abandon(self, ticket: int) -> None:
         self._tickets.pop(ticket, None)
 
-    def _step(self, run: Callable[..., Effects], *arguments: object) -> None:
+    def _step(self, run: Callable[..., GroupEffects], *arguments: object) -> None:
         if self._rounds.failed:
             return
         try:
@@ -132,9 +133,9 @@ class CoordinatorRunner:
             self._rounds.stop(error)
             raise
 
-    def _perform(self, effects: Effects) -> None:
-        if effects.records:
-            self._append(effects.records)
+    def _perform(self, effects: GroupEffects) -> None:
+        if effects.state_records:
+            self._append(effects.state_records)
         if effects.events:
             self._append_events(effects.events)
         for reply in effects.replies:
@@ -143,7 +144,7 @@ class CoordinatorRunner:
                 exchange.answer(reply.response)
         self._wake_at(effects.wake_at_ms)
 
-    def _append(self, records: list[HardRecord]) -> None:
+    def _append(self, records: list[StateRecord]) -> None:
         rows = []
         for record in records:
             if isinstance(record, GenerationFloor):
@@ -209,7 +210,7 @@ class CoordinatorRunner:
         else:
             self._expiry_timer = self._loop.call_later(self._expiry_interval_s, self._start_expiry)
 
-    def _expire_group(self, group_id: str) -> Effects:
+    def _expire_group(self, group_id: str) -> GroupEffects:
         now_ms = self._now_ms()
         if not self._coordinator.needs_load(group_id):
             return Effects([], [], self._coordinator.wake_at())
@@ -217,7 +218,7 @@ class CoordinatorRunner:
         return self._coordinator.expire_unloaded(group_id, records, now_ms, self._wall_ms())
 
 
-def _records(rows: Iterable[OffsetsRow]) -> Iterator[HardRecord]:
+def _records(rows: Iterable[OffsetsRow]) -> Iterator[StateRecord]:
     for row in rows:
         record = from_row(row.key, row.value, row.timestamp_ms)
         if record is not None:

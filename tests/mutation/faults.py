@@ -56,14 +56,14 @@ FAULTS = (
     Fault(
         "a generation that a crash has lost is given out again",
         "cores/groups/step.py",
-        "return max(group.generation, self.core.hard.floors.get(group.group_id, 0)) + 1",
+        "return max(group.generation, self.coordinator.hard.floors.get(group.group_id, 0)) + 1",
         "return group.generation + 1",
         CORE,
     ),
     Fault(
         "a generation is told before it is kept",
         "cores/groups/classic/rebalance.py",
-        "    step.record(GenerationFloor(group.group_id, group.generation))\n",
+        "    step.persist(GenerationFloor(group.group_id, group.generation))\n",
         "",
         CORE,
     ),
@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         "a replaced static member is not kept",
         "cores/groups/classic/static_members.py",
-        "    step.record(group.to_record(step.wall_ms))\n",
+        "    step.persist(group.to_record(step.wall_ms))\n",
         "",
         CORE,
     ),
@@ -202,7 +202,7 @@ FAULTS = (
     Fault(
         "the assignment is told and not kept",
         "cores/groups/classic/sync.py",
-        "    step.record(group.to_record(step.wall_ms))\n",
+        "    step.persist(group.to_record(step.wall_ms))\n",
         "",
         CORE,
     ),
@@ -331,7 +331,7 @@ FAULTS = (
     Fault(
         "a group's end is told and not kept",
         "cores/groups/classic/rebalance.py",
-        "    group.transition(GroupState.EMPTY, step.wall_ms)\n    step.record(group.to_record(step.wall_ms))\n",
+        "    group.transition(GroupState.EMPTY, step.wall_ms)\n    step.persist(group.to_record(step.wall_ms))\n",
         "    group.transition(GroupState.EMPTY, step.wall_ms)\n",
         STORY,
     ),

@@ -32,4 +32,4 @@ def delete_topic_offsets(step: Step, topic: str) -> None:
     """Drop the offsets of a deleted topic in every group whose offsets are loaded."""
     for group in step.groups.values():
         for partition in list(group.offsets.get(topic, ())):
-            step.record(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
+            step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))

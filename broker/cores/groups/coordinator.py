@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from broker.cores.core import BrokenInvariant, RequestContext
 from broker.cores.groups.admin import delete_groups, delete_topic_offsets
 from broker.cores.groups.classic import rebalance
 from broker.cores.groups.classic.join import join_group
@@ -12,12 +13,12 @@ from broker.cores.groups.classic.sessions import heartbeat, leave_group, on_sess
 from broker.cores.groups.classic.sync import on_sync_timeout, sync_group
 from broker.cores.groups.classic.trigger import trigger_rebalance
 from broker.cores.groups.describe import describe_group_details, describe_groups, list_groups
-from broker.cores.groups.group import BrokenInvariant, Group
+from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.offsets import commit_offsets, delete_offsets, expire_offsets, fetch_offsets
-from broker.cores.groups.records import HardRecord
+from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC, Core, Effects, RequestContext, Step
+from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC, CoordinatorState, GroupEffects, Step
 from broker.cores.groups.story import Cause, Event, Stories
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
@@ -62,24 +63,24 @@ class Coordinator:
     """
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
-        self._core = Core(settings, new_id, HardState(), Timers(), Stories(), [])
+        self._state = CoordinatorState(settings, new_id, HardState(), Timers(), Stories(), [])
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 
-    def apply(self, record: HardRecord) -> None:
+    def apply(self, record: StateRecord) -> None:
         """Take a kept record into the hard state; steps do so themselves with the records that they emit."""
-        self._core.hard.apply(record)
+        self._state.hard.apply(record)
 
     def expect_offsets(self, group_ids: Iterable[str]) -> None:
         """The store holds offsets of these groups; so they exist, and are to be loaded at first need."""
         for group_id in group_ids:
-            self._core.hard.expect_offsets(group_id)
+            self._state.hard.expect_offsets(group_id)
 
-    def resume(self, now_ms: int, wall_ms: int) -> Effects:
+    def resume(self, now_ms: int, wall_ms: int) -> GroupEffects:
         """After the last kept record: give every member a fresh session, and go on where the records end."""
-        step = Step(self._core, now_ms, wall_ms)
-        self._core.hard.recovering = False
-        max_size = self._core.settings.group_max_size
+        step = Step(self._state, now_ms, wall_ms)
+        self._state.hard.recovering = False
+        max_size = self._state.settings.group_max_size
         for group in list(step.groups.values()):
             group.restore()
             for member in group.members.values():
@@ -87,64 +88,64 @@ class Coordinator:
             if len(group.members) > max_size:
                 step.tell(group, Cause.MEMBER_LEFT, detail="there are more members than group.max.size allows now")
                 rebalance.prepare(step, group)
-        step.timers.set((EXPIRY,), now_ms + self._core.settings.offsets_retention_check_interval_ms)
+        step.timers.set((EXPIRY,), now_ms + self._state.settings.offsets_retention_check_interval_ms)
         return step.effects()
 
     # ---- running -------------------------------------------------------------------------------------------------
 
-    def handle(self, request: Message, context: RequestContext, now_ms: int) -> Effects:
+    def handle(self, request: Message, context: RequestContext, now_ms: int) -> GroupEffects:
         """Answer the request, now or, if it parks, in the effects of a later step."""
-        step = Step(self._core, now_ms, context.wall_ms, context)
+        step = Step(self._state, now_ms, context.wall_ms, context)
         HANDLERS[type(request)](step, request)
         return step.effects()
 
-    def advance(self, now_ms: int, wall_ms: int) -> Effects:
+    def advance(self, now_ms: int, wall_ms: int) -> GroupEffects:
         """Do what is due."""
-        step = Step(self._core, now_ms, wall_ms)
+        step = Step(self._state, now_ms, wall_ms)
         while (key := step.timers.pop_due(now_ms)) is not None:
             _TIMERS[key[0]](step, key)
         return step.effects()
 
     def wake_at(self) -> int | None:
         """The deadline that the last effects told."""
-        return self._core.timers.wake_at()
+        return self._state.timers.wake_at()
 
     # ---- offsets in the store ------------------------------------------------------------------------------------
 
     def needs_load(self, group_id: str) -> bool:
         """Whether the store may hold offsets of the group that are not in memory. Of a group that is not known it holds none."""
-        group = self._core.hard.groups.get(group_id)
+        group = self._state.hard.groups.get(group_id)
         return group is not None and not group.offsets_loaded
 
-    def load(self, group_id: str, records: Iterable[HardRecord]) -> None:
+    def load(self, group_id: str, records: Iterable[StateRecord]) -> None:
         """Take over all offsets of a group that lie in the store."""
-        group = self._core.hard.groups.get(group_id)
+        group = self._state.hard.groups.get(group_id)
         if group is not None and group.offsets_loaded:
             raise BrokenInvariant(f"the offsets of group {group_id} were loaded before")
         for record in records:
-            self._core.hard.apply(record)
-        group = self._core.hard.groups.get(group_id)
+            self._state.hard.apply(record)
+        group = self._state.hard.groups.get(group_id)
         if group is not None:
             group.offsets_loaded = True
 
     def unloaded_groups(self) -> list[str]:
         """Groups whose offsets lie in the store alone, and so do not expire."""
-        return [group.group_id for group in self._core.hard.groups.values() if not group.offsets_loaded]
+        return [group.group_id for group in self._state.hard.groups.values() if not group.offsets_loaded]
 
-    def expire_unloaded(self, group_id: str, records: Iterable[HardRecord], now_ms: int, wall_ms: int) -> Effects:
+    def expire_unloaded(self, group_id: str, records: Iterable[StateRecord], now_ms: int, wall_ms: int) -> GroupEffects:
         """Expire the offsets of an unloaded group, which are handed over for this alone and not kept in memory."""
-        step = Step(self._core, now_ms, wall_ms)
+        step = Step(self._state, now_ms, wall_ms)
         self.load(group_id, records)
         group = step.groups.get(group_id)
         if group is not None:
             expire_offsets(step, group)
             if group_id in step.groups:
-                self._core.hard.unload(group)
+                self._state.hard.unload(group)
         return step.effects()
 
-    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> Effects:
+    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> GroupEffects:
         """Drop the topic's offsets in all loaded groups."""
-        step = Step(self._core, now_ms, wall_ms)
+        step = Step(self._state, now_ms, wall_ms)
         delete_topic_offsets(step, topic)
         return step.effects()
 
@@ -152,19 +153,19 @@ class Coordinator:
 
     def story(self, group_id: str) -> list[Event]:
         """What happened to the group, oldest first; also of groups deleted not long ago."""
-        return self._core.stories.of(group_id)
+        return self._state.stories.of(group_id)
 
     def deadlines(self) -> dict[tuple[str, ...], int]:
         """Every timer, (kind, group id[, member id]), with its deadline."""
-        return self._core.timers.deadlines()
+        return self._state.timers.deadlines()
 
     def hard_state(self) -> HardState:
         """All groups and floors, to be looked at and not to be changed."""
-        return self._core.hard
+        return self._state.hard
 
     def group(self, group_id: str) -> Group | None:
         """The group, to be looked at and not to be changed."""
-        return self._core.hard.groups.get(group_id)
+        return self._state.hard.groups.get(group_id)
 
 
 def _on_session(step: Step, key: tuple[str, ...]) -> None:
@@ -180,7 +181,7 @@ def _on_sync(step: Step, key: tuple[str, ...]) -> None:
 
 
 def _on_expiry(step: Step, key: tuple[str, ...]) -> None:
-    to_check = step.core.to_check
+    to_check = step.coordinator.to_check
     if not to_check:
         to_check.extend(group.group_id for group in step.groups.values() if group.offsets_loaded)
     for group_id in to_check[-EXPIRY_SLICE:]:
@@ -188,7 +189,7 @@ def _on_expiry(step: Step, key: tuple[str, ...]) -> None:
         if group is not None and group.offsets_loaded:
             expire_offsets(step, group)
     del to_check[-EXPIRY_SLICE:]
-    wait_ms = EXPIRY_REST_MS if to_check else step.core.settings.offsets_retention_check_interval_ms
+    wait_ms = EXPIRY_REST_MS if to_check else step.coordinator.settings.offsets_retention_check_interval_ms
     step.timers.set(key, step.now_ms + wait_ms)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
+from broker.cores.core import BrokenInvariant, Parked
 from broker.cores.groups.classic.subscriptions import subscribed_topics
 from broker.cores.groups.events import Tale
 from broker.cores.groups.records import GroupMetadataRecord, MemberMetadata, OffsetCommitRecord
@@ -41,17 +42,6 @@ _BEFORE: dict[GroupState, frozenset[GroupState]] = {
     GroupState.COMPLETING_REBALANCE: frozenset({GroupState.PREPARING_REBALANCE}),
     GroupState.STABLE: frozenset({GroupState.COMPLETING_REBALANCE}),
 }
-
-
-class BrokenInvariant(Exception):
-    """The coordinator contradicts itself: nothing that it says can be trusted any more."""
-
-
-class Parked(NamedTuple):
-    """A request that waits for its answer."""
-
-    ticket: int
-    api_version: int
 
 
 class Offer(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from broker.cores.groups.group import BrokenInvariant, Group
+from broker.cores.core import BrokenInvariant
+from broker.cores.groups.group import Group
 from broker.cores.groups.records import (
     GenerationFloor,
     GroupMetadataRecord,
     GroupMetadataTombstone,
-    HardRecord,
     OffsetCommitRecord,
     OffsetTombstone,
+    StateRecord,
 )
 
 
@@ -27,7 +28,7 @@ class HardState:
         self.floors: dict[str, int] = {}
         self.recovering = True
 
-    def apply(self, record: HardRecord) -> None:
+    def apply(self, record: StateRecord) -> None:
         kind = type(record)
         if kind is OffsetCommitRecord:
             assert isinstance(record, OffsetCommitRecord)

@@ -74,10 +74,10 @@ def _commit(
     step: Step, request: OffsetCommitRequest, topic: str, partition: OffsetCommitRequest.Partition
 ) -> ErrorCode:
     metadata = partition.committed_metadata or ""
-    if _is_too_long(metadata, step.core.settings.offset_metadata_max_bytes):
+    if _is_too_long(metadata, step.coordinator.settings.offset_metadata_max_bytes):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     retention_ms = request.retention_time_ms
-    step.record(
+    step.persist(
         OffsetCommitRecord(
             request.group_id,
             topic,
@@ -174,7 +174,7 @@ def _delete(step: Step, group: Group, topic: OffsetDeleteRequest.Topic) -> Offse
 
 def delete_offset(step: Step, group: Group, topic: str, partition: int) -> None:
     if partition in group.offsets.get(topic, ()):
-        step.record(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
+        step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
 
 
 def expire_offsets(step: Step, group: Group) -> None:
@@ -195,7 +195,7 @@ def _expire(step: Step, group: Group) -> bool:
         since_empty = None
     else:
         return False
-    retention_ms = step.core.settings.offsets_retention_minutes * 60_000
+    retention_ms = step.coordinator.settings.offsets_retention_minutes * 60_000
     old = [
         offset
         for topic, partitions in group.offsets.items()
@@ -204,7 +204,7 @@ def _expire(step: Step, group: Group) -> bool:
         if _has_expired(offset, since_empty, step.wall_ms, retention_ms)
     ]
     for offset in old:
-        step.record(OffsetTombstone(group.group_id, offset.topic, offset.partition, step.wall_ms))
+        step.persist(OffsetTombstone(group.group_id, offset.topic, offset.partition, step.wall_ms))
     return not group.offsets
 
 
@@ -219,12 +219,12 @@ def delete_group(step: Step, group: Group, detail: str = "") -> None:
     """Remove an Empty group with all that belongs to it."""
     for topic, partitions in list(group.offsets.items()):
         for partition in list(partitions):
-            step.record(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
+            step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
     for member_id in group.pending_joins:
         step.end_session(group, member_id)
-    step.record(GroupMetadataTombstone(group.group_id, step.wall_ms))
-    step.record(GenerationFloor(group.group_id, None))
-    step.core.stories.tell(group.group_id, Cause.GROUP_DELETED, group.generation, step.wall_ms, detail=detail)
+    step.persist(GroupMetadataTombstone(group.group_id, step.wall_ms))
+    step.persist(GenerationFloor(group.group_id, None))
+    step.coordinator.stories.tell(group.group_id, Cause.GROUP_DELETED, group.generation, step.wall_ms, detail=detail)
     tale = step.tale(group)
     tale.cause, tale.detail = Cause.GROUP_DELETED, detail
     step.happened(group, Happening.DELETED)

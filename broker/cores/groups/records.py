@@ -89,7 +89,7 @@ class GenerationFloor:
 
 
 OffsetsRecord: TypeAlias = "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone"
-HardRecord: TypeAlias = "OffsetsRecord | GenerationFloor"
+StateRecord: TypeAlias = "OffsetsRecord | GenerationFloor"
 
 
 class OffsetsRow(NamedTuple):

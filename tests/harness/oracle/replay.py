@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from broker.api.groups import GroupApi, Node
+from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import Effects, RequestContext
 from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest

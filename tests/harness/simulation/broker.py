@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from broker.api.groups import GroupApi, Node
+from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
-from broker.cores.groups.records import HardRecord
+from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import Effects, RequestContext
 from broker.protocol.wire_types import Message
 from broker.server.commit_rounds import CommitRounds
 from broker.server.coordinator_runner import CoordinatorRunner
@@ -42,7 +42,7 @@ class Watched(Coordinator):
     def resume(self, now_ms: int, wall_ms: int) -> Effects:
         return self._judged(super().resume(now_ms, wall_ms))
 
-    def expire_unloaded(self, group_id: str, records: Iterable[HardRecord], now_ms: int, wall_ms: int) -> Effects:
+    def expire_unloaded(self, group_id: str, records: Iterable[StateRecord], now_ms: int, wall_ms: int) -> Effects:
         return self._judged(super().expire_unloaded(group_id, records, now_ms, wall_ms))
 
     def _judged(self, effects: Effects, request: Message | None = None) -> Effects:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.cores.core import Effects
 from broker.cores.groups.events import GroupEvent, Happening
 from broker.cores.groups.group import GroupState
 from broker.cores.groups.records import GroupMetadataRecord
-from broker.cores.groups.step import JOIN, SESSION, SYNC, Effects
+from broker.cores.groups.step import JOIN, SESSION, SYNC
 from broker.cores.groups.story import Cause
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest
@@ -66,7 +67,7 @@ class Causes:
                     self._gone.setdefault(group_id, {}).setdefault(member_id, set()).update(why)
             if (JOIN, group_id) in self._due:
                 self._absent.setdefault(group_id, set()).update(before.absent)
-        records = {r.group_id: r for r in effects.records if isinstance(r, GroupMetadataRecord)}
+        records = {r.group_id: r for r in effects.state_records if isinstance(r, GroupMetadataRecord)}
         for event in effects.events:
             if event.happening is Happening.REBALANCE_STARTED:
                 allowed = self._why_begun(request, event.group_id)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from broker.cores.groups.hard_state import HardState
-from broker.cores.groups.records import GenerationFloor, HardRecord, OffsetCommitRecord, OffsetsRow, from_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, OffsetsRow, StateRecord, from_row
 from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
 from broker.storage import OFFSETS_TOPIC, EventRow, StorageError
 from tests.harness.simulation.chronicle import Change
@@ -37,7 +37,7 @@ class Content:
     def copy(self) -> Content:
         return Content(dict(self.rows), dict(self.floors), dict(self.deaths), list(self.events))
 
-    def records(self) -> Iterator[HardRecord]:
+    def records(self) -> Iterator[StateRecord]:
         yield from _records(self.rows.values())
         for group_id, generation in self.floors.items():
             yield GenerationFloor(group_id, generation)
@@ -163,7 +163,7 @@ def _is_offset(row: OffsetsRow) -> bool:
     return row.key[:2] in (b"\x00\x00", b"\x00\x01")
 
 
-def _records(rows: Iterable[OffsetsRow]) -> Iterator[HardRecord]:
+def _records(rows: Iterable[OffsetsRow]) -> Iterator[StateRecord]:
     for row in rows:
         record = from_row(row.key, row.value, row.timestamp_ms)
         assert record is not None

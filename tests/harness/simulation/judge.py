@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.group import Group, GroupState
 from broker.cores.groups.records import GenerationFloor, OffsetTombstone
-from broker.cores.groups.step import EXPIRY, Effects, RequestContext
+from broker.cores.groups.step import EXPIRY
 from broker.protocol.codec import decode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -255,7 +256,7 @@ class Judge:
         for reply in effects.replies:
             ensure(reply.ticket in self._open, f"ticket {reply.ticket} is answered twice, or was never given out")
             del self._open[reply.ticket]
-        for record in effects.records:
+        for record in effects.state_records:
             if isinstance(record, GenerationFloor):
                 self._judge_floor(record)
             elif isinstance(record, OffsetTombstone):

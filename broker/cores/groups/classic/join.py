@@ -19,7 +19,7 @@ UTF8_BYTES = 4
 
 def join_group(step: Step, request: JoinGroupRequest) -> None:
     version = step.request.api_version
-    settings = step.core.settings
+    settings = step.coordinator.settings
     member_id = request.member_id
     if not request.group_id:
         return step.reply(join_refused(ErrorCode.INVALID_GROUP_ID, version, member_id))
@@ -59,7 +59,7 @@ def _offer_of(request: JoinGroupRequest, version: int) -> Offer:
 def _create(step: Step, group_id: str) -> Group:
     fresh = Group(group_id, offsets_loaded=True)
     fresh.state_timestamp_ms = step.wall_ms
-    step.record(fresh.to_record(step.wall_ms))
+    step.persist(fresh.to_record(step.wall_ms))
     group = step.groups[group_id]
     group.state_timestamp_ms = step.wall_ms
     return group
@@ -93,7 +93,7 @@ def _turn_away(step: Step, group: Group, member_id: str) -> None:
 
 def _join_without_id(step: Step, group: Group, request: JoinGroupRequest, offer: Offer) -> None:
     instance_id = request.group_instance_id
-    member_id = _made_up(step.request.client_id if instance_id is None else instance_id, step.core.new_id())
+    member_id = _made_up(step.request.client_id if instance_id is None else instance_id, step.coordinator.new_id())
     if instance_id is not None:
         if instance_id in group.static_members:
             return static_members.replace(step, group, request, offer, member_id)

@@ -55,7 +55,7 @@ def on_join_timeout(step: Step, group: Group) -> None:
     delay = group.initial_delay
     if delay is not None and group.new_member_added and delay.remaining_ms > 0:
         group.new_member_added = False
-        longest = step.core.settings.group_initial_rebalance_delay_ms
+        longest = step.coordinator.settings.group_initial_rebalance_delay_ms
         next_delay = min(longest, delay.remaining_ms)
         group.initial_delay = InitialDelay(next_delay, max(delay.remaining_ms - delay.delay_ms, 0))
         step.timers.set((JOIN, group.group_id), step.now_ms + next_delay)
@@ -84,7 +84,7 @@ def complete(step: Step, group: Group) -> None:
 
 
 def _delay_first_generation(step: Step, group: Group) -> None:
-    delay_ms = step.core.settings.group_initial_rebalance_delay_ms
+    delay_ms = step.coordinator.settings.group_initial_rebalance_delay_ms
     group.new_member_added = False
     group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
     step.timers.set((JOIN, group.group_id), step.now_ms + delay_ms)
@@ -132,7 +132,7 @@ def _begin_generation(step: Step, group: Group) -> None:
     group.transition(GroupState.COMPLETING_REBALANCE, step.wall_ms)
     step.tale(group).completing_from_ms = step.now_ms
     # A generation that a member has heard of must not come again after a crash.
-    step.record(GenerationFloor(group.group_id, group.generation))
+    step.persist(GenerationFloor(group.group_id, group.generation))
     for member in group.members.values():
         parked = group.take_join(member)
         if parked is not None:
@@ -150,7 +150,7 @@ def _become_empty(step: Step, group: Group) -> None:
     group.note_subscriptions()
     group.pending_syncs.clear()
     group.transition(GroupState.EMPTY, step.wall_ms)
-    step.record(group.to_record(step.wall_ms))
+    step.persist(group.to_record(step.wall_ms))
     tale = step.tale(group)
     if tale.left.last is not None:
         tale.cause, tale.detail = tale.left.last

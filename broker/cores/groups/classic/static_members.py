@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from broker.cores.core import BrokenInvariant
 from broker.cores.groups.classic import rebalance
 from broker.cores.groups.classic.replies import join_refused, joined, members_for_leader, sync_refused
 from broker.cores.groups.events import Happening
-from broker.cores.groups.group import BrokenInvariant, Group, GroupState, Member, Offer
+from broker.cores.groups.group import Group, GroupState, Member, Offer
 from broker.cores.groups.step import Step
 from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
@@ -44,8 +45,8 @@ def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
 
 def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Member, leader_before: str | None) -> None:
     # What the group counts as subscribed to stays that of the generation, as in Kafka, even if the member's metadata changed.
-    step.record(group.to_record(step.wall_ms))
-    step.core.stories.tell(
+    step.persist(group.to_record(step.wall_ms))
+    step.coordinator.stories.tell(
         group.group_id,
         Cause.MEMBER_JOINED,
         group.generation,

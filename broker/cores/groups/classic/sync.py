@@ -74,7 +74,7 @@ def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
         member.assignment = assignments.get(member.member_id, b"")
     group.transition(GroupState.STABLE, step.wall_ms)
     step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))
-    step.record(group.to_record(step.wall_ms))
+    step.persist(group.to_record(step.wall_ms))
     _answer_parked(step, group)
 
 

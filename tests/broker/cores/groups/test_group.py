@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from broker.cores.groups.group import BrokenInvariant, Group, GroupState, Member, Protocols
+from broker.cores.core import BrokenInvariant
+from broker.cores.groups.group import Group, GroupState, Member, Protocols
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
     GroupState.EMPTY,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.api.groups import GroupApi
-from broker.cores.groups.step import RequestContext
+from broker.cores.core import RequestContext
 from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest

@@ -10,9 +10,9 @@ from broker.cores.groups.records import (
     GenerationFloor,
     GroupMetadataRecord,
     GroupMetadataTombstone,
-    HardRecord,
     OffsetCommitRecord,
     OffsetTombstone,
+    StateRecord,
 )
 from broker.protocol.consumer_protocol import decode_subscription
 from broker.protocol.errors import ErrorCode
@@ -64,7 +64,7 @@ def _show_bytes(value: bytes) -> str:
     return value.decode("latin-1")
 
 
-def show_record(record: HardRecord) -> str:
+def show_record(record: StateRecord) -> str:
     match record:
         case GenerationFloor():
             return f"generation floor of {record.group_id}: {record.generation}"

@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker.api.groups import GroupApi, Node
+from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
 from broker.cores.groups.group import GroupState
-from broker.cores.groups.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row, to_row
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import Effects, RequestContext
 from broker.protocol.codec import decode, encode
 from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
 from tests.broker.cores.groups.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
@@ -63,7 +63,7 @@ class Run:
         """A coordinator as it comes out of the log."""
         self.coordinator = Coordinator(self.settings, self._new_id)
         self.api = GroupApi(self.coordinator, self, Node(1, "localhost", 9092))
-        offsets: dict[str, list[HardRecord]] = {}
+        offsets: dict[str, list[StateRecord]] = {}
         for key, (value, timestamp) in self.rows.items():
             record = from_row(key, value, timestamp)
             assert record is not None
@@ -151,8 +151,8 @@ class Run:
         return chr(ord("A") + self.ids - 1)
 
     def _effects(self, effects: Effects) -> list[str]:
-        out = [f"record {show_record(record)}" for record in effects.records]
-        for record in effects.records:
+        out = [f"record {show_record(record)}" for record in effects.state_records]
+        for record in effects.state_records:
             self._store(record)
         self.events += effects.events
         for reply in effects.replies:
@@ -165,7 +165,7 @@ class Run:
         near = self.wake_at is not None and self.wake_at < self.now_ms + 3_600_000
         return [*out, f"wake at {show_seconds(self.wake_at) if near and self.wake_at is not None else '-'}"]
 
-    def _store(self, record: HardRecord) -> None:
+    def _store(self, record: StateRecord) -> None:
         if isinstance(record, GenerationFloor):
             self.floors.pop(record.group_id, None)
             if record.generation is not None:

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.cores.groups.step import Effects
+from broker.cores.core import Effects
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest

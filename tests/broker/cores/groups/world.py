@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.api.groups import GroupApi, Node
+from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
 from broker.cores.groups.group import Group
-from broker.cores.groups.records import GenerationFloor, HardRecord, OffsetCommitRecord, from_row, to_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row, to_row
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import Effects, RequestContext
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
@@ -31,7 +31,7 @@ class World:
     settings: GroupSettings = QUICK
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3, "clicks": 1})
     now_ms: int = 1_000
-    records: list[HardRecord] = field(default_factory=list)  # all that was ever emitted
+    records: list[StateRecord] = field(default_factory=list)  # all that was ever emitted
     events: list[GroupEvent] = field(default_factory=list)  # all that was ever emitted
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
@@ -65,10 +65,10 @@ class World:
         self.core.expect_offsets(offsets)
         self.take(self.core.resume(self.now_ms, self.wall_ms))
 
-    def stored(self) -> tuple[list[HardRecord], dict[str, list[HardRecord]]]:
+    def stored(self) -> tuple[list[StateRecord], dict[str, list[StateRecord]]]:
         """The group records of the log, and the offset records of each group."""
-        groups: list[HardRecord] = []
-        offsets: dict[str, list[HardRecord]] = {}
+        groups: list[StateRecord] = []
+        offsets: dict[str, list[StateRecord]] = {}
         for key, (value, timestamp_ms) in self.rows.items():
             record = from_row(key, value, timestamp_ms)
             assert record is not None
@@ -80,7 +80,7 @@ class World:
 
     def take(self, effects: Effects) -> None:
         self.events += effects.events
-        for record in effects.records:
+        for record in effects.state_records:
             self._append(record)
         for reply in effects.replies:
             assert reply.ticket in self.versions, f"an answer to {reply.ticket}, which was never asked"
@@ -117,7 +117,7 @@ class World:
             self.loads.append(group_id)
             self.core.load(group_id, self.stored()[1].get(group_id, []))
 
-    def _append(self, record: HardRecord) -> None:
+    def _append(self, record: StateRecord) -> None:
         self.records.append(record)
         if isinstance(record, GenerationFloor):
             self.floors.pop(record.group_id, None)

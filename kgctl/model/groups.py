@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kgctl.model.failure import RowError
+from kgctl.model.topic_partition import TopicPartition
 
 CLASSIC, CONSUMER, SHARE = "Classic", "Consumer", "Share"
 STATES = (
@@ -47,7 +48,7 @@ class TopicPartitions:
         return f"{self.topic}:{','.join(map(str, self.partitions))}"
 
 
-def by_topic(partitions: Iterable[tuple[str, int]]) -> tuple[TopicPartitions, ...]:
+def by_topic(partitions: Iterable[TopicPartition]) -> tuple[TopicPartitions, ...]:
     """(topic, partition) pairs as one entry per topic, in order."""
     found: dict[str, list[int]] = {}
     for topic, partition in sorted(set(partitions)):
@@ -80,8 +81,12 @@ class MemberRow:
     heartbeat_age_ms: int | None = None
     error: RowError | None = None
 
-    def owned(self) -> list[tuple[str, int]]:
-        return [(entry.topic, number) for entry in self.current_assignment or () for number in entry.partitions]
+    def owned(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(entry.topic, number)
+            for entry in self.current_assignment or ()
+            for number in entry.partitions
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +199,8 @@ def lag_of(committed: int | None, log_end: int | None) -> int | None:
 def lag_rows(
     group: str,
     members: Iterable[MemberRow],
-    committed: Mapping[tuple[str, int], Committed],
-    log_ends: Mapping[tuple[str, int], int | RowError],
+    committed: Mapping[TopicPartition, Committed],
+    log_ends: Mapping[TopicPartition, int | RowError],
 ) -> tuple[PartitionLag, ...]:
     """A row per assigned partition, members with most partitions first, then the commits that nobody owns."""
     rows, owned = [], set()
@@ -208,7 +213,7 @@ def lag_rows(
 
 
 def _lag_row(
-    group: str, key: tuple[str, int], member: MemberRow | None, commit: Committed | None, log_end: int | RowError | None
+    group: str, key: TopicPartition, member: MemberRow | None, commit: Committed | None, log_end: int | RowError | None
 ) -> PartitionLag:
     offset = commit.offset if commit else None
     end = log_end if isinstance(log_end, int) else None

@@ -10,7 +10,6 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription, TopicPartitions
 from kgctl.model.history import GroupEventRow
 
-Partition = tuple[str, int]
 Assignment = Mapping[str, tuple[TopicPartitions, ...]]  # by member id
 
 

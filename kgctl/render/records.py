@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from broker.protocol.record_batch import Record
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 # (partition, records, whether their timestamp is the log's) -> text
 RecordFormat: TypeAlias = Callable[[TopicPartition, Sequence[Record], bool], bytes]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kgctl.model.groups import GroupDescription
-from kgctl.model.watched import Assignment, Partition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import Assignment
 
 
 def assignment_of(group: GroupDescription) -> Assignment | None:
@@ -17,10 +18,10 @@ def assignment_of(group: GroupDescription) -> Assignment | None:
     return known if len(known) == len(found) else None
 
 
-def owners(assignment: Assignment) -> dict[Partition, str]:
+def owners(assignment: Assignment) -> dict[TopicPartition, str]:
     """The member id of each partition that has an owner."""
     return {
-        (entry.topic, number): member_id
+        TopicPartition(entry.topic, number): member_id
         for member_id, owned in assignment.items()
         for entry in owned
         for number in entry.partitions

@@ -6,7 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from kgctl.model.groups import GroupDescription, PartitionLag
-from kgctl.model.watched import GroupLook, Partition, WatchedGroup, WatchedPartition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import GroupLook, WatchedGroup, WatchedPartition
 from kgctl.watch.groups import failed, row_of
 from kgctl.watch.phases import Standing, standings
 from kgctl.watch.rates import Pace, eta_s, gone_forward
@@ -39,7 +40,7 @@ class GroupWatch:
 
     def _forget(self) -> None:
         self._track = GroupTrack()
-        self._partitions: dict[Partition, _PartitionTrack] = {}
+        self._partitions: dict[TopicPartition, _PartitionTrack] = {}
         self._view: GroupView | None = None
 
     def add(self, look: GroupLook) -> GroupView:
@@ -52,7 +53,7 @@ class GroupWatch:
         rows = [row for row in group.partitions if row.topic is not None and row.partition is not None]
         kept = {}
         for row in rows:
-            key = (row.topic or "", row.partition or 0)
+            key = TopicPartition(row.topic or "", row.partition or 0)
             kept[key] = self._partitions.get(key) or _PartitionTrack()
             kept[key].add(look.at_s, row)
         self._partitions = kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
-from kgctl.model.watched import Partition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.rates import Pace, paired
 from kgctl.watch.skew import Skew
 
@@ -44,7 +44,7 @@ class GroupTrack:
         self.skew = Skew()
         self.lag: int | None = None
         self.left_over_lag = 0
-        self.still: dict[Partition, float] = {}
+        self.still: dict[TopicPartition, float] = {}
         self.moved_at_s: float | None = None
         self.memberless_at_s: float | None = None
         self.had_members = False
@@ -78,7 +78,7 @@ class GroupTrack:
         came = went = lag_sum = left_over = 0
         is_in_known = is_out_known = is_lag_known = has_moved = False
         failed: PartitionLag | None = None
-        still: dict[Partition, float] = {}
+        still: dict[TopicPartition, float] = {}
         wanted = group.subscribed if group.members else None
         for was, row in paired(before.partitions if before else (), group.partitions):
             lag = row.lag
@@ -107,7 +107,7 @@ class GroupTrack:
                 if commit > was_commit:
                     went += commit - was_commit
                 continue
-            key = (row.topic or "", row.partition or 0)
+            key = TopicPartition(row.topic or "", row.partition or 0)
             if lag is None or was.lag is None:
                 # A leader that does not answer now and then makes no partition move.
                 if key in self.still:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgctl.model.groups import REBALANCING, MemberRow
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Verdict
 from kgctl.watch.rates import eta_s
 from kgctl.watch.track import GroupTrack
@@ -112,7 +113,7 @@ def _stuck(track: GroupTrack) -> Said | None:
     if not rows:
         return None
     worst = max(rows, key=lambda row: row.lag or 0)
-    since_s = track.at_s - track.still[worst.topic or "", worst.partition or 0]
+    since_s = track.at_s - track.still[TopicPartition(worst.topic or "", worst.partition or 0)]
     who = f"read by {worst.consumer_id}" if worst.consumer_id else "which nobody reads"
     text = f"{worst.topic} {worst.partition}, {who}, has not moved for {span(since_s)} at a lag of {worst.lag or 0:,}"
     if len(rows) > 1:

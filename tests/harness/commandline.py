@@ -22,7 +22,8 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Ask, Batch, Node
 from kgctl.client.net.errors import BrokerError
-from tests.harness.group_answers import Partition, assignment
+from kgctl.model.topic_partition import TopicPartition
+from tests.harness.group_answers import assignment
 
 
 @dataclass
@@ -69,13 +70,15 @@ def fill(kgctl: Kgctl, topic: str, counts: list[int], timestamp_ms: int | None =
                 acks=-1, timeout_ms=5000, topic_data=[ProduceRequest.Topic(name=topic, partition_data=[row])]
             )
 
-            def make(node: Node, keys: list[Partition], request: ProduceRequest = request) -> list[Batch[Partition]]:
+            def make(
+                node: Node, keys: list[TopicPartition], request: ProduceRequest = request
+            ) -> list[Batch[TopicPartition]]:
                 return [Batch(Ask(node.endpoint, request, ProduceResponse, max_version=12), keys, _produced)]
 
-            assert admin.run(admin.cluster.at_leaders([(topic, number)], make)) == {(topic, number): None}
+            assert admin.run(admin.cluster.at_leaders([TopicPartition(topic, number)], make)) == {(topic, number): None}
 
 
-def _produced(answer: ProduceResponse) -> dict[Partition, BrokerError | None]:
+def _produced(answer: ProduceResponse) -> dict[TopicPartition, BrokerError | None]:
     (topic,) = answer.responses
     (row,) = topic.partition_responses
     # Kafka may answer before the leader has heard of a topic that was just made.

@@ -11,12 +11,14 @@ from broker.protocol.messages.list_groups import ListGroupsResponse
 from broker.protocol.messages.list_offsets import ListOffsetsResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchResponse
 from kgctl.client.net.steps import Call
+from kgctl.model.topic_partition import TopicPartition
 
-Partition = tuple[str, int]
 UNKNOWN_PARTITION = 3
 
 
-def ends(offsets: dict[Partition, int], otherwise: int = UNKNOWN_PARTITION) -> Callable[[Call], ListOffsetsResponse]:
+def ends(
+    offsets: dict[TopicPartition, int], otherwise: int = UNKNOWN_PARTITION
+) -> Callable[[Call], ListOffsetsResponse]:
     """The same offset whatever timestamp is asked for; `otherwise` is the error of all other partitions."""
 
     def answer(call: Call) -> ListOffsetsResponse:
@@ -41,7 +43,7 @@ def ends(offsets: dict[Partition, int], otherwise: int = UNKNOWN_PARTITION) -> C
     return answer
 
 
-def by_timestamp(offsets: dict[int, dict[Partition, int]]) -> Callable[[Call], ListOffsetsResponse]:
+def by_timestamp(offsets: dict[int, dict[TopicPartition, int]]) -> Callable[[Call], ListOffsetsResponse]:
     """Offsets by the timestamp that is asked for; a partition without one has offset -1."""
 
     def answer(call: Call) -> ListOffsetsResponse:
@@ -110,7 +112,7 @@ def describes(*groups: DescribeGroupsResponse.Group) -> Callable[[Call], Describ
     return answer
 
 
-def commits(of: dict[str, dict[Partition, int]]) -> Callable[[Call], OffsetFetchResponse]:
+def commits(of: dict[str, dict[TopicPartition, int]]) -> Callable[[Call], OffsetFetchResponse]:
     """Committed offsets per group; a negative number is an error code of the partition."""
 
     def topics(name: str) -> list[OffsetFetchResponse.Topic]:

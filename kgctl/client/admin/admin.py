@@ -14,6 +14,7 @@ from kgctl.client.net.steps import Endpoint, Steps
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan, TopicChange
 from kgctl.model.groups import Committed, GroupDescription, Listing
 from kgctl.model.history import GroupEventRow
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 
 T = TypeVar("T")
@@ -119,12 +120,10 @@ class Admin:
 
     # --- offsets ---
 
-    def list_offsets(
-        self, wanted: Mapping[tuple[str, int], int]
-    ) -> dict[tuple[str, int], offsets.OffsetAt | KgctlError]:
+    def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, offsets.OffsetAt | KgctlError]:
         return self.run(offsets.list_offsets(self.cluster, wanted))
 
-    def committed(self, names: Sequence[str]) -> dict[str, dict[tuple[str, int], Committed] | KgctlError]:
+    def committed(self, names: Sequence[str]) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
         return self.run(offsets.committed(self.cluster, names))
 
     def plan_reset(self, group: str, scope: reset.Scope, target: reset.Target) -> ResetPlan:

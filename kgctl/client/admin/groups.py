@@ -28,6 +28,7 @@ from kgctl.model.groups import (
     by_topic,
     lag_rows,
 )
+from kgctl.model.topic_partition import TopicPartition
 
 GROUPS_PER_REQUEST = 200
 DEAD = "Dead"
@@ -135,7 +136,7 @@ def _classic_member(group: DescribeGroupsResponse.Group, member: DescribeGroupsR
     )
 
 
-def _assigned(blob: bytes) -> list[tuple[str, int]] | None:
+def _assigned(blob: bytes) -> list[TopicPartition] | None:
     """What the assignment says; empty during a rebalance; None if it is not written as Kafka's clients write it."""
     if not blob:
         return []
@@ -143,7 +144,7 @@ def _assigned(blob: bytes) -> list[tuple[str, int]] | None:
         decoded = decode_assignment(blob)
     except DecodeError:
         return None
-    return [(topic.topic, number) for topic in decoded.assigned_partitions for number in topic.partitions]
+    return [TopicPartition(topic.topic, number) for topic in decoded.assigned_partitions for number in topic.partitions]
 
 
 # --- other types of groups ---
@@ -224,7 +225,9 @@ def _newer_member(
     group: ConsumerGroupDescribeResponse.Group | ShareGroupDescribeResponse.Group,
     member: ConsumerGroupDescribeResponse.Member | ShareGroupDescribeResponse.Member,
 ) -> MemberRow:
-    current = [(t.topic_name, number) for t in member.assignment.topic_partitions for number in t.partitions]
+    current = [
+        TopicPartition(t.topic_name, number) for t in member.assignment.topic_partitions for number in t.partitions
+    ]
     row = MemberRow(
         group=group.group_id,
         consumer_id=member.member_id,
@@ -238,7 +241,11 @@ def _newer_member(
     )
     if isinstance(member, ShareGroupDescribeResponse.Member):
         return row
-    target = [(t.topic_name, number) for t in member.target_assignment.topic_partitions for number in t.partitions]
+    target = [
+        TopicPartition(t.topic_name, number)
+        for t in member.target_assignment.topic_partitions
+        for number in t.partitions
+    ]
     return replace(
         row,
         group_instance_id=member.instance_id,

@@ -14,9 +14,9 @@ from kgctl.client.consumer.starting import Reset, log_ends, partition_counts
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.net.steps import Steps
-from kgctl.client.topic_partition import TopicPartition
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import EMPTY, STABLE, STARTED, UNREADABLE, GroupEventRow
+from kgctl.model.topic_partition import TopicPartition
 
 EVENTS_TOPIC = "__kgctl_group_events"
 SCHEMA_VERSION = 1
@@ -125,14 +125,16 @@ def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[Fe
         topics=[FetchRequest.Topic(topic=partition.topic, partitions=[row])],
     )
 
-    def read(answer: FetchResponse) -> dict[tuple[str, int], FetchResponse.Partition | KgctlError]:
+    def read(answer: FetchResponse) -> dict[TopicPartition, FetchResponse.Partition | KgctlError]:
         return {
-            (topic.topic, row.partition_index): BrokerError(row.error_code, str(partition)) if row.error_code else row
+            TopicPartition(topic.topic, row.partition_index): BrokerError(row.error_code, str(partition))
+            if row.error_code
+            else row
             for topic in answer.responses
             for row in topic.partitions
         }
 
-    def make(node: Node, keys: list[tuple[str, int]]) -> list[Batch[tuple[str, int]]]:
+    def make(node: Node, keys: list[TopicPartition]) -> list[Batch[TopicPartition]]:
         return [Batch(Ask(node.endpoint, request, FetchResponse, max_version=NAMED_TOPICS_UNTIL), keys, read)]
 
     found = yield from cluster.at_leaders([partition], make)

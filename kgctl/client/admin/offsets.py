@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -13,13 +13,12 @@ from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import Committed
+from kgctl.model.topic_partition import TopicPartition
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 GROUPS_PER_REQUEST = 100
 PARTITIONS_PER_REQUEST = 5000
 NOBODY = -1  # the replica id of a client, and the generation of a commit that no member makes
-
-Partition: TypeAlias = "tuple[str, int]"
 
 
 class OffsetAt(NamedTuple):
@@ -31,15 +30,15 @@ class OffsetAt(NamedTuple):
 
 
 def list_offsets(
-    cluster: Cluster, wanted: Mapping[Partition, int], *, committed_only: bool = False
-) -> Steps[dict[Partition, OffsetAt | KgctlError]]:
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, committed_only: bool = False
+) -> Steps[dict[TopicPartition, OffsetAt | KgctlError]]:
     """The offset per partition at a timestamp in ms, or at LATEST, EARLIEST, MAX_TIMESTAMP; one request per leader.
 
     `committed_only` ends the log at the last stable offset, where a consumer that reads committed stops.
     """
     lowest = 7 if MAX_TIMESTAMP in wanted.values() else 2 if committed_only else 0
 
-    def make(node: Node, partitions: list[Partition]) -> list[Batch[Partition]]:
+    def make(node: Node, partitions: list[TopicPartition]) -> list[Batch[TopicPartition]]:
         return [
             Batch(
                 Ask(node.endpoint, _list_request(some, wanted, committed_only), ListOffsetsResponse, lowest),
@@ -53,21 +52,24 @@ def list_offsets(
 
 
 def _list_request(
-    partitions: Sequence[Partition], wanted: Mapping[Partition, int], committed_only: bool
+    partitions: Sequence[TopicPartition], wanted: Mapping[TopicPartition, int], committed_only: bool
 ) -> ListOffsetsRequest:
     row = ListOffsetsRequest.Partition
     topics = [
         ListOffsetsRequest.Topic(
-            name=topic, partitions=[row(partition_index=number, timestamp=wanted[topic, number]) for number in numbers]
+            name=topic,
+            partitions=[
+                row(partition_index=number, timestamp=wanted[TopicPartition(topic, number)]) for number in numbers
+            ],
         )
         for topic, numbers in _by_topic(partitions).items()
     ]
     return ListOffsetsRequest(replica_id=NOBODY, isolation_level=int(committed_only), topics=topics)
 
 
-def _read_list(answer: ListOffsetsResponse) -> dict[Partition, OffsetAt | KgctlError]:
+def _read_list(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | KgctlError]:
     return {
-        (topic.name, row.partition_index): (
+        TopicPartition(topic.name, row.partition_index): (
             BrokerError(row.error_code, f"{topic.name}-{row.partition_index}", by_leader=True)
             if row.error_code
             else OffsetAt(row.offset, row.timestamp, row.leader_epoch)
@@ -80,7 +82,9 @@ def _read_list(answer: ListOffsetsResponse) -> dict[Partition, OffsetAt | KgctlE
 # --- committed ---
 
 
-def committed(cluster: Cluster, groups: Iterable[str]) -> Steps[dict[str, dict[Partition, Committed] | KgctlError]]:
+def committed(
+    cluster: Cluster, groups: Iterable[str]
+) -> Steps[dict[str, dict[TopicPartition, Committed] | KgctlError]]:
     """All that each group has committed; many groups in one request where the coordinator can (Kafka 3.0)."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
@@ -95,7 +99,7 @@ def committed(cluster: Cluster, groups: Iterable[str]) -> Steps[dict[str, dict[P
 def _fetch_many(node: Node, groups: Sequence[str]) -> Batch[str]:
     rows = [OffsetFetchRequest.Group(group_id=group, topics=None) for group in groups]
 
-    def read(answer: OffsetFetchResponse) -> dict[str, dict[Partition, Committed] | KgctlError]:
+    def read(answer: OffsetFetchResponse) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
         return {row.group_id: _read_commits(row.group_id, row) for row in answer.groups}
 
     return Batch(Ask(node.endpoint, OffsetFetchRequest(groups=rows), OffsetFetchResponse, 8), groups, read)
@@ -112,31 +116,35 @@ def _fetch_one(node: Node, group: str) -> Batch[str]:
 
 def _read_commits(
     group: str, answer: OffsetFetchResponse | OffsetFetchResponse.Group
-) -> dict[Partition, Committed] | KgctlError:
+) -> dict[TopicPartition, Committed] | KgctlError:
     if answer.error_code:
         return BrokerError(answer.error_code, f"group {group!r}")
     commits = {}
     for topic in answer.topics:
         for row in topic.partitions:
+            partition = TopicPartition(topic.name, row.partition_index)
             if row.error_code:
-                error = BrokerError(row.error_code, f"group {group!r}, {topic.name}-{row.partition_index}")
-                commits[topic.name, row.partition_index] = Committed(None, error=error.as_row())
+                error = BrokerError(row.error_code, f"group {group!r}, {partition}")
+                commits[partition] = Committed(None, error=error.as_row())
             elif row.committed_offset >= 0:
                 epoch = None if row.committed_leader_epoch < 0 else row.committed_leader_epoch
-                commits[topic.name, row.partition_index] = Committed(row.committed_offset, epoch, row.metadata or None)
+                commits[partition] = Committed(row.committed_offset, epoch, row.metadata or None)
     return commits
 
 
-def commit(cluster: Cluster, group: str, offsets: Mapping[Partition, int]) -> Steps[dict[Partition, KgctlError | None]]:
+def commit(
+    cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int]
+) -> Steps[dict[TopicPartition, KgctlError | None]]:
     """Commit as a simple consumer does (generation -1), which Kafka allows for groups without members; None is success."""
     row = OffsetCommitRequest.Partition
-    done: dict[Partition, KgctlError | None] = {}
+    done: dict[TopicPartition, KgctlError | None] = {}
     for some in chunks(sorted(offsets), PARTITIONS_PER_REQUEST):
         topics = [
             OffsetCommitRequest.Topic(
                 name=topic,
                 partitions=[
-                    row(partition_index=n, committed_offset=offsets[topic, n], committed_metadata="") for n in numbers
+                    row(partition_index=n, committed_offset=offsets[TopicPartition(topic, n)], committed_metadata="")
+                    for n in numbers
                 ],
             )
             for topic, numbers in _by_topic(some).items()
@@ -147,11 +155,11 @@ def commit(cluster: Cluster, group: str, offsets: Mapping[Partition, int]) -> St
 
 
 def delete_offsets(
-    cluster: Cluster, group: str, partitions: Iterable[Partition]
-) -> Steps[dict[Partition, KgctlError | None]]:
+    cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
+) -> Steps[dict[TopicPartition, KgctlError | None]]:
     """Forget commits; a partition of a topic that a live group subscribes to is refused. None is success."""
     row = OffsetDeleteRequest.Partition
-    done: dict[Partition, KgctlError | None] = {}
+    done: dict[TopicPartition, KgctlError | None] = {}
     for some in chunks(sorted(partitions), PARTITIONS_PER_REQUEST):
         topics = [
             OffsetDeleteRequest.Topic(name=topic, partitions=[row(partition_index=number) for number in numbers])
@@ -167,18 +175,17 @@ def _at_coordinator(
     group: str,
     request: OffsetCommitRequest | OffsetDeleteRequest,
     response: Any,
-    partitions: Iterable[Partition],
-) -> Steps[dict[Partition, KgctlError | None]]:
+    partitions: Iterable[TopicPartition],
+) -> Steps[dict[TopicPartition, KgctlError | None]]:
     def read(answer: Any) -> dict[str, Any]:
         if getattr(answer, "error_code", 0):
             return {group: BrokerError(answer.error_code, f"group {group!r}")}
         rows = {
-            (topic.name, row.partition_index): row.error_code for topic in answer.topics for row in topic.partitions
+            TopicPartition(topic.name, row.partition_index): row.error_code
+            for topic in answer.topics
+            for row in topic.partitions
         }
-        errors = {
-            key: BrokerError(code, f"group {group!r}, {key[0]}-{key[1]}") if code else None
-            for key, code in rows.items()
-        }
+        errors = {key: BrokerError(code, f"group {group!r}, {key}") if code else None for key, code in rows.items()}
         # The coordinator moves or loads for all partitions at once: then the whole request is tried again.
         passing = [error for error in errors.values() if error and error.retriable]
         return {group: passing[0] if passing and len(passing) == len(errors) else errors}
@@ -190,10 +197,10 @@ def _at_coordinator(
     result = found[group]
     if isinstance(result, KgctlError):
         return dict.fromkeys(partitions, result)
-    return {key: result[key] if key in result else LeftOut(f"group {group!r}, {key[0]}-{key[1]}") for key in partitions}
+    return {key: result[key] if key in result else LeftOut(f"group {group!r}, {key}") for key in partitions}
 
 
-def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for topic, number in sorted(partitions):
         found.setdefault(topic, []).append(number)

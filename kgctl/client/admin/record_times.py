@@ -9,11 +9,11 @@ from typing import TypeAlias
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.protocol.record_batch import batches, decode_records
 from broker.protocol.wire_types import DecodeError
-from kgctl.client.admin.offsets import Partition
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.rounds import rounds
 from kgctl.client.net.steps import Steps
+from kgctl.model.topic_partition import TopicPartition
 
 Position: TypeAlias = "tuple[str, int, int]"
 NAMED_TOPICS_UNTIL = 12
@@ -32,9 +32,9 @@ def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Pos
     """
     found: dict[Position, int | None] = dict.fromkeys(wanted)
     failures: list[KgctlError] = []
-    offsets: dict[Partition, set[int]] = {}
+    offsets: dict[TopicPartition, set[int]] = {}
     for topic, part, offset in sorted(wanted):
-        offsets.setdefault((topic, part), set()).add(offset)
+        offsets.setdefault(TopicPartition(topic, part), set()).add(offset)
     for some in rounds(offsets):
         results = yield from cluster.at_leaders(sorted(some), partial(_fetches, some, PARTITIONS_PER_REQUEST))
         large = sorted(one for one, result in results.items() if isinstance(result, _CutShort))
@@ -50,26 +50,30 @@ def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Pos
     return found
 
 
-def _fetches(offsets: dict[Partition, int], together: int, node: Node, keys: list[Partition]) -> list[Batch[Partition]]:
+def _fetches(
+    offsets: dict[TopicPartition, int], together: int, node: Node, keys: list[TopicPartition]
+) -> list[Batch[TopicPartition]]:
     return [_fetch(offsets, node, some) for some in chunks(keys, together)]
 
 
-def _fetch(offsets: dict[Partition, int], node: Node, keys: Sequence[Partition]) -> Batch[Partition]:
+def _fetch(offsets: dict[TopicPartition, int], node: Node, keys: Sequence[TopicPartition]) -> Batch[TopicPartition]:
     topics: dict[str, FetchRequest.Topic] = {}
     for topic, part in keys:
         row = FetchRequest.Partition(
-            partition=part, fetch_offset=offsets[topic, part], partition_max_bytes=PARTITION_BYTES
+            partition=part, fetch_offset=offsets[TopicPartition(topic, part)], partition_max_bytes=PARTITION_BYTES
         )
         topics.setdefault(topic, FetchRequest.Topic(topic=topic, partitions=[])).partitions.append(row)
     request = FetchRequest(
         max_wait_ms=0, min_bytes=0, max_bytes=2 * PARTITION_BYTES * len(keys), topics=list(topics.values())
     )
 
-    def read(answer: FetchResponse) -> dict[Partition, int | KgctlError | _CutShort | None]:
+    def read(answer: FetchResponse) -> dict[TopicPartition, int | KgctlError | _CutShort | None]:
         return {
-            (topic.topic, row.partition_index): BrokerError(row.error_code, f"{topic.topic}-{row.partition_index}")
+            TopicPartition(topic.topic, row.partition_index): BrokerError(
+                row.error_code, f"{topic.topic}-{row.partition_index}"
+            )
             if row.error_code
-            else _first(row, offsets[topic.topic, row.partition_index])
+            else _first(row, offsets[TopicPartition(topic.topic, row.partition_index)])
             for topic in answer.responses
             for row in topic.partitions
         }

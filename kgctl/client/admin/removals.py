@@ -18,6 +18,7 @@ from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription
+from kgctl.model.topic_partition import TopicPartition
 
 UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC = 25, 68, 69, 86
 ADMIN_REASON = "member was removed by an admin"
@@ -175,9 +176,9 @@ def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[li
             else [(topic, None)]
         )
     rows = []
-    for topic, number in wanted:
-        refused = _refusal(described, topic, number)
-        row = OffsetChange(group, topic, number, commits[topic, number].offset)
+    for partition in wanted:
+        refused = _refusal(described, partition)
+        row = OffsetChange(group, partition.topic, partition.partition, commits[partition].offset)
         rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
     for topic, named in absent:
         place = topic if named is None else f"{topic}-{named}"
@@ -186,21 +187,22 @@ def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[li
     return sorted(rows, key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
 
 
-def _refusal(group: GroupDescription, topic: str, number: int) -> BrokerError | None:
+def _refusal(group: GroupDescription, partition: TopicPartition) -> BrokerError | None:
     """What the coordinator will answer, as far as that can be known: members of a consumer group keep what they read."""
-    about = f"group {group.group!r}, {topic}-{number}"
+    about = f"group {group.group!r}, {partition}"
     if group.subscribed is not None:
-        return BrokerError(GROUP_SUBSCRIBED_TO_TOPIC, about) if topic in group.subscribed else None
+        return BrokerError(GROUP_SUBSCRIBED_TO_TOPIC, about) if partition.topic in group.subscribed else None
     is_consumer = group.protocol_type == CONSUMER.lower()
     return BrokerError(NON_EMPTY_GROUP, about) if group.members and not is_consumer else None
 
 
 def delete_offsets(cluster: Cluster, group: str, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
     """Forget the commits of the plan; rows that failed in the plan stay as they are."""
-    wanted = [(row.topic, row.partition) for row in plan if not row.error and row.partition is not None]
+    wanted = [TopicPartition(row.topic, row.partition) for row in plan if not row.error and row.partition is not None]
     errors = (yield from forget(cluster, group, wanted)) if wanted else {}
     return [
-        row if row.error or row.partition is None else _outcome(row, errors[row.topic, row.partition]) for row in plan
+        row if row.error or row.partition is None else _outcome(row, errors[TopicPartition(row.topic, row.partition)])
+        for row in plan
     ]
 
 

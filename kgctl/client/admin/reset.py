@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from kgctl.client.admin.groups import describe_groups
-from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, Partition, commit, committed, list_offsets
+from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, commit, committed, list_offsets
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, ResetPlan, ResetRow
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, Committed
+from kgctl.model.topic_partition import TopicPartition
 
 Kind: TypeAlias = Literal["earliest", "latest", "current", "offset", "shift", "timestamp", "file"]
 EMPTY_STATES = ("Empty", "Dead")
@@ -26,7 +27,7 @@ class Target:
 
     kind: Kind
     number: int = 0
-    offsets: Mapping[Partition, int] | None = None
+    offsets: Mapping[TopicPartition, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
     if plan.failed:
         return plan
     offsets = {
-        (row.topic, row.partition): row.new_offset
+        TopicPartition(row.topic, row.partition): row.new_offset
         for row in plan.rows
         if row.partition is not None and row.new_offset is not None
     }
@@ -89,7 +90,7 @@ def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
         raise _not_inactive(plan.group, described.state)
     found = yield from committed(cluster, [plan.group])
     now = found[plan.group]
-    rows = ((row, (row.topic, row.partition)) for row in plan.rows if row.partition is not None)
+    rows = ((row, TopicPartition(row.topic, row.partition)) for row in plan.rows if row.partition is not None)
     return replace(plan, rows=tuple(_applied(row, key, errors[key], now) for row, key in rows))
 
 
@@ -101,8 +102,8 @@ def _not_inactive(group: str, state: str | None) -> Precondition:
 
 
 def _in_scope(
-    cluster: Cluster, scope: Scope, target: Target, commits: Mapping[Partition, Committed]
-) -> Steps[tuple[list[Partition], dict[tuple[str, int | None], RowError]]]:
+    cluster: Cluster, scope: Scope, target: Target, commits: Mapping[TopicPartition, Committed]
+) -> Steps[tuple[list[TopicPartition], dict[tuple[str, int | None], RowError]]]:
     """The partitions to move, and an error for each that was named and is not there."""
     if target.offsets is not None:
         return sorted(target.offsets), {}
@@ -118,18 +119,22 @@ def _in_scope(
                 continue
             for number in there[topic] if numbers is None else numbers:
                 if number in there[topic]:
-                    wanted.add((topic, number))
+                    wanted.add(TopicPartition(topic, number))
                 else:
                     errors[topic, number] = BrokerError(3, f"{topic}-{number}").as_row()
     return sorted(wanted), errors
 
 
 def _targets(
-    cluster: Cluster, group: str, partitions: list[Partition], target: Target, commits: Mapping[Partition, Committed]
+    cluster: Cluster,
+    group: str,
+    partitions: list[TopicPartition],
+    target: Target,
+    commits: Mapping[TopicPartition, Committed],
 ) -> Steps[list[ResetRow]]:
     starts = yield from list_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
     ends = yield from list_offsets(cluster, dict.fromkeys(partitions, LATEST))
-    at_time: Mapping[Partition, OffsetAt | KgctlError] = {}
+    at_time: Mapping[TopicPartition, OffsetAt | KgctlError] = {}
     if target.kind == "timestamp":
         at_time = yield from list_offsets(cluster, dict.fromkeys(partitions, target.number))
     rows = []
@@ -137,14 +142,14 @@ def _targets(
         old = commits[key].offset if key in commits else None
         start, end = starts[key], ends[key]
         failed = next((found for found in (start, end, at_time.get(key)) if isinstance(found, KgctlError)), None)
-        row = ResetRow(group, key[0], key[1], old, None, None)
+        row = ResetRow(group, key.topic, key.partition, old, None, None)
         if isinstance(start, KgctlError) or isinstance(end, KgctlError) or failed:
             assert failed is not None
             rows.append(replace(row, status=FAILED, error=failed.as_row()))
             continue
         wanted, note = _wanted(key, target, old, start.offset, end.offset, at_time.get(key))
         if wanted is None:
-            about = f"Cannot shift offset for partition {key[0]}-{key[1]} since there is no current committed offset"
+            about = f"Cannot shift offset for partition {key} since there is no current committed offset"
             rows.append(
                 replace(row, status=FAILED, error=RowError("NO_COMMITTED_OFFSET", about, Precondition.exit_code))
             )
@@ -157,7 +162,7 @@ def _targets(
 
 
 def _wanted(
-    key: Partition, target: Target, old: int | None, start: int, end: int, at_time: OffsetAt | KgctlError | None
+    key: TopicPartition, target: Target, old: int | None, start: int, end: int, at_time: OffsetAt | KgctlError | None
 ) -> tuple[int | None, str | None]:
     """The offset that is asked for, and what to say about it; None where there is nothing to shift from."""
     if target.kind == "earliest":
@@ -176,7 +181,7 @@ def _wanted(
 
 
 def _applied(
-    row: ResetRow, key: Partition, error: KgctlError | None, now: Mapping[Partition, Committed] | KgctlError
+    row: ResetRow, key: TopicPartition, error: KgctlError | None, now: Mapping[TopicPartition, Committed] | KgctlError
 ) -> ResetRow:
     if error:
         return replace(row, status=FAILED, error=error.as_row())

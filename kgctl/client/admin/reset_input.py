@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from kgctl.client.admin.offsets import Partition
 from kgctl.client.admin.reset import Target
 from kgctl.client.admin.times import duration_ms, time_ms
 from kgctl.client.net.errors import BadValue, NotFound
+from kgctl.model.topic_partition import TopicPartition
 
 Strategy: TypeAlias = Literal[
     "to-earliest", "to-latest", "to-current", "to-offset", "shift-by", "by-duration", "to-datetime", "from-file"
@@ -65,20 +65,20 @@ def decoded(read: Callable[[], bytes], name: str) -> str:
     raise BadValue(f"Cannot read {name}: {reason}.")
 
 
-def offsets_in(group: str, text: str, path: str) -> dict[Partition, int]:
+def offsets_in(group: str, text: str, path: str) -> dict[TopicPartition, int]:
     """`topic,partition,offset` or `group,topic,partition,offset` lines without a header, as Kafka's tool writes them.
 
     BadValue, with the line, if one is something else; NotFound if none is about the group. `path` is for these sentences.
     """
-    plan: dict[Partition, int] = {}
+    plan: dict[TopicPartition, int] = {}
     others = False
     for number, fields in enumerate(_fields(text, path), 1):
         if not fields:
             continue
         try:
             *names, topic, partition, offset = fields
-            key, value = (topic, int(partition)), int(offset)
-            if len(names) > 1 or key[1] < 0 or value < 0:
+            key, value = TopicPartition(topic, int(partition)), int(offset)
+            if len(names) > 1 or key.partition < 0 or value < 0:
                 raise ValueError
         except ValueError:
             raise BadValue(f"{path}, line {number}: not [group,]topic,partition,offset") from None
@@ -86,7 +86,7 @@ def offsets_in(group: str, text: str, path: str) -> dict[Partition, int]:
             others = True
             continue
         if key in plan:
-            raise BadValue(f"{path}, line {number}: {key[0]}-{key[1]} has an offset already")
+            raise BadValue(f"{path}, line {number}: {key} has an offset already")
         plan[key] = value
     if not plan:
         raise NotFound(

@@ -10,12 +10,13 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
-from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, Partition, list_offsets
+from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, Precondition, TimedOut
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import DONE, FAILED, TopicChange
 from kgctl.model.failure import RowError
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 
 BROKER_DEFAULT = -1
@@ -54,7 +55,9 @@ def _topic_row(topic: MetadataResponse.Topic) -> TopicRow:
 def describe_topics(cluster: Cluster, topics: Sequence[str] | None = None) -> Steps[list[TopicPartitionRow]]:
     """A row per partition; None describes all topics. A topic that is not there is one row with its error."""
     answer = yield from cluster.metadata(None if topics is None else sorted(set(topics)))
-    keys = [(topic.name or "", row.partition_index) for topic in answer.topics for row in topic.partitions]
+    keys = [
+        TopicPartition(topic.name or "", row.partition_index) for topic in answer.topics for row in topic.partitions
+    ]
     starts = yield from list_offsets(cluster, dict.fromkeys(keys, EARLIEST))
     ends = yield from list_offsets(cluster, dict.fromkeys(keys, LATEST))
     rows = []
@@ -64,20 +67,20 @@ def describe_topics(cluster: Cluster, topics: Sequence[str] | None = None) -> St
                 TopicPartitionRow(topic.name or "", None, error=_error(topic.error_code, f"topic {topic.name!r}"))
             )
         for partition in sorted(topic.partitions, key=lambda row: row.partition_index):
-            key = (topic.name or "", partition.partition_index)
+            key = TopicPartition(topic.name or "", partition.partition_index)
             rows.append(_partition_row(key, partition, starts[key], ends[key]))
     return rows
 
 
 def _partition_row(
-    key: Partition, row: MetadataResponse.Partition, start: OffsetAt | KgctlError, end: OffsetAt | KgctlError
+    key: TopicPartition, row: MetadataResponse.Partition, start: OffsetAt | KgctlError, end: OffsetAt | KgctlError
 ) -> TopicPartitionRow:
     first = start.offset if isinstance(start, OffsetAt) else None
     last = end.offset if isinstance(end, OffsetAt) else None
     failed = next((found.as_row() for found in (start, end) if isinstance(found, KgctlError)), None)
     return TopicPartitionRow(
-        topic=key[0],
-        partition=key[1],
+        topic=key.topic,
+        partition=key.partition,
         leader=row.leader_id if row.leader_id >= 0 else None,
         leader_epoch=row.leader_epoch if row.leader_epoch >= 0 else None,
         replicas=tuple(row.replica_nodes),
@@ -85,7 +88,7 @@ def _partition_row(
         log_start_offset=first,
         log_end_offset=last,
         records=None if first is None or last is None else last - first,
-        error=_error(row.error_code, f"{key[0]}-{key[1]}") or failed,
+        error=_error(row.error_code, str(key)) or failed,
     )
 
 

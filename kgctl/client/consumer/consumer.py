@@ -18,7 +18,7 @@ from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
 from kgctl.client.net.negotiation import highest_version
 from kgctl.client.net.waiting import wait_readable
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 # Version 13 names topics by id only.
 MAX_FETCH_VERSION = 12

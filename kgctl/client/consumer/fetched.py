@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from broker.protocol.record_batch import BatchHeader, Record, batches, check_crc, decode_records
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 ABORT_MARKER = b"\x00\x00\x00\x00"
 

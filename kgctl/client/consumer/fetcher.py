@@ -10,7 +10,7 @@ from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.consumer.fetched import AbortedTransaction, Fetched
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.errors import BrokerError, KgctlError
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

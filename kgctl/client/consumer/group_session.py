@@ -9,7 +9,7 @@ from kgctl.client.consumer.membership import GroupSettings, Membership
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 _COMMIT_INTERVAL_SECONDS = 1.0
 _COMMIT_SECONDS = 5.0

@@ -28,7 +28,7 @@ from kgctl.client.consumer.assignors import ASSIGNORS, Subscriber
 from kgctl.client.net.cluster import Ask, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.client.net.steps import Pause, Steps
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 R = TypeVar("R", bound=Message)
 

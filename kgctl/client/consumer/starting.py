@@ -10,7 +10,7 @@ from kgctl.client.admin import offsets
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.steps import Pause, Steps
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 
 class Reset(IntEnum):
@@ -43,8 +43,7 @@ def log_ends(
     names = list(partitions)
     if not names:
         return {}
-    wanted: dict[tuple[str, int], int] = dict.fromkeys(names, int(end))
-    found = yield from offsets.list_offsets(cluster, wanted, committed_only=committed_only)
+    found = yield from offsets.list_offsets(cluster, dict.fromkeys(names, int(end)), committed_only=committed_only)
     ends = {}
     for partition in names:
         at = found[partition]

@@ -13,6 +13,7 @@ from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import Message
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, Refused, TimedOut, Unreachable, Unsupported
 from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
+from kgctl.model.topic_partition import TopicPartition
 
 GROUP = 0
 UNSUPPORTED_VERSION = 35
@@ -21,7 +22,6 @@ RETRY_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 K = TypeVar("K")
 R = TypeVar("R", bound=Message)
-Partition: TypeAlias = "tuple[str, int]"
 Found: TypeAlias = "dict[K, Any]"
 # What a result means if an earlier attempt, whose answer was lost, may have made the change already.
 Repeated: TypeAlias = "Callable[[K, Any], Any]"
@@ -71,7 +71,7 @@ class Cluster:
     controller_id: int = -1
     cluster_id: str | None = None
     _ranges: dict[Endpoint, dict[int, tuple[int, int]]] = field(default_factory=dict)
-    _leaders: dict[Partition, Node] = field(default_factory=dict)
+    _leaders: dict[TopicPartition, Node] = field(default_factory=dict)
     _coordinators: dict[str, Node] = field(default_factory=dict)
 
     # --- asking ---
@@ -181,7 +181,7 @@ class Cluster:
         self.controller_id, self.cluster_id = answer.controller_id, answer.cluster_id
         for topic in answer.topics:
             for row in topic.partitions:
-                key, leader = (topic.name or "", row.partition_index), self.nodes.get(row.leader_id)
+                key, leader = TopicPartition(topic.name or "", row.partition_index), self.nodes.get(row.leader_id)
                 if leader is None:
                     self._leaders.pop(key, None)
                 else:
@@ -200,23 +200,23 @@ class Cluster:
         known = self.nodes.get(self.controller_id)
         return known or (yield from self.all_nodes())[0]
 
-    def leaders(self, partitions: Iterable[Partition]) -> Steps[dict[Partition, Node | KgctlError]]:
+    def leaders(self, partitions: Iterable[TopicPartition]) -> Steps[dict[TopicPartition, Node | KgctlError]]:
         """The leader of each (topic, partition), looked up together; an error where there is none now."""
         wanted = list(dict.fromkeys(partitions))
-        missing = sorted({topic for topic, index in wanted if (topic, index) not in self._leaders})
-        errors: dict[Partition, KgctlError] = {}
+        missing = sorted({partition.topic for partition in wanted if partition not in self._leaders})
+        errors: dict[TopicPartition, KgctlError] = {}
         if missing:
             answer = yield from self.metadata(missing)
             topic_errors = {topic.name: topic.error_code for topic in answer.topics}
             partition_errors = {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
-            for topic, index in wanted:
-                if (topic, index) not in self._leaders:
+            for partition in wanted:
+                if partition not in self._leaders:
                     # Code 3: a partition that the topic does not have; code 5: one that nobody leads.
-                    code = topic_errors.get(topic) or partition_errors.get((topic, index), 3) or 5
-                    errors[topic, index] = BrokerError(code, f"{topic}-{index}")
+                    code = topic_errors.get(partition.topic) or partition_errors.get(partition, 3) or 5
+                    errors[partition] = BrokerError(code, str(partition))
         return {key: self._leaders.get(key) or errors[key] for key in wanted}
 
-    def forget_leader(self, partition: Partition) -> None:
+    def forget_leader(self, partition: TopicPartition) -> None:
         self._leaders.pop(partition, None)
 
     # --- coordinators ---
@@ -268,8 +268,10 @@ class Cluster:
         return (yield from self._retrying(groups, self.coordinators, self.forget_coordinator, make, repeated))
 
     def at_leaders(
-        self, partitions: Iterable[Partition], make: Callable[[Node, list[Partition]], list[Batch[Partition]]]
-    ) -> Steps[Found[Partition]]:
+        self,
+        partitions: Iterable[TopicPartition],
+        make: Callable[[Node, list[TopicPartition]], list[Batch[TopicPartition]]],
+    ) -> Steps[Found[TopicPartition]]:
         """Like at_coordinators, for (topic, partition) keys and their leaders."""
         return (yield from self._retrying(partitions, self.leaders, self.forget_leader, make))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from kgctl.client.producer.records import RECORD_MEMORY_BYTES, Batch, OutgoingRecord
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 
 class RecordAccumulator:

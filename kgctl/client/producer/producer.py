@@ -24,7 +24,7 @@ from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
 from kgctl.client.producer.records import Batch, OutgoingRecord
 from kgctl.client.producer.sender import Sender, SenderSettings, Sending
 from kgctl.client.producer.tally import Tally
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 # Version 13 names topics by id only.
 MAX_PRODUCE_VERSION = 12

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"
 

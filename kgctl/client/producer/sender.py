@@ -11,7 +11,7 @@ from kgctl.client.net.cluster import Node
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.records import BATCH_OVERHEAD_BYTES, Batch
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 ALL = -1
 NEW_TOPIC_MS = 5000

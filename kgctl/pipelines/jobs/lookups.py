@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, Partition
+from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt
 from kgctl.client.admin.record_times import record_times
 from kgctl.client.net.bootstrap import resolve
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.rounds import rounds
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.schemas import LOG_ENDS
 
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
@@ -43,12 +44,12 @@ class Ends:
     timeout_s: float
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        wanted: dict[Partition, set[int]] = {}
+        wanted: dict[TopicPartition, set[int]] = {}
         for batch in batches:
             for topic, part, at in zip(
                 *(batch.column(name).to_pylist() for name in ("topic", "part", "at_ms")), strict=True
             ):
-                wanted.setdefault((topic, part), set()).add(at)
+                wanted.setdefault(TopicPartition(topic, part), set()).add(at)
         if not wanted:
             return
         with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
@@ -62,10 +63,10 @@ class Ends:
 
     def _ends_batch(
         self,
-        points: Mapping[Partition, int],
-        found: Mapping[Partition, OffsetAt],
-        latest: Mapping[Partition, OffsetAt],
-        earliest: Mapping[Partition, OffsetAt],
+        points: Mapping[TopicPartition, int],
+        found: Mapping[TopicPartition, OffsetAt],
+        latest: Mapping[TopicPartition, OffsetAt],
+        earliest: Mapping[TopicPartition, OffsetAt],
         asked_ms: int,
     ) -> pa.RecordBatch:
         rows = []
@@ -126,7 +127,7 @@ def points_of(partitions: DataFrame, at_ms: list[int], tasks: int) -> DataFrame:
     return f.broadcast(times).crossJoin(partitions).repartition(max(1, min(tasks, len(at_ms))), "at_ms")
 
 
-def _offsets(admin: Admin, wanted: Mapping[Partition, int]) -> dict[Partition, OffsetAt]:
+def _offsets(admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAt]:
     """Errors of single partitions mean that they are gone; if no partition answers, the first error stands for all."""
     if not wanted:
         return {}

@@ -15,7 +15,7 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, TimedOut
 from kgctl.client.net.steps import Endpoint, Pause, Steps
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, Where
 
@@ -86,8 +86,7 @@ class LogEnds:
         """The first offset at or after a time in ms, -1 where there is none; or EARLIEST, LATEST."""
         if not timestamps:
             return {}
-        wanted: dict[tuple[str, int], int] = {partition: time for partition, time in timestamps.items()}  # noqa: C416
-        return self._ask(lambda: _offsets(self._cluster, wanted, self._committed_only))
+        return self._ask(lambda: _offsets(self._cluster, timestamps, self._committed_only))
 
     def resolve(self, where: Where, bounds: Bounds, name: str) -> Offsets:
         """Offsets for all partitions of the bounds; `name` is the option's, for messages."""
@@ -185,13 +184,13 @@ def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str
     return {row.name or "": len(row.partitions) for row in answer.topics if not row.error_code}
 
 
-def _offsets(cluster: Cluster, wanted: Mapping[tuple[str, int], int], committed_only: bool) -> Steps[Offsets]:
+def _offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], committed_only: bool) -> Steps[Offsets]:
     answers = yield from list_offsets(cluster, wanted, committed_only=committed_only)
     found = {}
-    for key, answer in answers.items():
+    for partition, answer in answers.items():
         if isinstance(answer, KgctlError):
             raise answer
-        found[TopicPartition(*key)] = answer.offset
+        found[partition] = answer.offset
     return found
 
 

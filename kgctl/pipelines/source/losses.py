@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 ADVICE = "set failOnDataLoss=false to go on without them"
 

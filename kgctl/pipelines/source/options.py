@@ -15,7 +15,7 @@ from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.net import bootstrap
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 SPARK_FETCH = FetchSettings(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
 

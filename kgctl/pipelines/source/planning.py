@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgctl.client.admin.offsets import EARLIEST, LATEST
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, check_found, within
 from kgctl.pipelines.source.options import BadOption, ReadOptions

@@ -9,6 +9,7 @@ from kgctl.client.net import bootstrap as addresses
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.net.errors import KgctlError
+from kgctl.model.topic_partition import TopicPartition
 
 CLIENT_ID = "kgctl-spark"
 _SECONDS = 10.0
@@ -24,7 +25,9 @@ def publish(bootstrap: str, job: str, offsets: Mapping[str, Mapping[int, int]]) 
 
     Returns what went wrong, or None: a query goes on without it.
     """
-    wanted = {(topic, number): offset for topic, some in offsets.items() for number, offset in some.items()}
+    wanted = {
+        TopicPartition(topic, number): offset for topic, some in offsets.items() for number, offset in some.items()
+    }
     if not wanted:
         return None
     driver = BlockingDriver(CLIENT_ID)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from kgctl.model.topic_partition import TopicPartition
+
 STARTED, STABLE, EMPTY, DELETED = "rebalance_started", "stable", "empty", "deleted"
 
 FROM_EVENTS, FROM_LOG = "events", "log"
@@ -191,12 +193,12 @@ def _moved(before: Generation | None, now: Generation) -> int | None:
     return sum(has.get(part) != owner for part, owner in had.items())
 
 
-def _owners(seats: Iterable[Seat]) -> Mapping[tuple[str, int], str] | None:
-    owners: dict[tuple[str, int], str] = {}
+def _owners(seats: Iterable[Seat]) -> Mapping[TopicPartition, str] | None:
+    owners: dict[TopicPartition, str] = {}
     for seat in seats:
         if seat.assigned is None:
             return None
-        owners |= {(topic, part): seat.holder for topic, parts in seat.assigned for part in parts}
+        owners |= {TopicPartition(topic, part): seat.holder for topic, parts in seat.assigned for part in parts}
     return owners
 
 

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupLook, Rebalance
 from kgctl.tui import cells
 from kgctl.tui.screens.rebalance import RebalanceDialog
@@ -153,7 +154,7 @@ class GroupScreen(Watching[GroupLook]):
             return
         bar = self.overview.timeline.cursor_row
         after, before, title = self._chosen(bar.rebalance if bar else None)
-        reading = [(row.topic, row.partition) for row in self._view.partitions]
+        reading = [TopicPartition(row.topic, row.partition) for row in self._view.partitions]
         reason = UNDER_WAY if bar is not None and bar.is_under_way else "Who got what by this rebalance is not known."
         self.assignment.show(
             after,

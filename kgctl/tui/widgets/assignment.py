@@ -12,7 +12,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from kgctl.model.watched import Assignment, Partition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import Assignment
 from kgctl.tui import cells
 from kgctl.tui.widgets.grid import AssignmentGrid
 from kgctl.tui.widgets.matrix import GAINED, KEPT, LOST, NONE, View
@@ -45,7 +46,7 @@ class AssignmentPane(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._compared: tuple[Assignment | None, Assignment | None, tuple[Partition, ...]] = (None, None, ())
+        self._compared: tuple[Assignment | None, Assignment | None, tuple[TopicPartition, ...]] = (None, None, ())
         self._change: Moves | None = None
         self._names: Mapping[str, str] = {}
         self._title, self._reason = "", NOT_KNOWN
@@ -77,7 +78,7 @@ class AssignmentPane(Vertical):
         *,
         names: Mapping[str, str] | None = None,
         title: str = "Assignment",
-        partitions: Iterable[Partition] = (),
+        partitions: Iterable[TopicPartition] = (),
         reason: str = NOT_KNOWN,
     ) -> None:
         """Show who has what, and with `before` what moved.

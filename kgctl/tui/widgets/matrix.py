@@ -10,7 +10,7 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
-from kgctl.model.watched import Partition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.tui.cells import fitted, name
 from kgctl.tui.widgets.moves import Moves, Owners, ranges
 
@@ -78,7 +78,7 @@ def sheet(change: Moves, labels: Mapping[str, str], view: View, room: int, folde
     return _in_ranges(change, view, rows, label_width, left)
 
 
-def fate(change: Moves, row: Row, view: View) -> dict[Partition, str]:
+def fate(change: Moves, row: Row, view: View) -> dict[TopicPartition, str]:
     """The partitions that a row has something to say of: KEPT, GAINED, LOST, NOBODY, or the number of its members."""
     owners = shown_owners(change, view)
     if row.fault == UNASSIGNED:
@@ -153,7 +153,7 @@ class _Block:
     width: int
 
 
-def _blocks(partitions: Sequence[Partition], is_dense: bool) -> list[_Block]:
+def _blocks(partitions: Sequence[TopicPartition], is_dense: bool) -> list[_Block]:
     blocks: list[_Block] = []
     x = 0
     for topic, some in groupby(partitions, key=lambda partition: partition[0]):
@@ -204,7 +204,7 @@ def _cells_of(change: Moves, view: View, blocks: Sequence[_Block]) -> Callable[[
         spans: list[Span] = []
         for block in blocks:
             for number in block.numbers:
-                sign = found.get((block.topic, number), NONE)
+                sign = found.get(TopicPartition(block.topic, number), NONE)
                 spans.append((sign.rjust(block.cell), "bad" if row.member is None and sign != NONE else _STYLE[sign]))
             spans.append((" " * (block.width - block.cell * len(block.numbers) + GAP), "none"))
         return _joined(spans)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kgctl.model.watched import Assignment, Partition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import Assignment
 
-Owners = Mapping[Partition, frozenset[str]]
+Owners = Mapping[TopicPartition, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +21,19 @@ class Moves:
     """
 
     members: tuple[str, ...]
-    partitions: tuple[Partition, ...]
+    partitions: tuple[TopicPartition, ...]
     owners_before: Owners | None
     owners_after: Owners
     joined: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
-    stay: frozenset[Partition] = frozenset()
-    moved: frozenset[Partition] = frozenset()
-    new: frozenset[Partition] = frozenset()
-    unassigned: frozenset[Partition] = frozenset()
-    doubled: frozenset[Partition] = frozenset()
-    kept: Mapping[str, frozenset[Partition]] = field(default_factory=dict)
-    gained: Mapping[str, frozenset[Partition]] = field(default_factory=dict)
-    lost: Mapping[str, frozenset[Partition]] = field(default_factory=dict)
+    stay: frozenset[TopicPartition] = frozenset()
+    moved: frozenset[TopicPartition] = frozenset()
+    new: frozenset[TopicPartition] = frozenset()
+    unassigned: frozenset[TopicPartition] = frozenset()
+    doubled: frozenset[TopicPartition] = frozenset()
+    kept: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    gained: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    lost: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
 
     @property
     def stickiness(self) -> int | None:
@@ -40,18 +41,18 @@ class Moves:
         return 100 * len(self.stay) // len(self.owners_before) if self.owners_before else None
 
 
-def moves(after: Assignment, before: Assignment | None = None, partitions: Iterable[Partition] = ()) -> Moves:
+def moves(after: Assignment, before: Assignment | None = None, partitions: Iterable[TopicPartition] = ()) -> Moves:
     """Compare two assignments. `partitions` are those that the group reads, beyond those that a member has or had."""
     has, had = _by_member(after), None if before is None else _by_member(before)
     owners_after, owners_before = _owners(has), None if had is None else _owners(had)
     every = sorted({*partitions, *owners_after, *(owners_before or ())})
     members = tuple(sorted({*has, *(had or ())}))
-    places: dict[str, set[Partition]] = {name: set() for name in ("stay", "moved", "new", "unassigned", "doubled")}
+    places: dict[str, set[TopicPartition]] = {name: set() for name in ("stay", "moved", "new", "unassigned", "doubled")}
     for partition in every:
         now = owners_after.get(partition, frozenset())
         was = now if owners_before is None else owners_before.get(partition, frozenset())
         places[_fate(now, was)].add(partition)
-    none: frozenset[Partition] = frozenset()
+    none: frozenset[TopicPartition] = frozenset()
     was_of = has if had is None else had
     return Moves(
         members=members,
@@ -110,15 +111,15 @@ def _fate(now: frozenset[str], was: frozenset[str]) -> str:
     return "stay" if now <= was else "moved"
 
 
-def _by_member(assignment: Assignment) -> dict[str, frozenset[Partition]]:
+def _by_member(assignment: Assignment) -> dict[str, frozenset[TopicPartition]]:
     return {
-        member: frozenset((entry.topic, number) for entry in entries for number in entry.partitions)
+        member: frozenset(TopicPartition(entry.topic, number) for entry in entries for number in entry.partitions)
         for member, entries in assignment.items()
     }
 
 
-def _owners(by_member: Mapping[str, frozenset[Partition]]) -> Owners:
-    found: dict[Partition, set[str]] = {}
+def _owners(by_member: Mapping[str, frozenset[TopicPartition]]) -> Owners:
+    found: dict[TopicPartition, set[str]] = {}
     for member, partitions in by_member.items():
         for partition in partitions:
             found.setdefault(partition, set()).add(member)

@@ -10,7 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from kgctl.model.watched import Partition, WatchedPartition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import WatchedPartition
 from kgctl.tui import cells
 from kgctl.tui.widgets.columns import Column
 from kgctl.tui.widgets.plain_line import PlainLine
@@ -219,8 +220,8 @@ def _key(row: WatchedPartition) -> str:
     return f"{row.topic}\0{row.partition}"
 
 
-def _place(row: WatchedPartition) -> Partition:
-    return row.topic, row.partition
+def _place(row: WatchedPartition) -> TopicPartition:
+    return TopicPartition(row.topic, row.partition)
 
 
 def _named(row: WatchedPartition) -> str:

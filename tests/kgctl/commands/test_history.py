@@ -19,9 +19,9 @@ from kgctl.client.admin.history import EVENTS_TOPIC, Bookmark, group_history, ne
 from kgctl.client.consumer.fetched import Damaged
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Unreachable
 from kgctl.client.net.steps import Call
-from kgctl.client.topic_partition import TopicPartition
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import GroupEventRow
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.render.layouts import LAYOUTS
 from kgctl.render.machine import as_csv, as_json, as_yaml
 from kgctl.render.table import table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgctl.client.net.errors import KgctlError, Unreachable
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.losses import DataLoss, deleted
 from kgctl.pipelines.spark.failures import LONGEST, JobFailed, reason_of, sentence_of
 

@@ -12,7 +12,8 @@ from textual.widget import Widget
 
 from kgctl.model.failure import RowError
 from kgctl.model.groups import by_topic
-from kgctl.model.watched import Assignment, Partition, WatchedPartition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import Assignment, WatchedPartition
 from kgctl.tui.themes import DARK, THEMES
 
 W = TypeVar("W", bound=Widget)
@@ -48,18 +49,20 @@ def assigned(**members: str) -> Assignment:
     return {member: by_topic(_partitions(text)) for member, text in members.items()}
 
 
-def _partitions(text: str) -> list[Partition]:
+def _partitions(text: str) -> list[TopicPartition]:
     found = []
     for topic, numbers in (one.split(":") for one in text.split()):
         for one in numbers.split(","):
             first, _, last = one.partition("-")
-            found += [(topic, number) for number in range(int(first), int(last or first) + 1)]
+            found += [TopicPartition(topic, number) for number in range(int(first), int(last or first) + 1)]
     return found
 
 
 def dealt(members: int, partitions: int, skip: frozenset[int] = frozenset()) -> Assignment:
     """Partitions of "orders" dealt out in turn to worker-00, worker-01, ... but those in `skip`."""
-    hands: dict[str, list[Partition]] = {f"worker-{n:02}-{n:08x}-1111": [] for n in range(members) if n not in skip}
+    hands: dict[str, list[TopicPartition]] = {
+        f"worker-{n:02}-{n:08x}-1111": [] for n in range(members) if n not in skip
+    }
     names = list(hands)
     # Who left gives its own to the others; everybody else keeps what it had.
     for number in range(partitions):

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgctl.model.groups import TopicPartitions, by_topic
-from kgctl.model.watched import Assignment, Partition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import Assignment
 from kgctl.tui.widgets.matrix import Sheet, View, sheet
 from kgctl.tui.widgets.moves import in_words, moves, ranges
 from tests.kgctl.tui.panes import assigned
@@ -23,11 +24,11 @@ PARTITIONS = st.tuples(st.sampled_from(["orders", "payments"]), st.integers(0, 1
 ASSIGNMENTS = st.dictionaries(MEMBERS, st.frozensets(PARTITIONS, max_size=12).map(by_topic))
 
 
-def orders(*numbers: int) -> frozenset[Partition]:
+def orders(*numbers: int) -> frozenset[TopicPartition]:
     return frozenset(("orders", number) for number in numbers)
 
 
-def having(assignment: Assignment, member: str) -> set[Partition]:
+def having(assignment: Assignment, member: str) -> set[TopicPartition]:
     return {(entry.topic, number) for entry in assignment.get(member, ()) for number in entry.partitions}
 
 
@@ -102,7 +103,7 @@ def test_a_line_sums_it_up(after: Assignment, before: Assignment | None, said: s
 
 @given(ASSIGNMENTS, st.none() | ASSIGNMENTS, st.lists(PARTITIONS, max_size=5))
 def test_every_partition_has_one_fate_and_every_member_its_due(
-    after: Assignment, before: Assignment | None, reading: list[Partition]
+    after: Assignment, before: Assignment | None, reading: list[TopicPartition]
 ) -> None:
     change = moves(after, before, reading)
     fates = [change.stay, change.moved, change.new, change.unassigned, change.doubled]

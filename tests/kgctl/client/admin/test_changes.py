@@ -23,8 +23,9 @@ from kgctl.client.admin.reset import Scope, Target, apply_reset, plan_reset
 from kgctl.client.net.errors import NotFound, Precondition, Refused, Unreachable, Unsupported
 from kgctl.client.net.steps import Call
 from kgctl.model.changes import GroupChange
+from kgctl.model.topic_partition import TopicPartition
 from tests.harness.feeding import FIND_COORDINATOR, METADATA, Feeder, cluster, coordinators, metadata
-from tests.harness.group_answers import Partition, by_timestamp, commits, describes, group, lists, member
+from tests.harness.group_answers import by_timestamp, commits, describes, group, lists, member
 
 LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, LEAVE_GROUP, DESCRIBE_GROUPS, LIST_GROUPS, DELETE_GROUPS = (
     2,
@@ -37,7 +38,7 @@ LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, LEAVE_GROUP, DESCRIBE_GROUPS, LIST_GR
 )
 NOON = 1_700_000_000_000
 TOPICS = {"orders": {0: 1, 1: 1}, "views": {0: 1}}
-LOGS: dict[int, dict[Partition, int]] = {
+LOGS: dict[int, dict[TopicPartition, int]] = {
     -2: {("orders", 0): 10, ("orders", 1): 0, ("views", 0): 0},
     -1: {("orders", 0): 100, ("orders", 1): 0, ("views", 0): 50},
     NOON: {("orders", 0): 40},
@@ -55,7 +56,7 @@ def wanting(topic: str) -> DescribeGroupsResponse.Member:
 class Groups:
     """A coordinator that keeps what is committed, for one group `g`."""
 
-    def __init__(self, committed: dict[Partition, int], state: str = "Empty", refusal: int = 0) -> None:
+    def __init__(self, committed: dict[TopicPartition, int], state: str = "Empty", refusal: int = 0) -> None:
         self.committed = dict(committed)
         self.refusal = refusal
         members = (member("m", {"orders": [0]}),) if state == "Stable" else ()
@@ -121,7 +122,9 @@ def test_each_strategy_goes_where_it_says_and_never_outside_of_the_log(target: T
 
 
 def test_a_file_brings_its_own_partitions_and_is_clamped_too() -> None:
-    plan = Groups({("orders", 0): 60}).plan(Scope(), Target("file", offsets={("orders", 0): 5, ("views", 0): 7}))
+    plan = Groups({("orders", 0): 60}).plan(
+        Scope(), Target("file", offsets={TopicPartition("orders", 0): 5, TopicPartition("views", 0): 7})
+    )
     assert [(row.topic, row.old_offset, row.new_offset, row.delta) for row in plan.rows] == [
         ("orders", 60, 10, -50),
         ("views", None, 7, None),

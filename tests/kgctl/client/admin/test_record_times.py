@@ -11,6 +11,7 @@ from kgctl.client.admin.record_times import PARTITION_BYTES, record_times
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Ask, Batch, Node
 from kgctl.client.net.errors import BrokerError
+from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster
 
 FIRST_MS = 1_700_000_000_000
@@ -63,17 +64,18 @@ def _record(timestamp_ms: int, size: int = 10) -> Record:
 
 
 def _append(admin: Admin, topic: str, number: int, records: list[Record]) -> None:
+    partition = TopicPartition(topic, number)
     batch = build_batch([record._replace(offset=n) for n, record in enumerate(records)])
     row = ProduceRequest.Partition(index=number, records=batch)
     request = ProduceRequest(
         acks=-1, timeout_ms=5000, topic_data=[ProduceRequest.Topic(name=topic, partition_data=[row])]
     )
 
-    def read(answer: ProduceResponse) -> dict[tuple[str, int], BrokerError | None]:
+    def read(answer: ProduceResponse) -> dict[TopicPartition, BrokerError | None]:
         code = answer.responses[0].partition_responses[0].error_code
-        return {(topic, number): BrokerError(code, topic, by_leader=True) if code else None}
+        return {partition: BrokerError(code, topic, by_leader=True) if code else None}
 
-    def make(node: Node, keys: list[tuple[str, int]]) -> list[Batch[tuple[str, int]]]:
+    def make(node: Node, keys: list[TopicPartition]) -> list[Batch[TopicPartition]]:
         return [Batch(Ask(node.endpoint, request, ProduceResponse, max_version=12), keys, read)]
 
-    assert admin.run(admin.cluster.at_leaders([(topic, number)], make)) == {(topic, number): None}
+    assert admin.run(admin.cluster.at_leaders([partition], make)) == {partition: None}

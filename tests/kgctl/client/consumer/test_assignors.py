@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kgctl.client.consumer.assignors import ASSIGNORS, Assignment, Subscriber, assign_range, assign_round_robin
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from tests.harness.independent import RangePartitionAssignor, RoundRobinPartitionAssignor
 
 

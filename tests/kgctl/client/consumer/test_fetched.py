@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.protocol.compression import Codec
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.consumer.fetched import AbortedTransaction, Damaged, Fetched
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 P = TopicPartition("t", 0)
 ABORT, COMMIT = struct.pack(">hh", 0, 0), struct.pack(">hh", 0, 1)

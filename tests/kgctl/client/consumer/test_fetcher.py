@@ -9,7 +9,7 @@ from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.consumer.fetcher import Fetcher, Fetching, FetchSettings
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.errors import BrokerError
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 P0, P1, P2 = (TopicPartition("t", n) for n in range(3))
 NODE, OTHER = Node(1, "n1", 9092), Node(2, "n2", 9092)

@@ -22,7 +22,7 @@ from broker.protocol.messages.sync_group import SyncGroupResponse
 from kgctl.client.consumer.membership import GroupSettings, Membership
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut
 from kgctl.client.net.steps import Call
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from tests.harness.feeding import METADATA, Feeder, cluster, coordinators, metadata
 from tests.harness.group_answers import assignment
 

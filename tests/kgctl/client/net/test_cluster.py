@@ -10,6 +10,7 @@ from kgctl.client.admin.offsets import LATEST, OffsetAt, list_offsets
 from kgctl.client.net.cluster import RETRY_WAITS, Ask, Batch, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable, Unsupported
 from kgctl.client.net.steps import Call, Endpoint
+from kgctl.model.topic_partition import TopicPartition
 from tests.harness.feeding import (
     API_VERSIONS,
     FIND_COORDINATOR,
@@ -118,26 +119,31 @@ def test_metadata_never_creates_a_topic() -> None:
 def test_leaders_are_looked_up_once_and_for_all_topics_together() -> None:
     feeder, known = Feeder({METADATA: metadata({"a": {0: 1, 1: 2}, "b": {0: 2}}, nodes=(1, 2))}), cluster()
     for _ in range(2):
-        found = feeder.run(known.leaders([("a", 0), ("a", 1), ("b", 0)]))
+        found = feeder.run(known.leaders([TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)]))
     assert {key: node.node_id for key, node in found.items() if isinstance(node, Node)} == {
-        ("a", 0): 1,
-        ("a", 1): 2,
-        ("b", 0): 2,
+        TopicPartition("a", 0): 1,
+        TopicPartition("a", 1): 2,
+        TopicPartition("b", 0): 2,
     }
     assert len(feeder.calls(METADATA)) == 1
 
 
 def test_a_partition_that_does_not_exist_has_an_error_and_no_retry() -> None:
-    feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: ends({("a", 0): 7})})
-    found = feeder.run(list_offsets(cluster(), {("a", 0): LATEST, ("a", 1): LATEST, ("nope", 0): LATEST}))
+    feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: ends({TopicPartition("a", 0): 7})})
+    found = feeder.run(
+        list_offsets(
+            cluster(),
+            {TopicPartition("a", 0): LATEST, TopicPartition("a", 1): LATEST, TopicPartition("nope", 0): LATEST},
+        )
+    )
     assert found["a", 0] == OffsetAt(7)
     assert error_of(found["a", 1]) == error_of(found["nope", 0]) == "UNKNOWN_TOPIC_OR_PARTITION"
     assert feeder.pauses == []
 
 
 def test_a_partition_without_leader_is_tried_again_and_then_is_an_error_of_its_own() -> None:
-    feeder = Feeder({METADATA: metadata({"a": {0: 1, 1: -1}}), LIST_OFFSETS: ends({("a", 0): 7})})
-    found = feeder.run(list_offsets(cluster(), {("a", 0): LATEST, ("a", 1): LATEST}))
+    feeder = Feeder({METADATA: metadata({"a": {0: 1, 1: -1}}), LIST_OFFSETS: ends({TopicPartition("a", 0): 7})})
+    found = feeder.run(list_offsets(cluster(), {TopicPartition("a", 0): LATEST, TopicPartition("a", 1): LATEST}))
     assert found["a", 0] == OffsetAt(7)
     assert error_of(found["a", 1]) == "LEADER_NOT_AVAILABLE"
     assert tuple(pause.seconds for pause in feeder.pauses) == RETRY_WAITS
@@ -148,24 +154,32 @@ def test_a_leader_that_has_moved_is_found_again() -> None:
     feeder = Feeder(
         {
             METADATA: lambda call: metadata({"a": {0: next(places)}}, nodes=(1, 2))(call),
-            LIST_OFFSETS: lambda call: ends({("a", 0): 7} if call.endpoint == endpoint(2) else {}, otherwise=6)(call),
+            LIST_OFFSETS: lambda call: ends(
+                {TopicPartition("a", 0): 7} if call.endpoint == endpoint(2) else {}, otherwise=6
+            )(call),
         }
     )
-    assert feeder.run(list_offsets(cluster(), {("a", 0): LATEST})) == {("a", 0): OffsetAt(7)}
+    assert feeder.run(list_offsets(cluster(), {TopicPartition("a", 0): LATEST})) == {
+        TopicPartition("a", 0): OffsetAt(7)
+    }
     assert [call.endpoint for call in feeder.calls(LIST_OFFSETS)] == [endpoint(1), endpoint(2)]
 
 
 def test_a_leader_that_has_not_heard_of_a_new_topic_yet_is_asked_again() -> None:
-    answers = iter([ends({}), ends({}), ends({("a", 0): 7})])
+    answers = iter([ends({}), ends({}), ends({TopicPartition("a", 0): 7})])
     feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: lambda call: next(answers)(call)})
-    assert feeder.run(list_offsets(cluster(), {("a", 0): LATEST})) == {("a", 0): OffsetAt(7)}
+    assert feeder.run(list_offsets(cluster(), {TopicPartition("a", 0): LATEST})) == {
+        TopicPartition("a", 0): OffsetAt(7)
+    }
 
 
 def test_one_request_goes_to_each_leader_and_all_in_one_round() -> None:
     topics = {"a": {n: 1 + n % 2 for n in range(10)}}
-    feeder = Feeder({METADATA: metadata(topics, nodes=(1, 2)), LIST_OFFSETS: ends({("a", n): n for n in range(10)})})
-    found = feeder.run(list_offsets(cluster(), {("a", n): LATEST for n in range(10)}))
-    assert found == {("a", n): OffsetAt(n) for n in range(10)}
+    feeder = Feeder(
+        {METADATA: metadata(topics, nodes=(1, 2)), LIST_OFFSETS: ends({TopicPartition("a", n): n for n in range(10)})}
+    )
+    found = feeder.run(list_offsets(cluster(), {TopicPartition("a", n): LATEST for n in range(10)}))
+    assert found == {TopicPartition("a", n): OffsetAt(n) for n in range(10)}
     assert [
         sorted(call.endpoint for call in calls) for calls in feeder.rounds if calls[0].request.API_KEY == LIST_OFFSETS
     ] == [[endpoint(1), endpoint(2)]]

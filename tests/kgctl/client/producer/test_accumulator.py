@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.records import OutgoingRecord
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

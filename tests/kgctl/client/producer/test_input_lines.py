@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker.protocol.record_batch import Record
 from kgctl.client.producer.input_lines import BadLine, LineSplitter, read_json, read_values
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.render.records import as_json_lines
 
 

@@ -18,7 +18,7 @@ from kgctl.client.net.errors import BrokerError, TimedOut, Unreachable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.records import Batch, OutgoingRecord
 from kgctl.client.producer.sender import Sender, SenderSettings, Sending
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NODE, OTHER = Node(1, "n1", 9092), Node(2, "n2", 9092)

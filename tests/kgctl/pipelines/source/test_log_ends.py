@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgctl.client.net.errors import KgctlError, NotFound
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.log_ends import LogEnds, within
 from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.options import BadOption, read_options

@@ -6,7 +6,7 @@ import pytest
 
 from kgctl.client.net.bootstrap import BadAddress
 from kgctl.client.net.steps import Endpoint
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, read_options, write_options
 
 NEEDED = {"kafka.bootstrap.servers": "a:1,b:2", "subscribe": "t"}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.planning import next_end, plan_micro_batch
 from kgctl.pipelines.source.ranges import OffsetRange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.ranges import OffsetRange, from_json, share, split, to_json
 
 sizes = st.lists(st.integers(0, 10_000), min_size=1, max_size=8)

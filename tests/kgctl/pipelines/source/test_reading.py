@@ -15,7 +15,7 @@ from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.net import bootstrap
 from kgctl.client.net.cluster import Ask
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.reading import Patience, ReadTask, read_range

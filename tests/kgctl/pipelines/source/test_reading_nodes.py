@@ -22,7 +22,7 @@ from broker.protocol.wire_types import Message
 from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.reading import Patience, ReadTask
 from kgctl.pipelines.source.tasks import read_task

@@ -13,7 +13,7 @@ from broker.protocol.compression import Codec
 from broker.protocol.record_batch import Record, build_batch
 from broker.protocol.varints import varint
 from kgctl.client.consumer.fetched import AbortedTransaction, Damaged, Fetched
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import record_columns
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HEADERS, record_batches
 

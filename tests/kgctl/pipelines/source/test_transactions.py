@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgctl.client.consumer.fetcher import FetchSettings
-from kgctl.client.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition
 from tests.kgctl.pipelines.source.test_log_ends import ends_of
 from tests.kgctl.pipelines.source.test_reading import offsets, task
 from tests.kgctl.pipelines.source.topics import Topics

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgctl.client.net.errors import KgctlError
+from kgctl.model.topic_partition import TopicPartition
 from tests.kgctl.pipelines.source.topics import Topics
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def test_more_rows_than_the_buffer_holds_are_written(topics: Topics) -> None:
     options = write_options({"kafka.bootstrap.servers": topics.bootstrap_servers, "topic": name})
     assert write_rows(options, Columns({"value": 0}), [batch] * 10) == 5000
     with topics.admin() as admin:
-        ends = admin.list_offsets({(name, 0): -1, (name, 1): -1})
+        ends = admin.list_offsets(dict.fromkeys([TopicPartition(name, 0), TopicPartition(name, 1)], -1))
     total = 0
     for end in ends.values():
         assert not isinstance(end, KgctlError)

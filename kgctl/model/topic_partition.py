@@ -1,4 +1,4 @@
-"""One partition of one topic, as the producer, the consumer and the assignors name it."""
+"""One partition of one topic, everywhere in kgctl."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Broker configuration: the option table, and values read from files and overrides."""
+"""Broker configuration: the table of options, listener addresses, and values read from files and overrides."""

@@ -1,4 +1,4 @@
-"""Kafka 4.1's broker options that this broker does not implement: they warn, where an unknown name is an error."""
+"""Broker options of Kafka 4.1 that this broker does not implement. They cause a warning; unknown names are an error."""
 
 _NAMES = """
 add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms alter.config.policy.class.name

@@ -1,4 +1,4 @@
-"""The table of broker options: Kafka's names, types and defaults, what each is for and which room reads it."""
+"""The table of broker options: Kafka's names, types and defaults, and what each option does."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ Value = int | float | bool | str | tuple[str, ...] | None
 
 
 class ConfigError(ValueError):
-    """An option that cannot be used as given; the text is one line for the user."""
+    """An option with an invalid name or value. The text is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One row of the table. `least`, `most` and `choices` bound the value, both ends included."""
+    """One row of the table. `least` and `most` are inclusive bounds; `choices` lists the allowed values."""
 
     name: str
     kind: Kind
     default: Value
-    used_by: str
     doc: str
     least: float | None = None
     most: float | None = None
@@ -35,7 +34,7 @@ class Option:
         return self.name.replace(".", "_")
 
     def parse(self, text: str) -> Value:
-        """The value that `text` spells; raises ConfigError as one line."""
+        """Parse and check a value. Raises ConfigError."""
         text = text.strip()
         value = self._parse_kind(text)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -83,7 +82,7 @@ def _words(value: Value) -> tuple[str, ...]:
 
 
 def spell(value: Value) -> str | None:
-    """The value as Kafka writes it in DescribeConfigs; None for an absent one."""
+    """The value as Kafka writes it in DescribeConfigs; None if it is absent."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -91,201 +90,211 @@ def spell(value: Value) -> str | None:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _option(name: str, kind: Kind, default: Value, used_by: str, doc: str, **bounds: Any) -> Any:
+def _option(name: str, kind: Kind, default: Value, doc: str, **bounds: Any) -> Any:
     if kind in ("int", "long"):
         top = INT_MAX if kind == "int" else LONG_MAX
         bounds = {"least": -top - 1, "most": top} | bounds
-    return field(default=default, metadata={"option": Option(name, kind, default, used_by, doc, **bounds)})
+    return field(default=default, metadata={"option": Option(name, kind, default, doc, **bounds)})
 
 
-def _int(name: str, default: int | None, used_by: str, doc: str, **bounds: Any) -> Any:
-    return _option(name, "int", default, used_by, doc, **bounds)
+def _int(name: str, default: int | None, doc: str, **bounds: Any) -> Any:
+    return _option(name, "int", default, doc, **bounds)
 
 
-def _long(name: str, default: int | None, used_by: str, doc: str, **bounds: Any) -> Any:
-    return _option(name, "long", default, used_by, doc, **bounds)
+def _long(name: str, default: int | None, doc: str, **bounds: Any) -> Any:
+    return _option(name, "long", default, doc, **bounds)
 
 
-def _double(name: str, default: float, used_by: str, doc: str, **bounds: Any) -> Any:
-    return _option(name, "double", default, used_by, doc, **bounds)
+def _double(name: str, default: float, doc: str, **bounds: Any) -> Any:
+    return _option(name, "double", default, doc, **bounds)
 
 
-def _bool(name: str, default: bool, used_by: str, doc: str) -> Any:
-    return _option(name, "boolean", default, used_by, doc)
+def _bool(name: str, default: bool, doc: str) -> Any:
+    return _option(name, "boolean", default, doc)
 
 
-def _text(name: str, default: str | None, used_by: str, doc: str, **bounds: Any) -> Any:
-    return _option(name, "string", default, used_by, doc, **bounds)
+def _text(name: str, default: str | None, doc: str, **bounds: Any) -> Any:
+    return _option(name, "string", default, doc, **bounds)
 
 
-def _list(name: str, default: tuple[str, ...], used_by: str, doc: str, **bounds: Any) -> Any:
-    return _option(name, "list", default, used_by, doc, **bounds)
+def _list(name: str, default: tuple[str, ...], doc: str, **bounds: Any) -> Any:
+    return _option(name, "list", default, doc, **bounds)
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class Options:
-    """One field per option that the broker uses; the field's name is Kafka's with dots as underscores."""
+    """One field per option that the broker uses. The name of a field is Kafka's, with underscores for dots."""
 
-    # Who we are and where we listen.
-    node_id: int = _int("node.id", 1, "server", "The number of this broker in the cluster of one.", least=0)
-    broker_id: int = _int("broker.id", -1, "server", "Older name of node.id; used where node.id is not given.")
-    broker_rack: str | None = _text("broker.rack", None, "server", "The rack that Metadata tells clients.")
-    listeners: str = _text("listeners", "PLAINTEXT://127.0.0.1:9092", "server", "The address to listen on.")
+    # Identity and listeners.
+    node_id: int = _int("node.id", 1, "The id of this broker, the only one of its cluster.", least=0)
+    broker_id: int = _int("broker.id", -1, "Older name of node.id; used if node.id is not set.")
+    broker_rack: str | None = _text("broker.rack", None, "The rack reported in Metadata.")
+    listeners: str = _text("listeners", "PLAINTEXT://127.0.0.1:9092", "The address to listen on.")
     advertised_listeners: str | None = _text(
-        "advertised.listeners", None, "server", "The address that clients are told; the bound one if absent."
+        "advertised.listeners", None, "The address given to clients; defaults to the bound address."
     )
     listener_security_protocol_map: tuple[str, ...] = _list(
         "listener.security.protocol.map",
         ("SASL_SSL:SASL_SSL", "PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT"),
-        "server",
-        "Listener names and their protocols; only PLAINTEXT is served.",
+        "The security protocol of each listener name; only PLAINTEXT is supported.",
     )
     controller_listener_names: tuple[str, ...] = _list(
-        "controller.listener.names", (), "server", "Listeners of these names are left out: one node has no controller."
+        "controller.listener.names", (), "Listeners to ignore; a single node has no controller."
     )
 
     # Connections and requests.
     socket_request_max_bytes: int = _int(
         "socket.request.max.bytes",
         104857600,
-        "server",
-        "The largest request; a larger one closes the connection.",
+        "The largest request in bytes; a larger one closes the connection.",
         least=1,
     )
     socket_listen_backlog_size: int = _int(
-        "socket.listen.backlog.size", 50, "server", "Connections that may wait to be accepted.", least=1
+        "socket.listen.backlog.size", 50, "The length of the queue of connections to accept.", least=1
     )
     connections_max_idle_ms: int = _long(
-        "connections.max.idle.ms", 600000, "server", "A connection without requests for so long is closed."
+        "connections.max.idle.ms", 600000, "Close a connection after this time without requests."
     )
-    max_connections: int = _int("max.connections", INT_MAX, "server", "The most connections at once.", least=0)
+    max_connections: int = _int("max.connections", INT_MAX, "The maximum number of connections.", least=0)
     max_connections_per_ip: int = _int(
-        "max.connections.per.ip", INT_MAX, "server", "The most connections at once from one address.", least=0
+        "max.connections.per.ip", INT_MAX, "The maximum number of connections from one IP address.", least=0
     )
     fetch_max_bytes: int = _int(
-        "fetch.max.bytes", 57671680, "server", "The most bytes of records that one Fetch answers.", least=1024
+        "fetch.max.bytes", 57671680, "The maximum bytes of records in a Fetch response.", least=1024
     )
     max_request_partition_size_limit: int = _int(
         "max.request.partition.size.limit",
         2000,
-        "server",
-        "The most partitions in a DescribeTopicPartitions answer.",
+        "The maximum number of partitions in a DescribeTopicPartitions response.",
         least=1,
     )
 
     # Topics.
     auto_create_topics_enable: bool = _bool(
-        "auto.create.topics.enable", True, "server", "Whether Metadata makes a topic that is not there."
+        "auto.create.topics.enable", True, "Whether a Metadata request creates missing topics."
     )
-    delete_topic_enable: bool = _bool("delete.topic.enable", True, "server", "Whether topics may be deleted.")
+    delete_topic_enable: bool = _bool("delete.topic.enable", True, "Whether topics can be deleted.")
     num_partitions: int = _int(
-        "num.partitions", 1, "server", "Partitions of a topic that does not say how many.", least=1
+        "num.partitions", 1, "The number of partitions of a topic that is created without one.", least=1
     )
     default_replication_factor: int = _int(
-        "default.replication.factor", 1, "server", "Replicas of a topic that does not say how many; one node has one."
+        "default.replication.factor",
+        1,
+        "The replication factor of a topic that is created without one; a single node supports only 1.",
     )
 
     # Groups and their offsets.
     group_initial_rebalance_delay_ms: int = _int(
         "group.initial.rebalance.delay.ms",
         0,
-        "coordinator",
-        "How long an empty group's first join waits for more members.",
+        "How long the first rebalance of an empty group waits for more members.",
         least=0,
     )
     group_min_session_timeout_ms: int = _int(
-        "group.min.session.timeout.ms", 6000, "coordinator", "The shortest session timeout a member may ask for."
+        "group.min.session.timeout.ms", 6000, "The minimum session timeout of a member."
     )
     group_max_session_timeout_ms: int = _int(
-        "group.max.session.timeout.ms", 1800000, "coordinator", "The longest session timeout a member may ask for."
+        "group.max.session.timeout.ms", 1800000, "The maximum session timeout of a member."
     )
-    group_max_size: int = _int("group.max.size", INT_MAX, "coordinator", "The most members of a group.", least=1)
+    group_max_size: int = _int("group.max.size", INT_MAX, "The maximum number of members of a group.", least=1)
     offset_metadata_max_bytes: int = _int(
-        "offset.metadata.max.bytes", 4096, "coordinator", "The longest metadata of a committed offset."
+        "offset.metadata.max.bytes", 4096, "The maximum size of the metadata of a committed offset."
     )
     offsets_retention_minutes: int = _int(
-        "offsets.retention.minutes", 10080, "coordinator", "An empty group's offsets expire after so long.", least=1
+        "offsets.retention.minutes", 10080, "How long the offsets of an empty group are retained.", least=1
     )
     offsets_retention_check_interval_ms: int = _long(
         "offsets.retention.check.interval.ms",
         600000,
-        "coordinator",
-        "How often expired offsets are looked for.",
+        "How often to check for expired offsets.",
         least=1,
     )
     offsets_topic_num_partitions: int = _int(
-        "offsets.topic.num.partitions", 50, "log", "Partitions of __consumer_offsets; fixed once it is made.", least=1
+        "offsets.topic.num.partitions",
+        50,
+        "The number of partitions of __consumer_offsets; fixed once the topic exists.",
+        least=1,
     )
     offsets_topic_segment_bytes: int = _int(
-        "offsets.topic.segment.bytes", 104857600, "log", "Default of segment.bytes of __consumer_offsets.", least=1
+        "offsets.topic.segment.bytes", 104857600, "The default segment.bytes of __consumer_offsets.", least=1
     )
 
-    # The log: defaults of the topic configs, and the broker's own.
-    message_max_bytes: int = _int("message.max.bytes", 1048588, "log", "The largest record batch.", least=0)
+    # Storage: defaults of topic configs, and settings of the broker.
+    message_max_bytes: int = _int("message.max.bytes", 1048588, "The largest record batch in bytes.", least=0)
     log_message_timestamp_type: str = _text(
         "log.message.timestamp.type",
         "CreateTime",
-        "log",
-        "Whether a record keeps its producer's timestamp or gets the broker's.",
+        "Whether a record keeps the timestamp of the producer or gets that of the broker.",
         choices=("CreateTime", "LogAppendTime"),
     )
     log_message_timestamp_before_max_ms: int = _long(
-        "log.message.timestamp.before.max.ms", LONG_MAX, "log", "How far back a producer's timestamp may lie.", least=0
+        "log.message.timestamp.before.max.ms",
+        LONG_MAX,
+        "How far in the past the timestamp of a producer may lie.",
+        least=0,
     )
     log_message_timestamp_after_max_ms: int = _long(
-        "log.message.timestamp.after.max.ms", 3600000, "log", "How far ahead a producer's timestamp may lie.", least=0
+        "log.message.timestamp.after.max.ms",
+        3600000,
+        "How far in the future the timestamp of a producer may lie.",
+        least=0,
     )
     log_segment_bytes: int = _int(
-        "log.segment.bytes", 1073741824, "log", "The size at which a segment is closed.", least=1048576
+        "log.segment.bytes", 1073741824, "The size at which a new segment starts.", least=1048576
     )
-    log_roll_ms: int | None = _long("log.roll.ms", None, "log", "The age at which a segment is closed.")
-    log_roll_hours: int = _int("log.roll.hours", 168, "log", "The same in hours, where log.roll.ms is absent.", least=1)
-    log_retention_ms: int | None = _long("log.retention.ms", None, "log", "How long records are kept; -1 for ever.")
+    log_roll_ms: int | None = _long("log.roll.ms", None, "The age at which a new segment starts.")
+    log_roll_hours: int = _int("log.roll.hours", 168, "The same in hours; used if log.roll.ms is not set.", least=1)
+    log_retention_ms: int | None = _long(
+        "log.retention.ms", None, "How long records are retained; -1 retains them forever."
+    )
     log_retention_minutes: int | None = _int(
-        "log.retention.minutes", None, "log", "The same in minutes, where log.retention.ms is absent."
+        "log.retention.minutes", None, "The same in minutes; used if log.retention.ms is not set."
     )
-    log_retention_hours: int = _int("log.retention.hours", 168, "log", "The same in hours, where neither is given.")
+    log_retention_hours: int = _int(
+        "log.retention.hours", 168, "The same in hours; used if neither ms nor minutes is set."
+    )
     log_retention_bytes: int = _long(
-        "log.retention.bytes", -1, "log", "How many bytes of a partition are kept; -1 for all."
+        "log.retention.bytes", -1, "How many bytes of a partition are retained; -1 sets no limit."
     )
     log_retention_check_interval_ms: int = _long(
-        "log.retention.check.interval.ms", 300000, "server", "How often old segments are looked for.", least=1
+        "log.retention.check.interval.ms", 300000, "How often to check for segments to delete.", least=1
     )
     log_index_interval_bytes: int = _int(
-        "log.index.interval.bytes", 4096, "log", "Bytes of records per entry of the sparse index.", least=0
+        "log.index.interval.bytes", 4096, "The bytes of records between two entries of the sparse index.", least=0
     )
     log_cleanup_policy: tuple[str, ...] = _list(
-        "log.cleanup.policy", ("delete",), "log", "What happens to old records.", choices=("compact", "delete")
+        "log.cleanup.policy",
+        ("delete",),
+        "What to do with old records: delete, compact, or both.",
+        choices=("compact", "delete"),
     )
     log_cleaner_backoff_ms: int = _long(
-        "log.cleaner.backoff.ms", 15000, "log", "How often logs to compact are looked for.", least=0
+        "log.cleaner.backoff.ms", 15000, "How often to check for logs to compact.", least=0
     )
     log_cleaner_delete_retention_ms: int = _long(
-        "log.cleaner.delete.retention.ms", 86400000, "log", "How long compaction keeps a tombstone.", least=0
+        "log.cleaner.delete.retention.ms", 86400000, "How long compaction retains a tombstone.", least=0
     )
     log_cleaner_min_cleanable_ratio: float = _double(
         "log.cleaner.min.cleanable.ratio",
         0.5,
-        "log",
-        "The share of dirty bytes from which a log is compacted.",
+        "The minimum share of dirty bytes for a log to be compacted.",
         least=0,
         most=1,
     )
     log_cleaner_min_compaction_lag_ms: int = _long(
-        "log.cleaner.min.compaction.lag.ms", 0, "log", "How long a record is safe from compaction.", least=0
+        "log.cleaner.min.compaction.lag.ms", 0, "The minimum time before a record can be compacted.", least=0
     )
     log_cleaner_max_compaction_lag_ms: int = _long(
-        "log.cleaner.max.compaction.lag.ms", LONG_MAX, "log", "How long a record may stay without compaction.", least=1
+        "log.cleaner.max.compaction.lag.ms", LONG_MAX, "The maximum time before a record must be compacted.", least=1
     )
     producer_id_expiration_ms: int = _int(
         "producer.id.expiration.ms",
         86400000,
-        "log",
-        "How long an idle producer's sequence numbers are remembered.",
+        "How long the sequence numbers of an idle producer are retained.",
         least=1,
     )
     producer_id_expiration_check_interval_ms: int = _int(
-        "producer.id.expiration.check.interval.ms", 600000, "log", "How often idle producers are looked for.", least=1
+        "producer.id.expiration.check.interval.ms", 600000, "How often to check for idle producers.", least=1
     )
 
 

@@ -1,4 +1,4 @@
-"""Broker options that Kafka had before 4.0: an old server.properties has them; they warn and have no effect."""
+"""Broker options that Kafka 4.0 removed or renamed. An old server.properties may set them: they warn and are ignored."""
 
 _NAMES = """
 advertised.host.name advertised.port auto.include.jmx.reporter broker.id.generation.enable control.plane.listener.name

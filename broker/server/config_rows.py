@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from broker.config.config import OPTIONS
-from broker.config.options import spell
+from broker.config.options import OPTIONS, spell
 from broker.storage import TOPIC_CONFIGS
 
 if TYPE_CHECKING:

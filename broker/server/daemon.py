@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker import data_directory
-from broker.config.config import BrokerConfig, Endpoint, load_config
+from broker.config.config import BrokerConfig, load_config
+from broker.config.listeners import Endpoint
 from broker.data_directory import KILLED, Ready, Run
 from broker.server.failures import (
     ADDRESS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from broker.config.config import ConfigError
+from broker.config.options import ConfigError
 from broker.data_directory import HeldError
 
 UNEXPECTED, USAGE, HELD = 1, 2, 6

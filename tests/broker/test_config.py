@@ -1,4 +1,4 @@
-"""Broker options: Kafka's names, types and defaults; files and overrides; what is refused and in which words."""
+"""Broker options: Kafka's names, types and defaults, files and overrides, and error messages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.config.config import OPTIONS, BrokerConfig, ConfigError, Endpoint, load_config, parse_properties
+from broker.config.config import BrokerConfig, load_config
 from broker.config.ignored_options import UNIMPLEMENTED
-from broker.config.options import INT_MAX, spell
+from broker.config.listeners import Endpoint
+from broker.config.options import INT_MAX, OPTIONS, ConfigError, spell
+from broker.config.properties import parse_properties
 from broker.config.renamed_options import FORMER, FORMER_PREFIXES
 from tests.harness import ROOT
 
@@ -26,7 +28,7 @@ def refusal(*overrides: str) -> str:
     return str(caught.value)
 
 
-def test_defaults_are_kafkas_and_the_first_rebalance_does_not_wait():
+def test_defaults_match_kafka_except_the_initial_rebalance_delay():
     config = load_config()
     assert config.auto_create_topics_enable is True
     assert config.num_partitions == 1
@@ -42,24 +44,24 @@ def test_defaults_are_kafkas_and_the_first_rebalance_does_not_wait():
     assert config.warnings == []
 
 
-def test_a_config_cannot_be_changed():
+def test_a_config_is_immutable():
     with pytest.raises(AttributeError):
         load_config().num_partitions = 2  # type: ignore[misc]
 
 
-def test_each_default_lies_within_its_own_bounds():
+def test_each_default_is_within_its_bounds():
     for option in OPTIONS.values():
         text = spell(option.default)
         if text is not None:
             assert option.parse(text) == option.default, option.name
 
 
-def test_no_name_is_both_implemented_and_not():
+def test_no_option_is_both_implemented_and_ignored():
     assert not set(OPTIONS) & UNIMPLEMENTED
 
 
-def test_every_option_is_read_somewhere():
-    """A name that the table has and no code reads belongs among the unimplemented ones."""
+def test_every_option_is_used():
+    """An option that no code reads belongs in the list of ignored options."""
     root = ROOT / "broker"
     code = "".join(path.read_text() for path in root.rglob("*.py") if path.name != "options.py")
     unread = [name for name, option in OPTIONS.items() if option.field_name not in code]
@@ -83,24 +85,24 @@ def test_every_option_is_read_somewhere():
         ("log.cleaner.min.cleanable.ratio=half", "not a number"),
         ("log.cleanup.policy=compact,drop", "'drop' is not one of compact, delete"),
         ("log.message.timestamp.type=Now", "'Now' is not one of CreateTime, LogAppendTime"),
-        ("log.retention.ms=0", "must be -1 (for ever) or more than 0"),
+        ("log.retention.ms=0", "must be -1 (forever) or more than 0"),
         ("log.roll.ms=0", "must be at least 1"),
-        ("default.replication.factor=3", "one node holds one replica"),
+        ("default.replication.factor=3", "a single node and holds one replica"),
         ("listeners=127.0.0.1:9092", "is not NAME://HOST:PORT"),
         ("listeners=PLAINTEXT://127.0.0.1:65536", "a port is at most 65535"),
-        ("listeners=PLAINTEXT://::1:9092", "an IPv6 host stands in brackets"),
-        ("listeners=SSL://127.0.0.1:9092", "its protocol is SSL; only PLAINTEXT is served"),
-        ("listeners=INSIDE://127.0.0.1:9092", "it has no protocol; only PLAINTEXT is served"),
-        ("listeners=PLAINTEXT://127.0.0.1:1,PLAINTEXT://127.0.0.1:2", "exactly one plain-text listener"),
+        ("listeners=PLAINTEXT://::1:9092", "put an IPv6 host in brackets"),
+        ("listeners=SSL://127.0.0.1:9092", "the protocol of SSL is SSL; only PLAINTEXT is supported"),
+        ("listeners=INSIDE://127.0.0.1:9092", "listener.security.protocol.map has no protocol for INSIDE"),
+        ("listeners=PLAINTEXT://127.0.0.1:1,PLAINTEXT://127.0.0.1:2", "exactly one PLAINTEXT listener"),
         ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "exactly one address that clients can reach"),
         ("nonsense", "must be key=value"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_line(override: str, message: str):
+def test_an_invalid_option_is_refused_in_one_line(override: str, message: str):
     assert message in refusal(override)
 
 
-def test_both_sides_of_a_bound():
+def test_bounds_are_inclusive():
     assert options("num.partitions=1").num_partitions == 1
     assert options(f"num.partitions={INT_MAX}").num_partitions == INT_MAX
     assert "at most" in refusal(f"num.partitions={INT_MAX + 1}")
@@ -108,14 +110,14 @@ def test_both_sides_of_a_bound():
     assert "more than" in refusal("group.min.session.timeout.ms=6", "group.max.session.timeout.ms=5")
 
 
-def test_an_option_of_kafka_that_is_not_implemented_warns_once_and_is_listed():
+def test_an_unimplemented_option_of_kafka_warns_once_and_is_listed():
     config = options("num.io.threads=8", "num.io.threads=9", "listener.name.outside.ssl.keystore.type=PEM")
     assert config.unimplemented == ("listener.name.outside.ssl.keystore.type", "num.io.threads")
     assert len(config.warnings) == 2
     assert "num.io.threads" in config.warnings[1]
 
 
-def test_shorter_units_of_retention_win_and_any_negative_one_means_for_ever():
+def test_the_shortest_unit_of_retention_wins_and_a_negative_value_means_forever():
     assert options("log.retention.hours=2").retention_ms == 7_200_000
     assert options("log.retention.hours=2", "log.retention.minutes=3").retention_ms == 180_000
     assert options("log.retention.minutes=3", "log.retention.ms=7").retention_ms == 7
@@ -123,7 +125,7 @@ def test_shorter_units_of_retention_win_and_any_negative_one_means_for_ever():
     assert options("log.roll.hours=1").roll_ms == 3_600_000
 
 
-def test_overrides_win_over_files_later_files_over_earlier_and_listen_over_all(tmp_path: Path):
+def test_later_files_override_earlier_ones_then_overrides_then_listen(tmp_path: Path):
     first, second = tmp_path / "a.properties", tmp_path / "b.properties"
     first.write_text("num.partitions=2\nnode.id=7\nlisteners=PLAINTEXT://127.0.0.1:1\n")
     second.write_text("num.partitions=3\ngroup.max.size=9\n")
@@ -134,7 +136,7 @@ def test_overrides_win_over_files_later_files_over_earlier_and_listen_over_all(t
     assert config.given["num.partitions"] == "3"
 
 
-def test_a_config_file_that_cannot_be_read_is_named(tmp_path: Path):
+def test_an_unreadable_config_file_is_named(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"missing\.properties: No such file"):
         load_config([tmp_path / "missing.properties"])
 
@@ -149,7 +151,7 @@ def test_a_config_file_that_cannot_be_read_is_named(tmp_path: Path):
         ("node.id=1\nnum.partitions=\\u12\n", 2, "malformed"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_line(tmp_path: Path, text: str, line: int, message: str):
+def test_an_error_in_a_file_names_its_line(tmp_path: Path, text: str, line: int, message: str):
     path = tmp_path / "my.properties"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -158,7 +160,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(tmp_path: Path, text: str
     assert message in str(caught.value)
 
 
-def test_an_override_is_not_blamed_on_the_file(tmp_path: Path):
+def test_an_error_in_an_override_does_not_name_the_file(tmp_path: Path):
     path = tmp_path / "my.properties"
     path.write_text("num.partitions=1\n")
     with pytest.raises(ConfigError) as caught:
@@ -166,7 +168,7 @@ def test_an_override_is_not_blamed_on_the_file(tmp_path: Path):
     assert str(caught.value).startswith("num.partitions=0: must be at least 1")
 
 
-def test_options_that_kafka_had_before_version_4_warn(tmp_path: Path):
+def test_options_removed_in_kafka_4_warn(tmp_path: Path):
     path = tmp_path / "server.properties"
     path.write_text(
         "broker.id=0\nlisteners=PLAINTEXT://:9092\nlog.dirs=/tmp/kafka-logs\nzookeeper.connect=localhost:2181\n"
@@ -180,21 +182,21 @@ def test_options_that_kafka_had_before_version_4_warn(tmp_path: Path):
         "zookeeper.connect",
         "zookeeper.connection.timeout.ms",
     )
-    assert "option zookeeper.connect is one of Kafka before 4.0; it is not used and has no effect" in config.warnings
-    assert "option log.dirs is not implemented by this broker and has no effect" in config.warnings
+    assert "option zookeeper.connect is from Kafka before 4.0 and is ignored" in config.warnings
+    assert "option log.dirs is not implemented by this broker and is ignored" in config.warnings
 
 
-def test_a_name_is_suggested_only_if_it_is_close():
+def test_only_a_similar_name_is_suggested():
     assert refusal("zookeper.connect=x") == "unknown option zookeper.connect"
     assert refusal("parts.of.topic=3") == "unknown option parts.of.topic"
 
 
-def test_no_option_of_kafka_4_counts_as_a_former_one():
+def test_no_option_of_kafka_4_counts_as_removed():
     assert not FORMER & (set(OPTIONS) | UNIMPLEMENTED)
     assert not [name for name in [*OPTIONS, *UNIMPLEMENTED] if name.startswith(FORMER_PREFIXES)]
 
 
-def test_the_server_properties_that_kafka_ships_is_taken(tmp_path: Path):
+def test_the_server_properties_that_kafka_ships_is_accepted(tmp_path: Path):
     path = tmp_path / "server.properties"
     path.write_text(
         "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.bootstrap.servers=localhost:9093\n"
@@ -211,35 +213,28 @@ def test_the_server_properties_that_kafka_ships_is_taken(tmp_path: Path):
     assert "log.dirs" in config.unimplemented
 
 
-def test_a_listener_under_another_name_is_served_if_it_is_mapped_to_plain_text():
+def test_a_listener_of_any_name_is_accepted_if_it_is_mapped_to_plaintext():
     config = options("listeners=INSIDE://127.0.0.1:1", "listener.security.protocol.map=INSIDE:PLAINTEXT")
     assert config.listen == Endpoint("127.0.0.1", 1)
-    assert "its protocol is SSL" in refusal("listeners=A://127.0.0.1:1", "listener.security.protocol.map=A:SSL")
+    assert "the protocol of A is SSL" in refusal("listeners=A://127.0.0.1:1", "listener.security.protocol.map=A:SSL")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_loopback_addresses_are_told(host: str):
+def test_loopback_addresses_are_recognised(host: str):
     assert Endpoint(host, 1).is_loopback()
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "192.0.2.1", "127.0.0.1.invalid"])
-def test_other_addresses_are_no_loopback_ones(host: str):
+def test_other_addresses_are_not_loopback(host: str):
     assert not Endpoint(host, 1).is_loopback()
 
 
-def test_broker_id_stands_in_for_node_id():
+def test_broker_id_is_used_if_node_id_is_not_set():
     assert options("broker.id=5").node_id == 5
     assert options("broker.id=5", "node.id=6").node_id == 6
 
 
-def test_rows_tell_value_and_origin_of_every_option():
-    rows = {option.name: (value, given) for option, value, given in options("num.partitions=4").rows()}
-    assert rows.keys() == OPTIONS.keys()
-    assert rows["num.partitions"] == (4, True)
-    assert rows["node.id"] == (1, False)
-
-
-def test_the_log_and_the_coordinator_get_their_parts():
+def test_storage_and_groups_get_their_settings():
     config = load_config(
         overrides=["log.cleanup.policy=compact,delete", "log.retention.minutes=1", "group.max.size=3"],
         durability="process",
@@ -259,7 +254,7 @@ def test_the_log_and_the_coordinator_get_their_parts():
         ("  # comment\n! another\n\n a = b = c ", {"a": "b = c "}),
         ("a=1,\\\n   2,\\\n   3\nb=4", {"a": "1,2,3", "b": "4"}),
         ("a=x\\\\\nb=2", {"a": "x\\", "b": "2"}),
-        ("a=1\\\n# no comment", {"a": "1# no comment"}),
+        ("a=1\\\n# not a comment", {"a": "1# not a comment"}),
         ("a\\ b\\=c = d", {"a b=c": "d"}),
         ("tab=\\t|\\n|\\u00e9|\\q", {"tab": "\t|\n|é|q"}),
         ("key\nempty=", {"key": "", "empty": ""}),
@@ -269,7 +264,7 @@ def test_the_log_and_the_coordinator_get_their_parts():
         ("", {}),
     ],
 )
-def test_properties_are_read_as_java_reads_them(text: str, pairs: dict[str, str]):
+def test_properties_are_parsed_as_in_java(text: str, pairs: dict[str, str]):
     assert parse_properties(text) == pairs
 
 
@@ -278,7 +273,7 @@ def test_a_malformed_unicode_escape_is_refused():
         parse_properties("a=\\u12")
 
 
-def test_reading_options_loads_neither_the_log_nor_asyncio():
+def test_loading_options_imports_neither_storage_nor_asyncio():
     code = (
         "import sys, broker.config.config as c; c.load_config(overrides=['num.partitions=2']);"
         "sys.exit(bool({'asyncio', 'difflib', 'broker.storage', 'broker.config.ignored_options'} & set(sys.modules)))"

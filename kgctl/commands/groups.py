@@ -25,7 +25,7 @@ from kgctl.model.groups import (
     PartitionLag,
     StateRow,
 )
-from kgctl.render import TABLES, note, show
+from kgctl.render import TABLES, note
 
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
 
@@ -44,7 +44,7 @@ def list_groups(
     """List groups with type, state and protocol."""
     with settings(ctx).admin() as admin:
         listing = admin.list_groups(_named(state, STATES, "--state"), _named(type_, TYPES, "--type"))
-    show(listing.groups, settings(ctx).output, kind="groups", row_type=GroupListing)
+    settings(ctx).show(listing.groups, kind="groups", row_type=GroupListing)
     conclude(listing.errors, len(listing.errors) + 1)
 
 
@@ -74,9 +74,7 @@ def describe(
         listing = Listing(()) if groups else admin.list_groups()
         names = groups or [row.group for row in listing.groups]
         found = admin.describe_groups(names, offsets=view is PartitionLag)
-    show(
-        _rows(found, view, settings(ctx).output), settings(ctx).output, kind=VIEWS[view], row_type=view, verbose=verbose
-    )
+    settings(ctx).show(_rows(found, view, settings(ctx).output), kind=VIEWS[view], row_type=view, verbose=verbose)
     _comment(found, offsets_shown=view is PartitionLag)
     errors = [*listing.errors, *(group.error for group in found)]
     partitions = [row.error for group in found for row in group.partitions]
@@ -97,7 +95,7 @@ def delete(
         rows = admin.plan_group_deletion(groups)
         if execute:
             rows = admin.delete_groups(rows)
-    show(rows, settings(ctx).output, kind="group-deletion", row_type=GroupChange)
+    settings(ctx).show(rows, kind="group-deletion", row_type=GroupChange)
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 
@@ -126,7 +124,7 @@ def remove_members(
         rows = admin.plan_member_removal(group, member or (), instance or (), everyone=everyone)
         if execute:
             rows = admin.remove_members(group, rows, reason)
-    show(rows, settings(ctx).output, kind="member-removal", row_type=MemberChange)
+    settings(ctx).show(rows, kind="member-removal", row_type=MemberChange)
     if not rows:
         note(f"Consumer group '{group}' has no active members.")
     note_dry_run(execute, [row.error for row in rows])

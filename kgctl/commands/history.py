@@ -9,7 +9,6 @@ import typer
 from kgctl.commands.arguments import Group
 from kgctl.commands.settings import settings
 from kgctl.model.history import GroupEventRow
-from kgctl.render import show
 
 
 def history(
@@ -27,4 +26,4 @@ def history(
     """
     with settings(ctx).admin() as admin:
         rows = admin.group_history(group, every_event=every_event)
-    show(rows[-limit:], settings(ctx).output, kind="group-history", row_type=GroupEventRow, verbose=verbose)
+    settings(ctx).show(rows[-limit:], kind="group-history", row_type=GroupEventRow, verbose=verbose)

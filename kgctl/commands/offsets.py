@@ -17,7 +17,7 @@ from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import DONE, OffsetChange, ResetPlan, ResetRow
-from kgctl.render import note, show
+from kgctl.render import note
 
 Topics = Annotated[
     list[str] | None,
@@ -85,7 +85,7 @@ def reset_offsets(
             (row.topic, row.partition, row.new_offset) for row in plan.rows if not row.error
         )
     else:
-        show(plan.rows, settings(ctx).output, kind="offset-reset", row_type=ResetRow)
+        settings(ctx).show(plan.rows, kind="offset-reset", row_type=ResetRow)
     _comment(plan, execute, export)
     # A row that fails in the plan stops the whole of it; only an execution can fail in part.
     errors = [row.error for row in plan.rows if row.error]
@@ -104,7 +104,7 @@ def delete_offsets(
         rows = admin.plan_offset_deletion(group, scope)
         if execute:
             rows = admin.delete_offsets(group, rows)
-    show(rows, settings(ctx).output, kind="offset-deletion", row_type=OffsetChange)
+    settings(ctx).show(rows, kind="offset-deletion", row_type=OffsetChange)
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 

@@ -16,7 +16,6 @@ from kgctl.pipelines.catalog import JOBS, Job
 from kgctl.pipelines.schemas import TABLES, Table
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.render import TABLES as TABLE_OUTPUTS
-from kgctl.render import show
 from kgctl.render.prose import show_paragraphs
 
 pipeline_app = typer.Typer(
@@ -32,7 +31,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder that
 def list_jobs(ctx: typer.Context) -> None:
     """List the jobs with what they read and write."""
     rows = [JobRow(job.name, job.reads, job.writes, job.summary) for job in JOBS.values()]
-    show(rows, settings(ctx).output, kind="pipeline-jobs", row_type=JobRow)
+    settings(ctx).show(rows, kind="pipeline-jobs", row_type=JobRow)
 
 
 @pipeline_app.command()
@@ -46,7 +45,7 @@ def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB"
     ]
     if settings(ctx).output in TABLE_OUTPUTS:
         show_paragraphs([f"{found.name}: {found.summary}.", found.how, f"Reads {', '.join(found.reads)}."])
-    show(rows, settings(ctx).output, kind="pipeline-columns", row_type=ColumnRow)
+    settings(ctx).show(rows, kind="pipeline-columns", row_type=ColumnRow)
 
 
 @pipeline_app.command()
@@ -55,7 +54,7 @@ def doctor(ctx: typer.Context) -> None:
     from kgctl.pipelines.doctor import examine
 
     rows = [FindingRow(one.what, one.found, one.ok, one.advice or None) for one in examine()]
-    show(rows, settings(ctx).output, kind="pipeline-doctor", row_type=FindingRow)
+    settings(ctx).show(rows, kind="pipeline-doctor", row_type=FindingRow)
     if any(row.ok is False for row in rows):
         raise typer.Exit(1)
 
@@ -70,7 +69,7 @@ def status(ctx: typer.Context, out: Out) -> None:
     found = [row for row in rows if row.batches]
     if not found:
         raise NotFound(f"{out}: no table was written there")
-    show(found, settings(ctx).output, kind="pipeline-status", row_type=TableRow)
+    settings(ctx).show(found, kind="pipeline-status", row_type=TableRow)
 
 
 @pipeline_app.command()

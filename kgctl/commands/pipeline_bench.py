@@ -13,7 +13,7 @@ from kgctl.pipelines.bench.compare import NEEDS, EngineRow, compare
 from kgctl.pipelines.bench.sources import SourceRow, compare_sources
 from kgctl.pipelines.runner import PipelinesMissing, check_installed
 from kgctl.pipelines.spark.connector_jars import find_jars
-from kgctl.render import note, show
+from kgctl.render import note
 
 _COUNT = re.compile(r"(\d+)([km]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1000, "m": 1_000_000}
@@ -43,10 +43,10 @@ def bench(
             for count in counts
             for row in compare_sources(count, jars.paths if jars and jars.usable else (), rounds, note)
         ]
-        show(found, settings(ctx).output, kind="pipeline-bench-sources", row_type=SourceRow)
+        settings(ctx).show(found, kind="pipeline-bench-sources", row_type=SourceRow)
         return
     rows = compare(counts, _engines(engines), rounds, note)
-    show(rows, settings(ctx).output, kind="pipeline-bench", row_type=EngineRow)
+    settings(ctx).show(rows, kind="pipeline-bench", row_type=EngineRow)
 
 
 def _count(text: str) -> int:

@@ -10,7 +10,7 @@ from kgctl.commands.arguments import Execute, Group
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import RebalanceRow
-from kgctl.render import note, show
+from kgctl.render import note
 
 
 def rebalance(
@@ -35,7 +35,7 @@ def rebalance(
         rows = admin.plan_rebalance(group, evict=evict)
         if execute:
             rows = admin.rebalance(group, rows, reason, wait=wait)
-    show(rows, settings(ctx).output, kind="group-rebalance", row_type=RebalanceRow)
+    settings(ctx).show(rows, kind="group-rebalance", row_type=RebalanceRow)
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
     _say_how_long(rows)

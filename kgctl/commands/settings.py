@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.client.net.steps import Endpoint
 
+COLORS = ("auto", "always", "never")
 OUTPUTS = ("table", "wide", "json", "yaml", "csv")
 
 
@@ -21,6 +23,7 @@ class Settings:
 
     bootstrap: str | None = None
     output: str = "table"
+    color: str = "auto"
     timeout: float = 30.0
     is_timeout_given: bool = False
 
@@ -34,6 +37,12 @@ class Settings:
         from kgctl.client.admin.admin import Admin
 
         return Admin(self.endpoints(), self.timeout)
+
+    def show(self, rows: Sequence[Any], *, kind: str, row_type: type | None = None, verbose: bool = False) -> None:
+        """Print rows to stdout as --output and --color say."""
+        from kgctl.render import show
+
+        show(rows, self.output, self.color, kind=kind, row_type=row_type, verbose=verbose)
 
 
 def settings(ctx: typer.Context) -> Settings:
@@ -69,6 +78,13 @@ def _options() -> list[TyperOption]:
             help="How to print the answer; wide: a table that is not made to fit the terminal. [default: table]",
         ),
         TyperOption(
+            param_decls=["color", "--color"],
+            callback=_remember,
+            expose_value=False,
+            metavar="|".join(COLORS),
+            help="Whether tables have colours; auto: on a terminal, unless NO_COLOR is set. [default: auto]",
+        ),
+        TyperOption(
             param_decls=["timeout", "--timeout"],
             callback=_remember,
             expose_value=False,
@@ -87,8 +103,9 @@ def _remember(ctx: Any, parameter: Any, value: str | None) -> None:
 
 
 def _checked(ctx: Any, parameter: Any, value: str) -> str | float:
-    if parameter.name == "output" and value not in OUTPUTS:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(OUTPUTS)}.", ctx=ctx, param=parameter)
+    known = {"output": OUTPUTS, "color": COLORS}.get(parameter.name)
+    if known is not None and value not in known:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", ctx=ctx, param=parameter)
     if parameter.name != "timeout":
         return value
     return parse_seconds(value)

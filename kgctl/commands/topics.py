@@ -12,7 +12,7 @@ from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import TopicChange
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
-from kgctl.render import note, show
+from kgctl.render import note
 
 topics_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe, create and delete topics.")
 
@@ -29,7 +29,7 @@ def list_topics(
     """List topics with their numbers of partitions and replicas."""
     with settings(ctx).admin() as admin:
         rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
-    show(rows, settings(ctx).output, kind="topics", row_type=TopicRow)
+    settings(ctx).show(rows, kind="topics", row_type=TopicRow)
 
 
 @topics_app.command()
@@ -47,11 +47,11 @@ def describe(
         if configs or all_configs:
             names = topics or [row.topic for row in admin.list_topics()]
             settings_rows = admin.topic_configs(names, all_of_them=all_configs)
-            show(settings_rows, settings(ctx).output, kind="topic-configs", row_type=TopicConfigRow)
+            settings(ctx).show(settings_rows, kind="topic-configs", row_type=TopicConfigRow)
             conclude((row.error for row in settings_rows), len(names))
             return
         rows = admin.describe_topics(topics or None)
-    show(rows, settings(ctx).output, kind="topic-partitions", row_type=TopicPartitionRow)
+    settings(ctx).show(rows, kind="topic-partitions", row_type=TopicPartitionRow)
     conclude((row.error for row in rows), len(rows))
 
 
@@ -83,7 +83,7 @@ def create(
         there = [row.topic for row in rows if if_not_exists and _exists(row)]
         found = {row.topic: row for row in admin.list_topics(there)} if there else {}
     rows = [_tolerated(row, found[row.topic], partitions) if row.topic in found else row for row in rows]
-    show(rows, settings(ctx).output, kind="topic-changes", row_type=TopicChange)
+    settings(ctx).show(rows, kind="topic-changes", row_type=TopicChange)
     conclude((row.error for row in rows), len(rows))
 
 
@@ -94,7 +94,7 @@ def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None
         rows = admin.plan_topic_deletion(topics)
         if execute:
             rows = admin.delete_topics(rows)
-    show(rows, settings(ctx).output, kind="topic-changes", row_type=TopicChange)
+    settings(ctx).show(rows, kind="topic-changes", row_type=TopicChange)
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 

@@ -1,103 +1,91 @@
-"""Tables for a terminal that is too narrow for them: sentences wrapped, names shortened, the least telling columns left out."""
+"""Fit a table to a narrow terminal: wrap sentences, shorten names, leave out the columns that matter least."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kgctl.render.table import MISSING, Block, lines_of, width_of
+from rich.cells import cell_len, chop_cells
 
-# By header, whatever the table. First to go: what a person reads least, or can work out from the columns that stay.
-EXPENDABLE = (
-    "CLIENT-ID",
-    "HOST",
-    "TYPE",
-    "RECORDS",
-    "SOURCE",
-    "COMPLETE-MS",
-    "PREPARE-MS",
-    "REJECTED",
-    "MOVED",
-    "REPLICAS",
-    "ASSIGNMENT-STRATEGY",
-)
-DEARER = (
-    "LEADER-EPOCH",
-    "STABLE-AFTER-MS",
-    "HEARTBEAT-AGE-MS",
-    "TARGET-ASSIGNMENT",
-    "TARGET-ASSIGNMENT-EPOCH",
-    "TARGET-EPOCH",
-    "CURRENT-EPOCH",
-    "GROUP-EPOCH",
-    "WHO-WAS-ABSENT",
-    "WHO-LEFT",
-    "WHO-JOINED",
-    "LEFT-BECAUSE",
-    "ABSENT",
-    "JOINED",
-    "COORDINATOR (ID)",
-    "CONSUMER-ID",
-)
-# Names, lists and sentences say something with a part missing. Numbers, states and times do not.
-SHORTENED = {
-    "GROUP",
-    "TOPIC",
-    "CONSUMER-ID",
-    "GROUP-INSTANCE-ID",
-    "HOST",
-    "CLIENT-ID",
-    "COORDINATOR (ID)",
-    "ASSIGNMENT-STRATEGY",
-    "CURRENT-ASSIGNMENT",
-    "TARGET-ASSIGNMENT",
-    "CAUSE",
-    "LEFT-BECAUSE",
-    "WHO-JOINED",
-    "WHO-LEFT",
-    "WHO-WAS-ABSENT",
-    "CONFIG",
-    "VALUE",
-    "NOTE",
-    "ERROR",
-}
-# Sentences of ours go on in the next line.
-WRAPPED = {"SUMMARY", "READS", "WRITES", "MEANING", "FOUND", "ADVICE"}
-# What people copy: readable at twice the width, and of the room that is left over they get twice as much.
-FIRST = {"GROUP", "TOPIC"}
+from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout
+from kgctl.render.table import MISSING, Block, blocks, lines_of
+
+# Least widths of a column that may be shortened or wrapped. Columns with a larger share (names) get as many times more.
 READABLE, RECOGNISABLE = 20, 10
 
 
-class Fitted(NamedTuple):
-    """`left_out`: the headers of columns that hold something and are not shown; `shortened`: whether a text is."""
+class Grid(NamedTuple):
+    """One table, ready to print: for each column its declaration, its width and its lines, the header first."""
 
-    text: str
+    columns: list[Column]
+    widths: list[int]
+    texts: list[list[str]]
+
+    def text(self) -> str:
+        return lines_of(self.texts, self.widths, cell_len)
+
+
+class Fitted(NamedTuple):
+    """`left_out`: the headers of columns that hold a value and are not shown; `shortened`: whether any name is."""
+
+    grids: tuple[Grid, ...]
     left_out: tuple[str, ...] = ()
     shortened: bool = False
 
+    @property
+    def text(self) -> str:
+        return "\n".join(grid.text() for grid in self.grids)
 
-def fit(blocks: Sequence[Block], limit: int, ellipsis: str = "\u2026") -> Fitted:
-    """The blocks in `limit` columns, all with the same ones left out. What cannot be made to fit is as narrow as it gets."""
-    hollow = _hollow(blocks)
-    for floor, without in _ways(hollow):
-        kept = [[number for number, column in enumerate(b.columns) if column.header not in without] for b in blocks]
-        if all(_least_width(block, of, floor) <= limit for block, of in zip(blocks, kept, strict=True)):
+
+def fit(rows: Sequence[Any], layout: Layout, verbose: bool, limit: int, ellipsis: str = "\u2026") -> Fitted:
+    """The table in `limit` columns, or as narrow as it gets; 0 is no limit.
+
+    All blocks leave out the same columns. A table that fits keeps the widths of Kafka's tools.
+    """
+    found = list(blocks(rows, layout, verbose, cell_len))
+    if not limit or all(block.aligned_width <= limit for block in found):
+        return Fitted(tuple(Grid(block.columns, block.aligned_widths, block.texts) for block in found))
+    brief = list(blocks(rows, layout, verbose, cell_len, brief=True))
+    hollow = _hollow(found)
+    for is_brief, floor, without in _ways(layout, hollow):
+        chosen = brief if is_brief else found
+        kept = [[n for n, column in enumerate(block.columns) if column.header not in without] for block in chosen]
+        if all(_least_width(block, of, floor) <= limit for block, of in zip(chosen, kept, strict=True)):
             break
-    texts, shortened = [], False
-    for block, of in zip(blocks, kept, strict=True):
+    grids, shortened = [], False
+    for block, of in zip(chosen, kept, strict=True):
         widths = _widths(block, of, floor, limit)
         shortened = shortened or any(
-            width < block.widths[number] and block.columns[number].header not in WRAPPED
-            for number, width in zip(of, widths, strict=True)
+            width < block.widths[n] and block.columns[n].fit is Fit.SHORTEN for n, width in zip(of, widths, strict=True)
         )
-        columns = [
-            [_cell_lines(block.columns[number].header, text, width, ellipsis) for text in block.texts[number]]
-            for number, width in zip(of, widths, strict=True)
+        cells = [
+            [_cell_lines(block.columns[n], text, width, ellipsis) for text in block.texts[n]]
+            for n, width in zip(of, widths, strict=True)
         ]
-        texts.append(lines_of(_of_equal_height(columns), widths))
-    there = dict.fromkeys(column.header for block in blocks for column in block.columns)
-    return Fitted("\n".join(texts), tuple(header for header in there if header in without - hollow), shortened)
+        grids.append(Grid([block.columns[n] for n in of], widths, _of_equal_height(cells)))
+    headers = dict.fromkeys(column.header for block in found for column in block.columns)
+    return Fitted(tuple(grids), tuple(header for header in headers if header in without - hollow), shortened)
+
+
+def shorten(text: str, width: int, ellipsis: str) -> str:
+    """The start and the end of a text: related names start alike, ids differ at their end."""
+    if cell_len(text) <= width:
+        return text
+    room = width - len(ellipsis)
+    end = _taken(text[::-1], room // 2)[::-1]
+    return _taken(text, room - cell_len(end)) + ellipsis + end
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The words of a text in lines of at most `width` columns; a word that is wider is broken."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+            continue
+        pieces = chop_cells(word, width)
+        lines = [*(lines if lines[-1] else lines[:-1]), *pieces]
+    return lines
 
 
 def ellipsis_for(encoding: str) -> str:
@@ -108,46 +96,39 @@ def ellipsis_for(encoding: str) -> str:
     return "\u2026"
 
 
-def _cell_lines(header: str, text: str, width: int, ellipsis: str) -> list[str]:
-    if header in WRAPPED and width_of(text) > width:
-        return textwrap.wrap(text, width, break_on_hyphens=False)
-    return [shorten(text, width, ellipsis)]
-
-
-def _of_equal_height(columns: list[list[list[str]]]) -> list[list[str]]:
-    """Rows of several lines as so many lines, empty where a cell has fewer."""
-    heights = [max(map(len, row)) for row in zip(*columns, strict=True)]
-    return [
-        [line for cell, height in zip(column, heights, strict=True) for line in [*cell, *[""] * (height - len(cell))]]
-        for column in columns
-    ]
-
-
-def _hollow(blocks: Sequence[Block]) -> frozenset[str]:
-    """Columns in which no row has anything, and which nobody misses."""
+def _hollow(found: Sequence[Block]) -> frozenset[str]:
+    """Columns that may be left out and have no value in any row: leaving them out loses nothing."""
+    headers = {column.header for block in found for column in block.columns if column.rank is not None}
     full = {
         column.header
-        for block in blocks
+        for block in found
         for column, texts in zip(block.columns, block.texts, strict=True)
         if any(text != MISSING for text in texts[1:])
     }
-    return frozenset(EXPENDABLE + DEARER) - full
+    return frozenset(headers - full)
 
 
-def _ways(hollow: frozenset[str]) -> Iterator[tuple[int, frozenset[str]]]:
-    """From the best to the narrowest: the least width of a shortened column, and the columns that are left out."""
-    yield READABLE, frozenset()
-    for count in range(len(EXPENDABLE) + 1):
-        yield READABLE, hollow.union(EXPENDABLE[:count])
-    for count in range(len(DEARER) + 1):
-        yield RECOGNISABLE, hollow.union(EXPENDABLE, DEARER[:count])
+def _ways(layout: Layout, hollow: frozenset[str]) -> Iterator[tuple[bool, int, frozenset[str]]]:
+    """From the best to the narrowest: whether values are brief, the least width of a name, the columns left out."""
+    without, floor = hollow, READABLE
+    yield False, floor, without
+    yield True, floor, without
+    for rank in sorted({column.rank for column in layout.columns if column.rank is not None}):
+        if rank >= RELUCTANTLY and floor == READABLE:
+            floor = RECOGNISABLE
+            yield True, floor, without
+        without = without.union(column.header for column in layout.columns if column.rank == rank)
+        yield True, floor, without
+    yield True, RECOGNISABLE, without
 
 
 def _least(block: Block, number: int, floor: int) -> int:
-    header, width = block.columns[number].header, block.widths[number]
-    if floor == READABLE and header in FIRST:
-        floor *= 2
-    return min(width, max(len(header), floor)) if header in SHORTENED | WRAPPED else width
+    column, width = block.columns[number], block.widths[number]
+    if column.fit is Fit.WHOLE:
+        return width
+    if floor == READABLE:
+        floor *= column.share
+    return min(width, max(len(column.header), floor))
 
 
 def _least_width(block: Block, of: Sequence[int], floor: int) -> int:
@@ -155,26 +136,31 @@ def _least_width(block: Block, of: Sequence[int], floor: int) -> int:
 
 
 def _widths(block: Block, of: Sequence[int], floor: int, limit: int) -> list[int]:
-    """The least widths, and what is left over given to those that want more, the narrowest first."""
+    """The least widths, plus the spare columns given to those that want more, the narrowest first."""
     widths = [_least(block, number, floor) for number in of]
-    shares = [2 if block.columns[number].header in FIRST else 1 for number in of]
-    over = limit - sum(widths) - len(of) + 1
-    while over > 0:
+    spare = limit - sum(widths) - len(of) + 1
+    while spare > 0:
         wanting = [place for place, number in enumerate(of) if widths[place] < block.widths[number]]
         if not wanting:
             break
-        widths[min(wanting, key=lambda place: widths[place] / shares[place])] += 1
-        over -= 1
+        widths[min(wanting, key=lambda place: widths[place] / block.columns[of[place]].share)] += 1
+        spare -= 1
     return widths
 
 
-def shorten(text: str, width: int, ellipsis: str) -> str:
-    """Its start and its end: names that belong together start alike, ids differ to their end."""
-    if width_of(text) <= width:
-        return text
-    room = width - len(ellipsis)
-    end = _taken(text[::-1], room // 2)[::-1]
-    return _taken(text, room - width_of(end)) + ellipsis + end
+def _cell_lines(column: Column, text: str, width: int, ellipsis: str) -> list[str]:
+    if column.fit is Fit.WRAP and cell_len(text) > width:
+        return wrapped(text, width)
+    return [shorten(text, width, ellipsis)]
+
+
+def _of_equal_height(columns: list[list[list[str]]]) -> list[list[str]]:
+    """Each row as the lines of its tallest cell, with empty lines where a cell has fewer."""
+    heights = [max(map(len, row)) for row in zip(*columns, strict=True)]
+    return [
+        [line for cell, height in zip(column, heights, strict=True) for line in [*cell, *[""] * (height - len(cell))]]
+        for column in columns
+    ]
 
 
 def _taken(text: str, width: int) -> str:
@@ -182,7 +168,7 @@ def _taken(text: str, width: int) -> str:
         return text[:width]
     taken = ""
     for char in text:
-        if width_of(taken + char) > width:
+        if cell_len(taken + char) > width:
             break
         taken += char
     return taken

@@ -1,64 +1,59 @@
-"""Which columns the table of each kind of row has: headers, order and least widths of Kafka's own tools where they have it."""
+"""The table of each kind of row. Headers, order and least widths are those of Kafka's own tools where they have the table."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from datetime import UTC, datetime
-from enum import Enum
+from functools import partial
 from typing import Any
 
+from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
 
-class Shown(Enum):
-    ALWAYS = "always"
-    VERBOSE = "in verbose tables"
-    IF_ANY = "if a row has a value"
-    VERBOSE_IF_ANY = "in verbose tables if a row has a value"
+STATE_TONES = {
+    "Stable": Tone.GOOD,
+    "PreparingRebalance": Tone.CHANGING,
+    "CompletingRebalance": Tone.CHANGING,
+    "Assigning": Tone.CHANGING,
+    "Reconciling": Tone.CHANGING,
+    "Dead": Tone.BAD,
+    "Empty": Tone.QUIET,
+}
+STATUS_TONES = {
+    "done": Tone.GOOD,
+    "rejoined": Tone.GOOD,
+    "joined": Tone.GOOD,
+    "failed": Tone.BAD,
+    "gone": Tone.BAD,
+    "skipped": Tone.QUIET,
+    "exists": Tone.QUIET,
+}
+EVENT_TONES = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "superseded": Tone.QUIET}
+OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`value` names the field of the row, or takes the row and gives what to print; `width` is the least one."""
-
-    header: str
-    value: str | Callable[[Any], Any]
-    width: int = 0
-    shown: Shown = Shown.ALWAYS
-
-    def of(self, row: Any) -> Any:
-        return getattr(row, self.value) if isinstance(self.value, str) else self.value(row)
-
-    def is_shown(self, rows: Iterable[Any], verbose: bool) -> bool:
-        if self.shown is Shown.ALWAYS:
-            return True
-        if self.shown is not Shown.IF_ANY and not verbose:
-            return False
-        return self.shown is Shown.VERBOSE or any(self.of(row) is not None for row in rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """`block` names the field whose change starts a new table, with its own header and widths.
-
-    `slack` is added to the width of the first column, as Kafka's tool does it for listings.
-    """
-
-    columns: tuple[Column, ...]
-    block: str | None = None
-    slack: int = 0
-
-
-ERROR = Column("ERROR", "error", shown=Shown.IF_ANY)
+# Names, which people copy, get more of the spare width than ids.
+NAME = partial(Column, fit=Fit.SHORTEN, share=2)
+ID = partial(Column, fit=Fit.SHORTEN)
+SENTENCE = partial(Column, fit=Fit.WRAP)
+STATUS = Column("STATUS", "status", 8, tones=STATUS_TONES)
+ERROR = Column("ERROR", "error", shown=Shown.IF_ANY, fit=Fit.SHORTEN, tones=Tone.BAD)
 
 
 def _coordinator(row: Any) -> str | None:
     return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
 
 
+def _moment(row: Any) -> datetime:
+    return datetime.fromtimestamp(row.timestamp / 1000, UTC)
+
+
 def _time(row: Any) -> str:
-    moment = datetime.fromtimestamp(row.timestamp / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return _moment(row).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _brief_time(row: Any) -> str:
+    return f"{_moment(row):%m-%d %H:%M:%S}Z"
 
 
 def _cause(row: Any) -> str | None:
@@ -66,7 +61,7 @@ def _cause(row: Any) -> str | None:
 
 
 def _why_left(row: Any) -> str | None:
-    """What took the members, where it is not what began the rebalance."""
+    """Why members left, where it differs from what started the rebalance."""
     causes = Counter(row.left_causes)
     if not causes or causes.keys() == {row.cause}:
         return None
@@ -80,186 +75,195 @@ def _numbers(field: str) -> Callable[[Any], str | None]:
 LAYOUTS: dict[str, Layout] = {
     "groups": Layout(
         (
-            Column("GROUP", "group", 15),
-            Column("TYPE", "type", 20),
-            Column("STATE", "state", 20),
+            NAME("GROUP", "group", 15),
+            Column("TYPE", "type", 20, rank=1),
+            Column("STATE", "state", 20, tones=STATE_TONES),
             Column("PROTOCOL", "protocol"),
         ),
         slack=10,
     ),
     "group-offsets": Layout(
         (
-            Column("GROUP", "group", 15),
-            Column("TOPIC", "topic", 15),
+            NAME("GROUP", "group", 15),
+            NAME("TOPIC", "topic", 15),
             Column("PARTITION", "partition", 10),
-            Column("LEADER-EPOCH", "leader_epoch", 15, Shown.VERBOSE),
+            Column("LEADER-EPOCH", "leader_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY),
             Column("CURRENT-OFFSET", "current_offset", 15),
             Column("LOG-END-OFFSET", "log_end_offset", 15),
             Column("LAG", "lag", 15),
-            Column("CONSUMER-ID", "consumer_id", 15),
-            Column("HOST", "host", 15),
-            Column("CLIENT-ID", "client_id"),
+            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 1),
+            ID("HOST", "host", 15, rank=2),
+            ID("CLIENT-ID", "client_id", rank=1),
             ERROR,
         ),
         block="group",
     ),
     "group-members": Layout(
         (
-            Column("GROUP", "group", 15),
-            Column("CONSUMER-ID", "consumer_id", 15),
-            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
-            Column("HOST", "host", 15),
-            Column("CLIENT-ID", "client_id", 15),
+            NAME("GROUP", "group", 15),
+            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 5),
+            ID("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            ID("HOST", "host", 15, rank=2),
+            ID("CLIENT-ID", "client_id", 15, rank=1),
             Column("#PARTITIONS", "partitions", 15),
-            Column("CURRENT-EPOCH", "current_epoch", 15, Shown.VERBOSE),
-            Column("CURRENT-ASSIGNMENT", "current_assignment", 20, Shown.VERBOSE),
-            Column("TARGET-EPOCH", "target_epoch", 15, Shown.VERBOSE),
-            Column("TARGET-ASSIGNMENT", "target_assignment", 20, Shown.VERBOSE),
+            Column("CURRENT-EPOCH", "current_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 4),
+            ID("CURRENT-ASSIGNMENT", "current_assignment", 20, Shown.VERBOSE),
+            Column("TARGET-EPOCH", "target_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 3),
+            ID("TARGET-ASSIGNMENT", "target_assignment", 20, Shown.VERBOSE, rank=RELUCTANTLY + 2),
             Column("PHASE", "phase", 15, Shown.VERBOSE_IF_ANY),
-            Column("HEARTBEAT-AGE-MS", "heartbeat_age_ms", 15, Shown.VERBOSE_IF_ANY),
-            Column("GENERATION", "generation"),
+            Column("HEARTBEAT-AGE-MS", "heartbeat_age_ms", 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY + 1),
+            Column("GENERATION", "generation", shown=Shown.IF_ANY),
             ERROR,
         ),
         block="group",
     ),
     "group-state": Layout(
         (
-            Column("GROUP", "group", 15),
-            Column("COORDINATOR (ID)", _coordinator, 25),
-            Column("ASSIGNMENT-STRATEGY", "assignment_strategy", 20),
-            Column("STATE", "state", 20),
-            Column("GROUP-EPOCH", "group_epoch", 15, Shown.VERBOSE),
-            Column("TARGET-ASSIGNMENT-EPOCH", "target_assignment_epoch", 25, Shown.VERBOSE),
+            NAME("GROUP", "group", 15),
+            ID("COORDINATOR (ID)", _coordinator, 25, rank=RELUCTANTLY + 3),
+            ID("ASSIGNMENT-STRATEGY", "assignment_strategy", 20, rank=2),
+            Column("STATE", "state", 20, tones=STATE_TONES),
+            Column("GROUP-EPOCH", "group_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 2),
+            Column("TARGET-ASSIGNMENT-EPOCH", "target_assignment_epoch", 25, Shown.VERBOSE, rank=RELUCTANTLY + 1),
             Column("#MEMBERS", "members", 10),
-            Column("GENERATION", "generation", 10),
-            Column("TYPE", "type"),
+            Column("GENERATION", "generation", 10, Shown.IF_ANY),
+            Column("TYPE", "type", rank=1),
             ERROR,
         )
     ),
     "offset-reset": Layout(
         (
-            Column("GROUP", "group", 30),
-            Column("TOPIC", "topic", 30),
+            NAME("GROUP", "group", 30),
+            NAME("TOPIC", "topic", 30),
             Column("PARTITION", "partition", 10),
             Column("OLD-OFFSET", "old_offset", 15),
             Column("NEW-OFFSET", "new_offset", 15),
             Column("DELTA", "delta", 10),
-            Column("STATUS", "status", 8),
-            Column("NOTE", "note", shown=Shown.IF_ANY),
+            STATUS,
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
             ERROR,
         )
     ),
     "offset-deletion": Layout(
         (
-            Column("TOPIC", "topic", 30),
+            NAME("TOPIC", "topic", 30),
             Column("PARTITION", "partition", 15),
             Column("OLD-OFFSET", "old_offset", 15),
-            Column("STATUS", "status", 15),
+            replace(STATUS, width=15),
             ERROR,
         )
     ),
     "group-deletion": Layout(
-        (Column("GROUP", "group", 30), Column("STATE", "state", 20), Column("STATUS", "status", 8), ERROR)
+        (NAME("GROUP", "group", 30), Column("STATE", "state", 20, tones=STATE_TONES), STATUS, ERROR)
     ),
     "member-removal": Layout(
         (
-            Column("GROUP", "group", 15),
-            Column("CONSUMER-ID", "consumer_id", 15),
-            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
-            Column("HOST", "host", 15),
-            Column("CLIENT-ID", "client_id", 15),
-            Column("STATUS", "status", 8),
+            NAME("GROUP", "group", 15),
+            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY),
+            ID("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            ID("HOST", "host", 15, rank=2),
+            ID("CLIENT-ID", "client_id", 15, rank=1),
+            STATUS,
             ERROR,
         )
     ),
     "group-history": Layout(
         (
-            Column("TIME", _time, 24),
+            Column("TIME", _time, 24, brief=_brief_time),
             Column("GENERATION", "generation", 10),
-            Column("EVENT", "event", 17),
-            Column("CAUSE", _cause, 15),
-            Column("PREPARE-MS", "prepare_ms", 10),
-            Column("COMPLETE-MS", "complete_ms", 11),
+            Column("EVENT", "event", 17, tones=EVENT_TONES),
+            SENTENCE("CAUSE", _cause, 15),
+            Column("PREPARE-MS", "prepare_ms", 10, rank=3),
+            Column("COMPLETE-MS", "complete_ms", 11, rank=2),
             Column("MEMBERS", "members", 7),
-            Column("JOINED", "joined_count", 6),
+            Column("JOINED", "joined_count", 6, rank=RELUCTANTLY + 4),
             Column("LEFT", "left_count", 4),
-            Column("LEFT-BECAUSE", _why_left, 12, Shown.IF_ANY),
-            Column("ABSENT", lambda row: row.absent_count or None, 6, Shown.IF_ANY),
-            Column("MOVED", "partitions_moved", 5),
-            Column("REJECTED", "commits_rejected", 8),
-            Column("WHO-JOINED", "joined", 15, Shown.VERBOSE),
-            Column("WHO-LEFT", "left", 15, Shown.VERBOSE),
-            Column("WHO-WAS-ABSENT", lambda row: row.absent or None, 15, Shown.VERBOSE_IF_ANY),
+            SENTENCE("LEFT-BECAUSE", _why_left, 12, Shown.IF_ANY, rank=RELUCTANTLY + 2),
+            Column("ABSENT", lambda row: row.absent_count or None, 6, Shown.IF_ANY, rank=RELUCTANTLY + 3),
+            Column("MOVED", "partitions_moved", 5, rank=4),
+            Column("REJECTED", "commits_rejected", 8, rank=1),
+            ID("WHO-JOINED", "joined", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
+            ID("WHO-LEFT", "left", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
+            ID("WHO-WAS-ABSENT", lambda row: row.absent or None, 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY),
         )
     ),
     "group-rebalance": Layout(
         (
-            Column("GROUP", "group", 15),
-            Column("CONSUMER-ID", "consumer_id", 15),
-            Column("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
-            Column("HOST", "host", 15),
-            Column("CLIENT-ID", "client_id", 15),
+            NAME("GROUP", "group", 15),
+            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 1),
+            ID("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
+            ID("HOST", "host", 15, rank=2),
+            ID("CLIENT-ID", "client_id", 15, rank=1),
             Column("METHOD", "method", 8),
-            Column("GENERATION", "generation_before", 10),
+            Column("GENERATION", "generation_before", 10, Shown.IF_ANY),
             Column("NEW-GENERATION", "generation_after", 14, Shown.IF_ANY),
-            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY),
-            Column("STATUS", "status", 8),
+            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY, rank=RELUCTANTLY),
+            STATUS,
             ERROR,
         )
     ),
     "topics": Layout(
         (
-            Column("TOPIC", "topic", 30),
+            NAME("TOPIC", "topic", 30),
             Column("PARTITIONS", "partitions", 10),
-            Column("REPLICAS", "replicas", 8),
+            Column("REPLICAS", "replicas", 8, rank=1),
             Column("INTERNAL", lambda row: "yes" if row.internal else "no"),
             ERROR,
         )
     ),
     "topic-partitions": Layout(
         (
-            Column("TOPIC", "topic", 30),
+            NAME("TOPIC", "topic", 30),
             Column("PARTITION", "partition", 10),
             Column("LEADER", "leader", 8),
-            Column("REPLICAS", _numbers("replicas"), 10),
+            Column("REPLICAS", _numbers("replicas"), 10, rank=2),
             Column("ISR", _numbers("isr"), 10),
             Column("LOG-START-OFFSET", "log_start_offset", 16),
             Column("LOG-END-OFFSET", "log_end_offset", 15),
-            Column("RECORDS", "records"),
+            Column("RECORDS", "records", rank=1),
             ERROR,
         )
     ),
     "topic-configs": Layout(
         (
-            Column("TOPIC", "topic", 30),
-            Column("CONFIG", "config", 30),
-            Column("VALUE", "value", 20),
-            Column("SOURCE", "source"),
+            NAME("TOPIC", "topic", 30),
+            ID("CONFIG", "config", 30),
+            ID("VALUE", "value", 20),
+            Column("SOURCE", "source", rank=1),
+            ERROR,
+        )
+    ),
+    "topic-changes": Layout(
+        (
+            NAME("TOPIC", "topic", 30),
+            Column("PARTITIONS", "partitions", 10),
+            Column("REPLICAS", "replicas", 8, rank=1),
+            STATUS,
             ERROR,
         )
     ),
     "pipeline-jobs": Layout(
         (
             Column("JOB", "job", 10),
-            Column("READS", lambda row: ", ".join(row.reads), 20),
-            Column("WRITES", lambda row: ", ".join(row.writes), 20),
-            Column("SUMMARY", "summary"),
+            SENTENCE("READS", lambda row: ", ".join(row.reads), 20),
+            SENTENCE("WRITES", lambda row: ", ".join(row.writes), 20),
+            SENTENCE("SUMMARY", "summary"),
         )
     ),
     "pipeline-columns": Layout(
         (
             Column("TABLE", "table", 12),
             Column("COLUMN", "column", 14),
-            Column("TYPE", lambda row: row.type.partition("<")[0], 9),
-            Column("MEANING", "meaning"),
+            Column("TYPE", lambda row: row.type.partition("<")[0], 9, rank=1),
+            SENTENCE("MEANING", "meaning"),
         )
     ),
     "pipeline-doctor": Layout(
         (
             Column("WHAT", "what", 12),
-            Column("OK", lambda row: {True: "yes", False: "no", None: None}[row.ok], 3),
-            Column("FOUND", "found", 20),
-            Column("ADVICE", "advice", shown=Shown.IF_ANY),
+            Column("OK", lambda row: {True: "yes", False: "no", None: None}[row.ok], 3, tones=OK_TONES),
+            SENTENCE("FOUND", "found", 20),
+            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
         )
     ),
     "pipeline-status": Layout(
@@ -271,15 +275,6 @@ LAYOUTS: dict[str, Layout] = {
             Column("BYTES", "size_bytes", 10),
             Column("BATCHES", "batches", 7),
             Column("WRITTEN", "written"),
-        )
-    ),
-    "topic-changes": Layout(
-        (
-            Column("TOPIC", "topic", 30),
-            Column("PARTITIONS", "partitions", 10),
-            Column("REPLICAS", "replicas", 8),
-            Column("STATUS", "status", 8),
-            ERROR,
         )
     ),
 }

@@ -1,4 +1,4 @@
-"""Rows for programs: JSON and YAML with a version, CSV with a header; keys are the fields of the rows."""
+"""Rows for programs: JSON and YAML in a versioned envelope, CSV with a header. Keys are the fields of the rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from kgctl.model.failure import RowError
+from kgctl.render.table import printable
 
 VERSION = 1
 
@@ -19,20 +20,23 @@ def envelope(rows: Sequence[Any], kind: str) -> dict[str, Any]:
 
 
 def as_json(rows: Sequence[Any], kind: str) -> str:
-    """ASCII only, so that names cannot reach a terminal as escape sequences, nor break on its encoding."""
+    """ASCII only: names can neither send escape sequences to a terminal nor break on its encoding."""
     return json.dumps(envelope(rows, kind), indent=2) + "\n"
 
 
 def as_yaml(rows: Sequence[Any], kind: str) -> str:
     import yaml
 
-    # Ten times faster, where PyYAML was built with it.
+    # Ten times faster; only some builds of PyYAML have it.
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     return str(yaml.dump(envelope(rows, kind), Dumper=dumper, sort_keys=False, allow_unicode=False))
 
 
-def as_csv(rows: Sequence[Any], row_type: type | None) -> str:
-    """Absent values are empty; lists are written as in tables, objects as JSON."""
+def as_csv(rows: Sequence[Any], row_type: type | None, *, escaped: bool = False) -> str:
+    """Absent values are empty; lists are written as in tables, objects as JSON.
+
+    `escaped` spells out control characters, so that a name cannot command the terminal.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     of = row_type or (type(rows[0]) if rows else None)
@@ -41,12 +45,13 @@ def as_csv(rows: Sequence[Any], row_type: type | None) -> str:
     names = [field.name for field in fields(of)]
     writer.writerow(names)
     for row in rows:
-        writer.writerow([_flat(getattr(row, name)) for name in names])
+        values = [_flat(getattr(row, name)) for name in names]
+        writer.writerow([printable(str(value)) if escaped and value is not None else value for value in values])
     return out.getvalue()
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, tuples and errors as what JSON has: objects, arrays, the name of the error."""
+    """Convert dataclasses to objects, tuples to arrays and errors to their names."""
     if isinstance(value, RowError):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
@@ -62,6 +67,6 @@ def _flat(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        # Its keys may be any text: only JSON tells where one of them ends.
+        # Keys may be any text, so a plain separator would be ambiguous.
         return json.dumps(plain(value), separators=(",", ":"))
     return ";".join(map(str, value)) if isinstance(value, tuple | list) else value

@@ -1,4 +1,4 @@
-"""Print an answer to stdout in the form that was asked for, and notes for people to stderr."""
+"""Print an answer to stdout in the chosen format, and notes for people to stderr."""
 
 from __future__ import annotations
 
@@ -13,62 +13,55 @@ TABLES = ("table", "wide")
 
 
 def show(
-    rows: Sequence[Any], output: str = "table", *, kind: str, row_type: type | None = None, verbose: bool = False
+    rows: Sequence[Any],
+    output: str = "table",
+    color: str = "auto",
+    *,
+    kind: str,
+    row_type: type | None = None,
+    verbose: bool = False,
 ) -> None:
-    """Rows are dataclasses of one type. `kind` names them in the envelope and picks the table.
+    """Print rows, which are dataclasses of one type. `kind` names them in the envelope and selects the table.
 
     `row_type` gives CSV its header when there are no rows; `verbose` adds the columns that Kafka's --verbose adds.
-    A table that is too wide for the terminal is made to fit it; one that goes anywhere else is as Kafka's tools print it.
+    On a terminal a table is fitted to its width and coloured; a pipe gets the table as Kafka's tools print it.
     """
-    limit = _terminal_width() if output == "table" else 0
-    if limit:
-        _show_fitted(rows, kind, verbose, limit)
-    else:
-        sys.stdout.write(_text(rows, output, kind, row_type, verbose))
-
-
-def note(text: str) -> None:
-    """A sentence for people, on stderr."""
-    sys.stderr.write(printable(text) + "\n")
-
-
-def _terminal_width() -> int:
-    """0 if stdout is no terminal, or one that does not know its width. COLUMNS goes before what it says."""
-    if not sys.stdout.isatty():
-        return 0
-    try:
-        return max(0, int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns))
-    except (OSError, ValueError):
-        return 0
-
-
-def _show_fitted(rows: Sequence[Any], kind: str, verbose: bool, limit: int) -> None:
-    from kgctl.render.fitting import ellipsis_for, fit
-    from kgctl.render.layouts import layout_of
-    from kgctl.render.table import aligned, blocks
-
-    found = list(blocks(rows, layout_of(kind, rows), verbose))
-    if all(block.aligned_width <= limit for block in found):
-        sys.stdout.write("\n".join(map(aligned, found)))
-        return
-    fitted = fit(found, limit, ellipsis_for(sys.stdout.encoding))
-    sys.stdout.write(fitted.text)
-    sys.stdout.flush()
-    done = [f"{', '.join(fitted.left_out)} left out"] if fitted.left_out else []
-    done += ["names shortened"] if fitted.shortened else []
-    if done:
-        note(f"To fit {limit} columns: {', '.join(done)}; -o wide shows all.")
-
-
-def _text(rows: Sequence[Any], output: str, kind: str, row_type: type | None, verbose: bool) -> str:
-    # Loaded one by one: a command needs a single one of them.
     if output in TABLES:
-        from kgctl.render.layouts import layout_of
-        from kgctl.render.table import table
-
-        return table(rows, layout_of(kind, rows), verbose)
+        _show_table(rows, output, color, kind, verbose)
+        return
     from kgctl.render import machine
 
     if output == "csv":
-        return machine.as_csv(rows, row_type)
-    return machine.as_yaml(rows, kind) if output == "yaml" else machine.as_json(rows, kind)
+        text = machine.as_csv(rows, row_type, escaped=sys.stdout.isatty())
+    else:
+        text = machine.as_yaml(rows, kind) if output == "yaml" else machine.as_json(rows, kind)
+    sys.stdout.write(text)
+
+
+def note(text: str) -> None:
+    """Write a sentence for people to stderr."""
+    sys.stderr.write(printable(text) + "\n")
+
+
+def wants_color(color: str) -> bool:
+    """Whether stdout gets colours: as `--color` says, and for `auto` on a terminal that has them, unless NO_COLOR is set."""
+    if color != "auto":
+        return color == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _show_table(rows: Sequence[Any], output: str, color: str, kind: str, verbose: bool) -> None:
+    from kgctl.render.layouts import layout_of
+
+    layout, colored = layout_of(kind, rows), wants_color(color)
+    if not (colored or sys.stdout.isatty()):
+        from kgctl.render.table import table
+
+        sys.stdout.write(table(rows, layout, verbose))
+        return
+    from kgctl.render.terminal import show_table
+
+    losses = show_table(rows, layout, verbose, fitted=output == "table", colored=colored)
+    if losses:
+        sys.stdout.flush()
+        note(losses)

@@ -80,8 +80,8 @@ def test_members_show_instance_ids_only_where_there_are_some(capsys: pytest.Capt
         "GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     GENERATION\n"
         "g               m-1             /10.0.0.1       app             2               7\n"
         "\n"
-        "GROUP           CONSUMER-ID     GROUP-INSTANCE-ID HOST            CLIENT-ID       #PARTITIONS     GENERATION\n"
-        "h               m-2             i-2               /10.0.0.1       app             0               -\n"
+        "GROUP           CONSUMER-ID     GROUP-INSTANCE-ID HOST            CLIENT-ID       #PARTITIONS\n"
+        "h               m-2             i-2               /10.0.0.1       app             0\n"
     )
 
 
@@ -90,8 +90,8 @@ def test_verbose_members_have_their_assignments_as_kafka_4_writes_them(capsys: p
         "g", "m-1", None, "/10.0.0.1", "app", 3, None, current_assignment=(ORDERS, TopicPartitions("views", (0,)))
     )
     assert shown(capsys, [one], "group-members", verbose=True) == (
-        "GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT    GENERATION\n"
-        "g               m-1             /10.0.0.1       app             3               -               orders:0,1;views:0   -               -                    -\n"
+        "GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT\n"
+        "g               m-1             /10.0.0.1       app             3               -               orders:0,1;views:0   -               -\n"
     )
 
 

@@ -1,0 +1,84 @@
+"""What a table column declares: header, value, when it is shown, how it fits a narrow terminal, and its tones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Shown(Enum):
+    ALWAYS = "always"
+    VERBOSE = "in verbose tables"
+    IF_ANY = "if a row has a value"
+    VERBOSE_IF_ANY = "in verbose tables if a row has a value"
+
+
+class Fit(Enum):
+    """What happens to the text of a cell when the terminal is too narrow for the table."""
+
+    WHOLE = "shown whole: numbers, states, times"
+    SHORTEN = "cut in the middle: names and lists"
+    WRAP = "continued on the next line: sentences and causes"
+
+
+class Tone(Enum):
+    """What a value means to the reader; the terminal gives each tone its colour."""
+
+    GOOD = "good"
+    CHANGING = "changing"
+    BAD = "bad"
+    QUIET = "quiet"
+
+
+# A column with a higher rank is left out only after all names have been shortened.
+RELUCTANTLY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`value` names a field of the row, or computes the value from the row; `width` is the least one outside a terminal.
+
+    On a terminal that is too narrow: `brief` replaces `value`; columns with a `rank` are left out, the lowest rank first;
+    `share` is how much of the spare width the column gets relative to the others. `tones` gives all values one tone, or a
+    tone to each value.
+    """
+
+    header: str
+    value: str | Callable[[Any], Any]
+    width: int = 0
+    shown: Shown = Shown.ALWAYS
+    fit: Fit = Fit.WHOLE
+    rank: int | None = None
+    share: int = 1
+    brief: Callable[[Any], Any] | None = None
+    tones: Tone | Mapping[str, Tone] | None = None
+
+    def of(self, row: Any, *, brief: bool = False) -> Any:
+        if brief and self.brief is not None:
+            return self.brief(row)
+        return getattr(row, self.value) if isinstance(self.value, str) else self.value(row)
+
+    def is_shown(self, rows: Iterable[Any], verbose: bool) -> bool:
+        if self.shown is Shown.ALWAYS:
+            return True
+        if self.shown is not Shown.IF_ANY and not verbose:
+            return False
+        return self.shown is Shown.VERBOSE or any(self.of(row) is not None for row in rows)
+
+    def tone_of(self, text: str) -> Tone | None:
+        return self.tones.get(text) if isinstance(self.tones, Mapping) else self.tones
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of one kind of row.
+
+    `block` names the field whose change starts a new table, with its own header and widths. `slack` is added to the width
+    of the first column, as Kafka's tool does for listings.
+    """
+
+    columns: tuple[Column, ...]
+    block: str | None = None
+    slack: int = 0

@@ -30,7 +30,7 @@ def fill(data_dir: Path, groups: int = GROUPS) -> None:
                 for partition in range(PARTITIONS)
             ]
         )
-        log.commit()
+        log.flush()
         log.sweep(now_ms)
     log.close(clean=False)
 

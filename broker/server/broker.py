@@ -169,7 +169,6 @@ class Broker:
         except Exception as error:
             self._rounds.stop(error)
             raise
-        # Answers that waited for a round are let go by one, even if the sweep has committed for them.
         self._rounds.schedule()
         if again_ms is None:
             again_ms = self._config.log_retention_check_interval_ms

@@ -19,7 +19,7 @@ class Committing(Protocol):
 
     @property
     def dirty(self) -> bool: ...
-    def commit(self) -> None: ...
+    def flush(self) -> None: ...
 
 
 class CommitRounds:
@@ -67,7 +67,7 @@ class CommitRounds:
             return
         if self._log.dirty:
             try:
-                self._log.commit()
+                self._log.flush()
             except StorageError as error:
                 self.stop(error)
                 return

@@ -9,6 +9,7 @@ import time
 from typing import Protocol
 
 from broker.storage.errors import StorageError
+from broker.storage.failure import Failure
 from broker.storage.files import Files, OpenFile
 from broker.storage.store.commit_marker import SyncedEnd, SyncedEnds
 from broker.storage.store.database import WATERMARK_SYNC_SECONDS, Store
@@ -26,8 +27,10 @@ class Written(Protocol):
         """The round is durable: move the high watermark. Returns the partition's number and synced end."""
 
 
-class Round:
-    def __init__(self, store: Store, files: Files, ends: SyncedEnds) -> None:
+class Flush:
+    """What the next flush has to make durable, and in which order."""
+
+    def __init__(self, store: Store, files: Files, ends: SyncedEnds, failure: Failure) -> None:
         self._store = store
         self._files = files
         self._ends = ends
@@ -39,22 +42,12 @@ class Round:
         self.deleted_trees: list[str] = []  # put aside, to be removed by housekeeping
         self._ends_synced_at = time.monotonic()
         self._ends_unsynced = False
-        self.failure: StorageError | None = None
-        self.count = 0  # of rounds so far
+        self._failure = failure
+        self.count = 0  # of flushes so far
 
     @property
     def dirty(self) -> bool:
         return bool(self._written or self._doomed or self._doomed_trees or self._store.dirty)
-
-    def check(self) -> None:
-        """Refuse to go on after a failure."""
-        failure = self.failure or self._store.failure
-        if failure is not None:
-            raise failure
-
-    def fail(self, error: StorageError) -> None:
-        if self.failure is None:
-            self.failure = error
 
     def touch(self, partition: Written, file: OpenFile) -> None:
         """This round has to sync `file` for `partition`."""
@@ -85,8 +78,8 @@ class Round:
                 file.sync()
         self._touched.clear()
 
-    def commit(self) -> None:
-        self.check()
+    def run(self) -> None:
+        self._failure.check()
         try:
             self._sync_touched()
             for path in self._directories:
@@ -106,7 +99,7 @@ class Round:
             self._remove_doomed()
             self.count += 1
         except StorageError as error:
-            self.fail(error)
+            self._failure.remember(error)
             raise
 
     def _remove_doomed(self) -> None:

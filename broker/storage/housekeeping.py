@@ -47,7 +47,7 @@ class Housekeeping:
         self._events = events
         self._partition = partition
         self._loaded = loaded
-        self._seen_rounds = 0
+        self._seen_flushes = 0
         self._retention_at_ms: int | None = None
         self._compaction_at_ms: int | None = started_at_ms
         self._expiry_at_ms: int | None = None
@@ -55,8 +55,8 @@ class Housekeeping:
         self._work: list[Iterator[None]] = []
         self._damaged: set[SegmentPartition] = set()
 
-    def sweep(self, wall_ms: int) -> bool:
-        """One slice. True: there is more, call again soon."""
+    def sweep(self, wall_ms: int, *, log_is_dirty: bool) -> bool:
+        """Do one slice. True: there is more to do soon."""
         settings = self._shared.settings
         if not self._work:
             if _is_due(self._retention_at_ms, settings.retention_check_interval_ms, wall_ms):
@@ -68,12 +68,13 @@ class Housekeeping:
         if _is_due(self._expiry_at_ms, settings.producer_id_expiration_check_interval_ms, wall_ms):
             self._expiry_at_ms = wall_ms
             self._expire_producers(wall_ms - settings.producer_id_expiration_ms)
-        if not self._orphans_found:
+        if not self._orphans_found and not log_is_dirty:
+            # While a deletion waits for its flush, its directory is no orphan.
             self._orphans_found = True
             self._find_orphans()
-        while self._shared.round.deleted_trees:
+        while self._shared.flush.deleted_trees:
             # Before all else: a pass of compaction is long, and the space may be needed.
-            self._work.insert(0, self._shared.files.removing_tree(self._shared.round.deleted_trees.pop()))
+            self._work.insert(0, self._shared.files.removing_tree(self._shared.flush.deleted_trees.pop()))
         self._work_a_slice()
         return bool(self._work)
 
@@ -83,18 +84,19 @@ class Housekeeping:
             if next(self._work[0], False) is False:
                 del self._work[0]
 
-    def tidy_store(self) -> bool:
-        """Between rounds: record idle partitions, move a large or an idle WAL into the database. True: not idle yet."""
-        store, rounds = self._shared.store, self._shared.round
-        idle = rounds.count == self._seen_rounds
+    def tidy_store(self, *, log_is_dirty: bool) -> bool:
+        """List the ends of idle partitions in the store; move a large or an idle WAL into the database. True: not idle yet."""
+        store, flush = self._shared.store, self._shared.flush
+        idle = flush.count == self._seen_flushes and not log_is_dirty
+        self._seen_flushes = flush.count
         if idle:
             for partition in [p for p in self._loaded() if p.is_behind_record][:RECORDED_AT_ONCE]:
                 partition.record(complete=True)
-            if store.dirty:
-                rounds.commit()
-        if store.wal_is_large or (idle and store.wal_pages):
+                # The flush that this asks for is not a sign of use.
+                self._seen_flushes = flush.count + 1
+        # A checkpoint ends the store's transaction, so it must not hold anything that waits for a flush.
+        if not store.dirty and (store.wal_is_large or (idle and store.wal_pages)):
             store.checkpoint()
-        self._seen_rounds = rounds.count
         return not idle
 
     # -- retention
@@ -186,7 +188,7 @@ class Housekeeping:
                 # The store may have lost a topic that has records.
                 guarded("rename", path, self._shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
             else:
-                self._shared.round.deleted_trees.append(path)
+                self._shared.flush.deleted_trees.append(path)
 
 
 def retain(partition: SegmentPartition, wall_ms: int) -> None:

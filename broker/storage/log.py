@@ -8,8 +8,9 @@ from pathlib import Path
 
 from broker.storage.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Catalog, Topic, Topics
 from broker.storage.errors import StorageError
+from broker.storage.failure import Failure
 from broker.storage.files import FileOps, Files, guarded
-from broker.storage.flush import Round
+from broker.storage.flush import Flush
 from broker.storage.housekeeping import Housekeeping
 from broker.storage.partition_log import PartitionLog
 from broker.storage.rows.event_rows import EventRow, EventRows
@@ -35,7 +36,7 @@ EVENTS_TOPIC_CONFIGS = {
 
 
 class Log:
-    """All calls come from one thread. Changes are durable after `commit`, not before."""
+    """All calls come from one thread. `flush` makes appends and changes durable; nothing else does."""
 
     def __init__(
         self, data_dir: Path, settings: LogSettings, *, wall_ms: int, accept_loss: bool, file_ops: FileOps
@@ -45,13 +46,14 @@ class Log:
         files = Files(file_ops, durable=settings.durability != "process", limit=settings.max_open_segments)
         self._files = files
         files.make_directories(directory)
-        self._store = store = Store(files, directory, accept_loss=accept_loss)
+        self._failure = Failure()
+        self._store = store = Store(files, directory, self._failure, accept_loss=accept_loss)
         try:
             if files.durable and not store.was_synced:
                 # What the last run acknowledged without a sync is now owed like all the rest.
                 guarded("sync", directory, file_ops.sync_everything)
             ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
-            self._round = Round(store, files, ends)
+            self._flush = Flush(store, files, ends, self._failure)
             self._catalog = Catalog(store)
             self.losses: list[str] = store.losses
             self.recovered: list[str] = []  # partitions that were being written to when the last run ended
@@ -59,7 +61,8 @@ class Log:
             self._shared = Shared(
                 store,
                 files,
-                self._round,
+                self._flush,
+                self._failure,
                 ends,
                 settings,
                 root,
@@ -92,7 +95,7 @@ class Log:
             )
             self._recover()
             store.mark_open()
-            self.commit()
+            self.flush()
             set_aside(self._shared)
             if store.is_new:
                 files.sync_directory(directory)
@@ -194,7 +197,7 @@ class Log:
             partition = self._partitions.pop(key)
             partition.forget()
         delete_partitions(self._store, topic.topic_id)
-        self._round.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
+        self._flush.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
 
     def add_partitions(self, name: str, total: int) -> None:
         """ValueError if the topic has as many already."""
@@ -233,12 +236,12 @@ class Log:
     # -- the coordinator's records
 
     def append_offsets_rows(self, rows: Sequence[OffsetsRowLike]) -> None:
-        self._round.check()
+        self._failure.check()
         self._offsets.append(rows)
 
     def append_group_events(self, rows: Sequence[EventRow]) -> None:
         """Events are part of the transaction of the records that are appended in the same round."""
-        self._round.check()
+        self._failure.check()
         self._events.append(rows)
 
     def group_metadata_rows(self) -> Iterator[OffsetsRow]:
@@ -273,43 +276,47 @@ class Log:
             floors[group_id] = generation
         return floors
 
-    # -- rounds
+    # -- flushing
+
+    @property
+    def failure(self) -> StorageError | None:
+        """The first failed write or sync. Once there is one, the log refuses appends and flushes."""
+        return self._failure.cause
 
     @property
     def dirty(self) -> bool:
-        """Something waits for commit()."""
-        return self._round.dirty or self._offsets.dirty or self._events.dirty
+        """Something waits for flush()."""
+        return self._flush.dirty or self._offsets.dirty or self._events.dirty
 
-    def commit(self) -> None:
-        """Make all that was appended and changed durable. A StorageError is final: the log must not be used on."""
-        self._round.check()
+    def flush(self) -> None:
+        """Make everything that was appended or changed durable. A StorageError is final: see `failure`."""
+        self._failure.check()
+        if not self.dirty:
+            return
         self._offsets.before_commit()
         self._events.before_commit()
-        self._round.commit()
+        self._flush.run()
         self._offsets.after_commit()
         self._events.after_commit()
 
     def sweep(self, wall_ms: int) -> int | None:
-        """A slice, some milliseconds, of what can wait. Returns in how many ms it wants to be called again, if at all.
+        """Do a slice of housekeeping, some milliseconds; what it changes waits for the next flush.
 
-        To be called about a second after a round, and now and then without one.
+        Call it about a second after a flush, and again after the returned number of ms, if any.
         """
+        self._failure.check()
         try:
-            if self.dirty:
-                self.commit()
-            more = self._housekeeping.sweep(wall_ms)
-            if self.dirty:
-                self.commit()
-            busy = self._housekeeping.tidy_store()
+            busy = self._housekeeping.tidy_store(log_is_dirty=self.dirty)
+            more = self._housekeeping.sweep(wall_ms, log_is_dirty=self.dirty)
         except StorageError as error:
-            self._round.fail(error)
+            self._failure.remember(error)
             raise
-        return SWEEP_SOON_MS if more else SWEEP_LATER_MS if busy else None
+        return SWEEP_SOON_MS if more else SWEEP_LATER_MS if busy or self.dirty else None
 
     def close(self, clean: bool = True) -> None:
         """`clean` false, or an earlier failure, leaves everything as a kill would."""
         try:
-            if clean and self._round.failure is None and self._store.failure is None:
+            if clean and self._failure.cause is None:
                 self._close_partitions()
                 self._store.close(clean=True)
         finally:
@@ -317,15 +324,15 @@ class Log:
             self._files.forget_all()
 
     def _close_partitions(self) -> None:
-        self.commit()
+        self.flush()
         self._offsets.settle()
         for partition in self._partitions.values():
             if partition.is_behind_record:
                 partition.active.cut()
                 self._files.sync(partition.active.file())
                 partition.record(complete=True)
-        self.commit()
-        self._round.sync_ends()
+        self.flush()
+        self._flush.sync_ends()
 
 
 def _new_cluster_id() -> str:

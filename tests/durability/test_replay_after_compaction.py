@@ -107,16 +107,16 @@ class Walk:
     def write(self, round_: list[OffsetsRecord]) -> None:
         rows = [OffsetsRow(*to_row(record, PARTITIONS)) for record in round_]
         self.log.append_offsets_rows(rows)
-        self.log.commit()
+        self.log.flush()
         self.written += rows
 
     def compact(self, between: list[list[OffsetsRecord]], oldest_tombstone_ms: int) -> None:
         """One pass; of `between`, a round is written after each slice as long as there are any."""
         waiting = iter(between)
         for _ in offsets_compaction.compact(self.log._offsets, self.log._store, oldest_tombstone_ms):
-            self.log.commit()
+            self.log.flush()
             self.write(next(waiting, []))
-        self.log.commit()
+        self.log.flush()
 
     def kill(self) -> None:
         self.log.close(clean=False)

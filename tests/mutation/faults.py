@@ -459,8 +459,8 @@ FAULTS = (
     Fault(
         "the high watermark passes what is not synced",
         "storage/segments/partition.py",
-        "        shared.round.touch(self, file)\n",
-        "        shared.round.touch(self, file)\n        self.advance()\n",
+        "        shared.flush.touch(self, file)\n",
+        "        shared.flush.touch(self, file)\n        self.advance()\n",
         LOG,
     ),
     Fault(
@@ -521,8 +521,8 @@ FAULTS = (
     ),
     Fault(
         "the log goes on after a failed write",
-        "storage/flush.py",
-        "        if self.failure is None:\n            self.failure = error\n",
+        "storage/failure.py",
+        "        if self.cause is None:\n            self.cause = error\n",
         "        del error\n",
         LOG,
     ),

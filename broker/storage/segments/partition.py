@@ -10,8 +10,9 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_log_append_time
 from broker.storage.catalog import Topic
 from broker.storage.errors import StorageError
+from broker.storage.failure import Failure
 from broker.storage.files import Files
-from broker.storage.flush import Round
+from broker.storage.flush import Flush
 from broker.storage.partition_log import Appended
 from broker.storage.segments.batch_fields import set_create_time
 from broker.storage.segments.file_slice import FileSlice
@@ -47,7 +48,8 @@ class Shared:
         self,
         store: Store,
         files: Files,
-        round_: Round,
+        flush: Flush,
+        failure: Failure,
         ends: SyncedEnds,
         settings: LogSettings,
         root: str,
@@ -57,7 +59,8 @@ class Shared:
     ) -> None:
         self.store = store
         self.files = files
-        self.round = round_
+        self.flush = flush
+        self.failure = failure
         self.ends = ends
         self.settings = settings
         self.root = root  # directory of the segment files
@@ -166,7 +169,7 @@ class SegmentPartition:
     # -- appending
 
     def append(self, records: memoryview | bytes, *, wall_ms: int) -> Appended | ErrorCode:
-        self._shared.round.check()
+        self._shared.failure.check()
         if self.deleted:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         checked = check_batch(records, self.policy, wall_ms)
@@ -201,9 +204,9 @@ class SegmentPartition:
                 self.roll()
             file = self.active.append(batch, header)
         except StorageError as error:
-            shared.round.fail(error)
+            shared.failure.remember(error)
             raise
-        shared.round.touch(self, file)
+        shared.flush.touch(self, file)
         self._bytes_since_record += len(batch)
         self._batches_since_record += 1
 
@@ -214,7 +217,7 @@ class SegmentPartition:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
             for directory in (os.path.dirname(self.directory), self.directory):
                 if self._shared.files.make_directory(directory, sync=False):
-                    self._shared.round.touch_directory(os.path.dirname(directory))
+                    self._shared.flush.touch_directory(os.path.dirname(directory))
         else:
             mark_unrecorded(store, self.partition_id, True)
         self._unrecorded = True
@@ -241,8 +244,8 @@ class SegmentPartition:
         segment = Segment(
             self._shared.files, self.directory, base_offset, interval_bytes=self.policy.index_interval_bytes
         )
-        self._shared.round.touch(self, segment.create())
-        self._shared.round.touch_directory(self.directory)
+        self._shared.flush.touch(self, segment.create())
+        self._shared.flush.touch_directory(self.directory)
         self.segments.append(segment)
         self._changed_segments[segment] = None
 
@@ -364,7 +367,7 @@ class SegmentPartition:
     def drop_segments(self, count: int, log_start: int) -> None:
         """Remove the first `count` segments (never the active one) and let the log begin at `log_start`."""
         shared = self._shared
-        shared.round.check()
+        shared.failure.check()
         self.log_start_offset = max(self.log_start_offset, log_start)
         set_log_start(shared.store, self.partition_id, self.log_start_offset)
         for segment in self.segments[:count]:
@@ -375,7 +378,7 @@ class SegmentPartition:
     def forget(self) -> None:
         """The topic was deleted. Its rows and files are the caller's affair."""
         self.deleted = True
-        self._shared.round.forget(self)
+        self._shared.flush.forget(self)
         for segment in self.segments:
             self._shared.loaded_indexes.pop(segment, None)
 
@@ -383,8 +386,8 @@ class SegmentPartition:
         """Its files go once the store no longer lists it."""
         self._shared.loaded_indexes.pop(segment, None)
         self._changed_segments.pop(segment, None)
-        self._shared.round.unlink_after(segment.path)
-        self._shared.round.unlink_after(segment.index_path)
+        self._shared.flush.unlink_after(segment.path)
+        self._shared.flush.unlink_after(segment.index_path)
 
     def segment_changed(self, segment: Segment) -> None:
         """The store is to learn what is new about a sealed segment."""

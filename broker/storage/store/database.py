@@ -18,6 +18,7 @@ import google_crc32c
 
 from broker.storage.digests import blake2b
 from broker.storage.errors import DamageError, NewerFormatError, StorageError, StoreDamageError
+from broker.storage.failure import Failure
 from broker.storage.files import Files
 from broker.storage.store.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
 from broker.storage.store.commit_marker import Watermark, WatermarkFile, boot_id
@@ -44,7 +45,7 @@ _CHAIN_INPUT = struct.Struct(">16sqI")
 class Store:
     """`seq` is the sequence number of the last commit; it grows by one with each, and skips one after a crash."""
 
-    def __init__(self, files: Files, directory: str, *, accept_loss: bool) -> None:
+    def __init__(self, files: Files, directory: str, failure: Failure, *, accept_loss: bool) -> None:
         self.path = os.path.join(directory, "store.db")
         self._files = files
         self._watermark = WatermarkFile(files, os.path.join(directory, "watermark"))
@@ -60,7 +61,7 @@ class Store:
         self.seq = 0
         self._chain = bytes(16)
         self.wal_pages = 0  # in the WAL since the last checkpoint
-        self.failure: StorageError | None = None
+        self._failure = failure
         self.losses: list[str] = []
         self.binding = True  # evidence beside the store must be met; not after a power cut with durability "process"
         self.was_synced = True  # the last run acknowledged after a sync
@@ -72,9 +73,9 @@ class Store:
             self._abandon()
             raise
         except apsw.Error as error:
-            failure = self._translate(error)
+            translated = self._translate(error)
             self._abandon()
-            raise failure from error
+            raise translated from error
 
     def _open(self, accept_loss: bool) -> None:
         is_blank = not os.path.exists(self.path) or os.path.getsize(self.path) == 0
@@ -275,8 +276,7 @@ class Store:
         return self._is_owed
 
     def _begin(self) -> None:
-        if self.failure is not None:
-            raise self.failure
+        self._failure.check()
         if not self._in_transaction:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -286,8 +286,7 @@ class Store:
 
     def commit(self) -> None:
         """End the transaction, if anything is owed: durable when this returns (durability "power": synced)."""
-        if self.failure is not None:
-            raise self.failure
+        self._failure.check()
         if not self._is_owed:
             return
         seq, digest = self.seq + 1, self._digest
@@ -312,7 +311,7 @@ class Store:
             if time.monotonic() - self._watermark_synced_at >= WATERMARK_SYNC_SECONDS:
                 self.sync_watermark()
         except StorageError as error:
-            self.failure = error
+            self._failure.remember(error)
             raise
 
     def sync_watermark(self) -> None:
@@ -339,7 +338,7 @@ class Store:
                 self._wal_file_bytes += WAL_EXTENT_BYTES
             self._files.forget(path)
         except StorageError as error:
-            self.failure = error
+            self._failure.remember(error)
             raise
 
     @property
@@ -363,7 +362,7 @@ class Store:
         if self._closed:
             return
         try:
-            if not clean or self.failure is not None:
+            if not clean or self._failure.cause is not None:
                 return
             self.commit()
             self.checkpoint(truncate=True)
@@ -386,8 +385,9 @@ class Store:
     # -- failures
 
     def _fail(self, error: apsw.Error) -> StorageError:
-        self.failure = self._translate(error)
-        return self.failure
+        translated = self._translate(error)
+        self._failure.remember(translated)
+        return translated
 
     def _translate(self, error: apsw.Error) -> StorageError:
         if self._vfs.damage is not None:

@@ -48,30 +48,30 @@ def test_pipelined_requests_of_all_kinds_are_answered_in_order(client: WireClien
     assert {answer.error_code for answer in answers[0::4]} == {0}
 
 
-def test_pipelined_commits_share_their_rounds(running: RunningBroker, client: WireClient) -> None:
+def test_pipelined_commits_share_flushes(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     joined = join_alone(client, "g")
-    commits = []
-    inner = running.log.commit
-    running.run(lambda: setattr(running.broker._rounds._log, "commit", lambda: (commits.append(1), inner())[1]))
+    flushes = []
+    inner = running.log.flush
+    running.run(lambda: setattr(running.broker._rounds._log, "flush", lambda: (flushes.append(1), inner())[1]))
 
     client.send_bytes(b"".join(client.frame(commit_request("g", joined, "t", n), 8) for n in range(200)))
 
     assert [client.receive().topics[0].partitions[0].error_code for _ in range(200)] == [0] * 200
-    assert 1 <= len(commits) <= 20
+    assert 1 <= len(flushes) <= 20
 
 
 def test_no_answer_leaves_before_what_it_tells_is_on_disk(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     joined = join_alone(client, "g")
     on_disk = threading.Event()
-    inner = running.log.commit
+    inner = running.log.flush
 
-    def commit() -> None:
+    def flush() -> None:
         assert on_disk.wait(10)
         inner()
 
-    running.run(lambda: setattr(running.log, "commit", commit))
+    running.run(lambda: setattr(running.log, "flush", flush))
     for request, version in (
         (produce_request("t", batch(b"x"), acks=1), 12),
         (produce_request("t", batch(b"x"), acks=-1), 12),

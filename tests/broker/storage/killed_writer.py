@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.storage import OffsetsRow
-from tests.broker.storage.stores import NOW, append, batch, open_log, topic_log
+from tests.broker.storage.stores import NOW, append, batch, open_log, sweep, topic_log
 
 PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 SETTINGS: dict[str, Any] = {"segment_bytes": 6000, "compaction_interval_ms": 0}
@@ -26,13 +26,12 @@ def main() -> None:
         append(compacted, (b"key %d" % (other % 5), b"%d" % other))
         log.append_offsets_rows([OffsetsRow(number % 50, KEY, text, NOW)])
         log.set_generation_floor("g", number)
-        log.commit()
+        log.flush()
         sys.stdout.write(f"{min(number, other)}\n")
         sys.stdout.flush()
         number += 1
         if number % 40 == 0:
-            log.sweep(NOW)
-            log.sweep(NOW)
+            sweep(log)
 
 
 def duplicate_of(number: int) -> bytes:

@@ -89,6 +89,13 @@ def values(partition: PartitionLog) -> list[tuple[int, bytes | None]]:
     return [(record.offset, record.value) for record in stored(partition)]
 
 
+def sweep(log: Log, wall_ms: int = NOW) -> None:
+    """Do all housekeeping that is due, as the server does: a flush before and after each slice."""
+    log.flush()
+    while log.sweep(wall_ms) is not None:
+        log.flush()
+
+
 def segment_files(path: Path) -> list[Path]:
     return sorted((path / "segments").rglob("*.log"))
 

@@ -20,6 +20,7 @@ from tests.broker.storage.stores import (
     raw,
     segment_files,
     stored,
+    sweep,
     topic_log,
     values,
 )
@@ -32,7 +33,7 @@ def test_readers_see_a_batch_only_after_the_commit(tmp_path: Path) -> None:
     assert (partition.high_watermark, partition.log_end_offset) == (0, 2)
     assert partition.read(0, 1000, at_least_one=True) == b""
     assert log.dirty
-    log.commit()
+    log.flush()
     assert not log.dirty
     assert (partition.high_watermark, partition.log_end_offset) == (2, 2)
     assert values(partition) == [(0, b"a"), (1, b"b")]
@@ -44,7 +45,7 @@ def test_committed_batches_are_there_after_a_restart(tmp_path: Path, clean: bool
     partition = topic_log(log, "t", 2)
     for number in range(40):
         append(partition, b"%d" % number)
-        log.commit()
+        log.flush()
     before = raw(partition.read(17, 300, at_least_one=True))
     log.close(clean=clean)
     log = open_log(tmp_path, segment_bytes=500)
@@ -52,7 +53,7 @@ def test_committed_batches_are_there_after_a_restart(tmp_path: Path, clean: bool
     assert values(partition) == [(number, b"%d" % number) for number in range(40)]
     assert raw(partition.read(17, 300, at_least_one=True)) == before
     assert append(partition, b"next") == 40
-    log.commit()
+    log.flush()
     log.close()
 
 
@@ -61,7 +62,7 @@ def test_a_read_begins_with_the_batch_that_holds_the_offset(tmp_path: Path) -> N
     partition = topic_log(log)
     for _ in range(3):
         append(partition, b"x", b"y", b"z")
-    log.commit()
+    log.flush()
     assert next(stored(partition, 4)).offset == 4
     content = raw(partition.read(4, 10_000, at_least_one=True))
     assert int.from_bytes(content[:8], "big") == 3
@@ -74,7 +75,7 @@ def test_a_read_returns_whole_batches_within_its_limit(tmp_path: Path) -> None:
     size = len(batch(b"x" * 100))
     for _ in range(10):
         append(partition, b"x" * 100)
-    log.commit()
+    log.flush()
     assert len(raw(partition.read(0, 3 * size, at_least_one=False))) == 3 * size
     assert len(raw(partition.read(0, 3 * size - 1, at_least_one=False))) == 2 * size
     assert len(raw(partition.read(0, size, at_least_one=False))) == size
@@ -90,7 +91,7 @@ def test_offsets_out_of_range_are_told_from_the_end(tmp_path: Path) -> None:
     assert partition.read(0, 100, at_least_one=True) == b""
     assert partition.read(1, 100, at_least_one=True) is None
     append(partition, b"a")
-    log.commit()
+    log.flush()
     assert partition.read(1, 100, at_least_one=True) == b""
     assert partition.read(2, 100, at_least_one=True) is None
     assert partition.read(-1, 100, at_least_one=True) is None
@@ -103,7 +104,7 @@ def test_a_large_batch_crosses_every_chunk_size(tmp_path: Path) -> None:
     sizes = [10, 20_000, 3_000_000, 10, 1_100_000, 70_000]
     for number, size in enumerate(sizes):
         append(partition, bytes([number]) * size)
-    log.commit()
+    log.flush()
     log.close(clean=False)
     log = open_log(tmp_path, message_max_bytes=4 << 20)
     found = [record.value for record in stored(topic_log(log), max_bytes=3_500_000)]
@@ -117,7 +118,7 @@ def test_compressed_batches_pass_through_untouched(tmp_path: Path, codec: Codec)
     partition = topic_log(log)
     sent = batch(b"x" * 500, b"y" * 500, codec=codec)
     partition.append(sent, wall_ms=NOW)
-    log.commit()
+    log.flush()
     kept = raw(partition.read(0, 10_000, at_least_one=True))
     assert kept[16:] == sent[16:]
     log.close()
@@ -168,7 +169,7 @@ def test_what_is_no_proper_batch_is_refused_and_leaves_no_trace(
 ) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
-    log.commit()
+    log.flush()
     assert partition.append(content, wall_ms=NOW) is error
     assert not log.dirty
     assert not segment_files(tmp_path)
@@ -180,7 +181,7 @@ def test_the_beginning_of_a_second_batch_is_ignored(tmp_path: Path) -> None:
     partition = topic_log(log)
     for extra in (b"x", GOOD[:16], GOOD[:-1]):
         assert not isinstance(partition.append(GOOD + extra, wall_ms=NOW), ErrorCode)
-    log.commit()
+    log.flush()
     assert [value for _, value in values(partition)] == [b"a", b"b"] * 3
     log.close()
 
@@ -229,7 +230,7 @@ def test_files_are_private_and_named_by_topic_id(tmp_path: Path) -> None:
     log = open_log(tmp_path / "deep" / "store")
     topic = log.create_topic("../../evil", 1, {})
     append(topic_log(log, "../../evil"), b"a")
-    log.commit()
+    log.flush()
     log.close(clean=False)
     (file,) = segment_files(tmp_path / "deep" / "store")
     assert file.relative_to(tmp_path / "deep" / "store").parts == (
@@ -245,7 +246,7 @@ def test_files_are_private_and_named_by_topic_id(tmp_path: Path) -> None:
 def test_a_topic_never_written_to_has_no_files(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.create_topic("wide", 1000, {})
-    log.commit()
+    log.flush()
     assert [log.partition("wide", index).high_watermark for index in (0, 999)] == [0, 0]  # type: ignore[union-attr]
     assert log.partition("wide", 1000) is None
     assert list((tmp_path / "segments").iterdir()) == []
@@ -255,13 +256,12 @@ def test_a_topic_never_written_to_has_no_files(tmp_path: Path) -> None:
 def test_a_slice_outlives_the_deletion_of_its_topic(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(topic_log(log), b"a" * 100)
-    log.commit()
+    log.flush()
     partition = topic_log(log)
     found = partition.read(0, 1000, at_least_one=True)
     log.delete_topic("t")
-    log.commit()
-    while log.sweep(NOW) == 20:
-        pass
+    log.flush()
+    sweep(log)
     assert not segment_files(tmp_path)
     assert b"a" * 100 in raw(found)
     assert partition.append(batch(b"a"), wall_ms=NOW) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -291,20 +291,18 @@ def test_the_files_of_a_deleted_topic_go_bit_by_bit_after_the_commit(
     for index in range(40):
         append(topic_log(log, "wide", 39 if index == 0 else index), b"x")
     append(topic_log(log, "other"), b"y")
-    log.commit()
-    while log.sweep(NOW) == 20:
-        pass
+    log.flush()
+    sweep(log)
     ops.removed = 0
     log.delete_topic("wide")
-    log.commit()
+    log.flush()
     assert ops.removed == 0
     assert len(list((tmp_path / "segments").glob("*.deleted"))) == 1
     if restart:
         log.close(clean=False)
         log = open_log(tmp_path, file_ops=(ops := CountingOps()), durability="process", accept_loss=accept_loss)
         assert ops.removed == 0
-    while log.sweep(NOW) == 20:
-        pass
+    sweep(log)
     assert ops.removed > 40
     assert [found.parent.parent.name for found in segment_files(tmp_path)] == [log.topics["other"].topic_id.hex()]
     assert len(list((tmp_path / "segments").iterdir())) == 1
@@ -315,10 +313,10 @@ def test_the_files_of_a_deleted_topic_go_bit_by_bit_after_the_commit(
 def test_a_topic_made_again_begins_anew(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(topic_log(log), b"old")
-    log.commit()
+    log.flush()
     log.delete_topic("t")
     assert append(topic_log(log), b"new") == 0
-    log.commit()
+    log.flush()
     log.close(clean=False)
     log = open_log(tmp_path)
     assert values(topic_log(log)) == [(0, b"new")]
@@ -332,7 +330,7 @@ def test_few_descriptors_serve_many_segments(tmp_path: Path) -> None:
     for number in range(30):
         for index in range(10):
             append(topic_log(log, f"t{index}"), b"%d" % number * 50)
-        log.commit()
+        log.flush()
     open_now = [os.readlink(f"/proc/self/fd/{fd}") for fd in _descriptors()]
     assert len([path for path in open_now if path.startswith(str(tmp_path)) and path.endswith(".log")]) <= 4
     for index in range(10):

@@ -11,18 +11,24 @@ import pytest
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, batches
-from broker.storage import Appended, Log, OffsetsRow, PartitionLog
+from broker.storage import Appended, OffsetsRow, PartitionLog
 from broker.storage.segments import compaction
 from broker.storage.segments.partition import SegmentPartition
-from tests.broker.storage.stores import NOW, append, framed, odd_batch, open_log, raw, segment_files, stored, topic_log
+from tests.broker.storage.stores import (
+    NOW,
+    append,
+    framed,
+    odd_batch,
+    open_log,
+    raw,
+    segment_files,
+    stored,
+    sweep,
+    topic_log,
+)
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 400, "compaction_interval_ms": 0}
 HOUR = 3_600_000
-
-
-def sweep(log: Log, wall_ms: int = NOW) -> None:
-    while log.sweep(wall_ms) == 20:
-        pass
 
 
 def newest(partition: PartitionLog) -> dict[bytes | None, bytes | None]:
@@ -47,7 +53,7 @@ def test_a_reader_ends_with_the_same_values_before_and_after(tmp_path: Path, cod
                 for _ in range(chance.randrange(1, 4))
             ]
             append(partition, *pairs, ts=NOW + chance.randrange(1000), codec=codec)
-        log.commit()
+        log.flush()
         everything |= {record.offset: record for record in stored(partition)}
         before, size, end = newest(partition), partition.size_bytes, partition.high_watermark
         sweep(log)
@@ -74,7 +80,7 @@ def test_no_offset_is_missing_between_batches(tmp_path: Path) -> None:
     partition = topic_log(log, cleanup_policy="compact")
     for number in range(60):
         append(partition, (b"k%d" % (number % 3), b"v"))
-    log.commit()
+    log.flush()
     sweep(log)
     offset = 0
     while content := raw(partition.read(offset, 10_000, at_least_one=True)):
@@ -90,7 +96,7 @@ def test_the_active_segment_is_left_alone(tmp_path: Path) -> None:
     partition = topic_log(log, cleanup_policy="compact")
     for number in range(20):
         append(partition, (b"k", b"%d" % number))
-    log.commit()
+    log.flush()
     sweep(log)
     assert len(list(stored(partition))) == 20
     log.close()
@@ -101,12 +107,12 @@ def test_a_clean_log_waits_for_enough_dirt(tmp_path: Path) -> None:
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0.9")
     for number in range(40):
         append(partition, (b"k%d" % number, b"v" * 30))
-    log.commit()
+    log.flush()
     sweep(log)
     files = segment_files(tmp_path)
     for number in range(5):
         append(partition, (b"k%d" % number, b"v" * 30))
-    log.commit()
+    log.flush()
     sweep(log)
     assert set(files) <= set(segment_files(tmp_path))
     log.alter_topic_configs("t", {"min.cleanable.dirty.ratio": "0.01"})
@@ -120,7 +126,7 @@ def test_young_records_wait_for_the_compaction_lag(tmp_path: Path) -> None:
     partition = topic_log(log, cleanup_policy="compact", min_compaction_lag_ms="1000")
     for number in range(20):
         append(partition, (b"k", b"%d" % number))
-    log.commit()
+    log.flush()
     sweep(log, NOW + 999)
     assert len(list(stored(partition))) == 20
     sweep(log, NOW + 1000)
@@ -135,7 +141,7 @@ def test_tombstones_stay_for_their_time(tmp_path: Path) -> None:
     def fill(wall_ms: int) -> None:
         for number in range(10):
             append(partition, (b"filler", b"%d" % number * 20))
-        log.commit()
+        log.flush()
         sweep(log, wall_ms)
 
     append(partition, (b"gone", b"value"))
@@ -154,10 +160,10 @@ def test_segments_with_nothing_left_go(tmp_path: Path) -> None:
     partition = topic_log(log, cleanup_policy="compact")
     for number in range(200):
         append(partition, (b"k", b"%03d" % number))
-    log.commit()
+    log.flush()
     before = len(segment_files(tmp_path))
     sweep(log)
-    log.commit()
+    log.flush()
     assert len(segment_files(tmp_path)) < before / 2
     assert live(partition) == {b"k": b"199"}
     assert partition.log_start_offset == 0
@@ -173,7 +179,7 @@ def test_reads_and_appends_between_slices_see_a_whole_log(tmp_path: Path) -> Non
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
     for number in range(1, 301):
         append(partition, (b"k%d" % (number % 7), b"%d" % number))
-        log.commit()
+        log.flush()
         log.sweep(NOW)
         expected = {b"k%d" % (n % 7): b"%d" % n for n in range(max(1, number - 6), number + 1)}
         if number % 20 == 0:
@@ -201,7 +207,7 @@ def test_a_batch_that_cannot_be_decoded_stays_as_it_is(tmp_path: Path, odd: byte
     for number in range(30):
         append(partition, (b"k", b"%03d" % number))
     log.alter_topic_configs("t", {"cleanup.policy": "compact"})
-    log.commit()
+    log.flush()
     sweep(log)
     for _ in range(2):
         offset, seen, taken = 0, [], []
@@ -236,7 +242,7 @@ def test_records_that_fit_no_batch_without_their_neighbour_stay_together(tmp_pat
     assert isinstance(partition.append(wide, wall_ms=NOW), Appended)
     for number in range(30):
         append(partition, (b"k", b"%03d" % number))
-    log.commit()
+    log.flush()
     sweep(log)
     assert [(record.offset, record.timestamp - NOW) for record in stored(partition)][:3] == [
         (0, 0),
@@ -255,11 +261,11 @@ def test_a_topic_deleted_in_the_middle_of_a_pass_is_left_alone(tmp_path: Path) -
         assert isinstance(partition, SegmentPartition)
         for number in [0, 1, 2, 3, *[9] * 8]:
             append(partition, (b"k%d" % number, b"v"))
-        log.commit()
+        log.flush()
         work = compaction.compact(partition, log._shared, NOW)
         ended = [next(work, False) for _ in range(steps)][-1:] == [False]
         log.delete_topic("t")
-        log.commit()
+        log.flush()
         assert list(work) == []
         sweep(log)
         assert segment_files(tmp_path / str(steps)) == []
@@ -281,7 +287,7 @@ def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) ->
     for start in range(0, 30_000, 500):
         rows = [OffsetsRow(3, key(n % 400), b"%d" % n, NOW) for n in range(start, start + 500)]
         log.append_offsets_rows(rows)
-        log.commit()
+        log.flush()
     offsets = log.partition("__consumer_offsets", 3)
     assert offsets is not None
     before, bytes_before = newest(offsets), offsets.size_bytes
@@ -308,12 +314,12 @@ def test_old_tombstones_of_the_coordinator_go(tmp_path: Path) -> None:
     log.append_offsets_rows([OffsetsRow(4, key(2), None, NOW)])
     for _ in range(50):
         log.append_offsets_rows([OffsetsRow(3, key(9), b"x", NOW)] * 500)
-        log.commit()
+        log.flush()
     sweep(log, NOW + 24 * HOUR)
     assert key(1) in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
     for _ in range(50):
         log.append_offsets_rows([OffsetsRow(3, key(9), b"x", NOW)] * 500)
-        log.commit()
+        log.flush()
     sweep(log, NOW + 24 * HOUR + 1)
     assert key(1) not in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
     # The last row of a partition stays, so that its end is known.

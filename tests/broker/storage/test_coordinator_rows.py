@@ -60,7 +60,7 @@ def test_the_newest_row_of_each_key_is_found(tmp_path: Path, how: str) -> None:
     log.append_offsets_rows(old)
     log.append_offsets_rows(new)
     if how != "pending":
-        log.commit()
+        log.flush()
     if how in ("killed", "stopped"):
         log.close(clean=how == "stopped")
         log = open_log(tmp_path)
@@ -91,13 +91,13 @@ def test_rows_read_as_a_topic_are_the_same_bytes_for_ever(tmp_path: Path) -> Non
     rows = [OffsetsRow(5, offset_key("g", "t", n % 3), None if n % 7 == 6 else b"%d" % n, NOW + n) for n in range(300)]
     for row in rows[:290]:
         log.append_offsets_rows([row])
-    log.commit()
+    log.flush()
     log.append_offsets_rows(rows[290:])
     partition = offsets_partition(log, 5)
     assert (partition.high_watermark, partition.log_end_offset, partition.log_start_offset) == (290, 300, 0)
     assert partition.read(290, 1000, at_least_one=True) == b""
     assert partition.read(301, 1000, at_least_one=True) is None
-    log.commit()
+    log.flush()
     found = list(stored(partition))
     assert [(r.offset, r.key, r.value, r.timestamp) for r in found] == [
         (n, row.key, row.value, row.timestamp_ms) for n, row in enumerate(rows)
@@ -131,7 +131,7 @@ def test_offsets_and_floors_of_one_round_are_all_there_or_none(tmp_path: Path) -
     log = open_log(tmp_path)
     log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"1", NOW)])
     log.set_generation_floor("g", 1)
-    log.commit()
+    log.flush()
     log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"2", NOW)])
     log.set_generation_floor("g", 2)
     log.close(clean=False)
@@ -139,7 +139,7 @@ def test_offsets_and_floors_of_one_round_are_all_there_or_none(tmp_path: Path) -
     assert [row.value for row in log.group_metadata_rows()] == [b"1"]
     assert log.generation_floors() == {"g": 1}
     log.set_generation_floor("g", None)
-    log.commit()
+    log.flush()
     assert log.generation_floors() == {}
     log.close()
 
@@ -149,7 +149,7 @@ def test_groups_are_found_as_long_as_they_have_a_live_offset(tmp_path: Path) -> 
 
     def write(*rows: tuple[bytes, bytes | None]) -> list[str]:
         log.append_offsets_rows([OffsetsRow(1, key, value, NOW) for key, value in rows])
-        log.commit()
+        log.flush()
         return sorted(log.groups_with_offsets())
 
     first, second = offset_key("g", "t", 0), offset_key("g", "t", 1)
@@ -173,7 +173,7 @@ def test_a_store_larger_than_one_settling_is_whole(tmp_path: Path) -> None:
                 for n in range(start, start + 100)
             ]
         )
-        log.commit()
+        log.flush()
     ends = [offsets_partition(log, index).high_watermark for index in range(50)]
     log.close(clean=False)
     log = open_log(tmp_path, durability="process")
@@ -188,12 +188,12 @@ def test_topics_and_configs_are_there_after_a_kill(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     made = log.create_topic("t", 3, {"retention.ms": "5"})
     log.create_topic("gone", 1, {})
-    log.commit()
+    log.flush()
     log.add_partitions("t", 5)
     log.alter_topic_configs("t", {"retention.ms": None, "cleanup.policy": "compact"})
     log.alter_broker_configs({"log.retention.ms": "77"})
     log.delete_topic("gone")
-    log.commit()
+    log.flush()
     log.create_topic("uncommitted", 1, {})
     log.close(clean=False)
     log = open_log(tmp_path)

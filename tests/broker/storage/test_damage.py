@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from broker.storage import DamageError, Log, OffsetsRow
-from tests.broker.storage.stores import NOW, append, batch, open_log, raw, segment_files, stored, topic_log, values
+from tests.broker.storage.stores import (
+    append,
+    batch,
+    open_log,
+    raw,
+    segment_files,
+    stored,
+    sweep,
+    topic_log,
+    values,
+)
 
 SMALL: dict[str, Any] = {"segment_bytes": 700}
 # How the damaged copies are opened: what was acknowledged after a sync stays owed, and nothing is slowed by syncs.
@@ -28,7 +38,7 @@ def written(path: Path, count: int, *, clean: bool) -> Log:
     log = open_log(path, **SMALL)
     for number in range(count):
         append(topic_log(log), b"value %03d" % number * 3)
-        log.commit()
+        log.flush()
     log.close(clean=clean)
     return log
 
@@ -70,7 +80,7 @@ def test_every_truncation_of_an_unsynced_batch_is_cut(tmp_path: Path) -> None:
         assert log.losses == []
         assert len(values(topic_log(log))) == 5
         assert append(topic_log(log), b"goes on") == 5
-        log.commit()
+        log.flush()
         log.close(clean=False)
         log = open_log(path, **QUICK)
         assert values(topic_log(log))[5:] == [(5, b"goes on")]
@@ -96,7 +106,7 @@ def test_what_lies_behind_a_torn_batch_never_comes_back(tmp_path: Path) -> None:
     torn(tmp_path, bytes(len(torn_batch)) + bytes(stale))
     log = open_log(tmp_path, **QUICK)
     assert append(topic_log(log), b"SAME LENGTH") == 5
-    log.commit()
+    log.flush()
     log.close(clean=False)
     log = open_log(tmp_path, **QUICK)
     assert values(topic_log(log))[5:] == [(5, b"SAME LENGTH")]
@@ -182,7 +192,7 @@ def test_accepted_loss_goes_on_behind_the_last_good_batch(tmp_path: Path) -> Non
     assert len(log.losses) == 1
     assert len(values(topic_log(log))) == 4
     assert append(topic_log(log), b"new") == 5
-    log.commit()
+    log.flush()
     log.close(clean=False)
     log = open_log(tmp_path, **QUICK)
     assert log.losses == []
@@ -200,10 +210,9 @@ def committed(path: Path, count: int, *, clean: bool, checkpoint: bool = False) 
         key = b"\0\1\0\1g\0\1t" + (number % 7).to_bytes(4, "big")
         log.append_offsets_rows([OffsetsRow(number % 3, key, b"%d" % number, number)])
         log.set_generation_floor("g", number)
-        log.commit()
+        log.flush()
         if number == count // 2 and checkpoint:
-            log.sweep(NOW)
-            log.sweep(NOW)
+            sweep(log)
     log.close(clean=clean)
 
 
@@ -265,7 +274,7 @@ def test_lost_commits_are_counted_and_may_be_accepted(tmp_path: Path) -> None:
     floor = log.generation_floors()["g"]
     assert floor < 19
     log.set_generation_floor("g", 100)
-    log.commit()
+    log.flush()
     log.close(clean=False)
     log = open_log(tmp_path)
     assert (log.losses, log.generation_floors()) == ([], {"g": 100})
@@ -299,7 +308,7 @@ def test_relaxed_durability_forgives_a_power_cut_but_not_a_kill(
     for number in range(10):
         append(topic_log(log), b"%d" % number)
         log.set_generation_floor("g", number)
-        log.commit()
+        log.flush()
     log.close(clean=False)
     wal = tmp_path / "store.db-wal"
     os.truncate(wal, wal.stat().st_size - 5000)

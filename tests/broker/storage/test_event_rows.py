@@ -10,7 +10,7 @@ import pytest
 from broker.protocol.errors import ErrorCode
 from broker.storage import DamageError, EventRow, Log, OffsetsRow, PartitionLog
 from broker.storage.rows.event_rows import SLICE_ROWS
-from tests.broker.storage.stores import NOW, batch, open_log, stored
+from tests.broker.storage.stores import NOW, batch, open_log, stored, sweep
 from tests.broker.storage.test_coordinator_rows import group_key, offset_key
 
 TOPIC = "__kgctl_group_events"
@@ -31,11 +31,6 @@ def values(log: Log) -> list[bytes | None]:
     return [record.value for record in stored(events(log))]
 
 
-def sweep(log: Log, wall_ms: int) -> None:
-    while log.sweep(wall_ms) == 20:
-        pass
-
-
 def test_the_topic_is_internal_bounded_and_not_for_clients(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     topic = log.topics[TOPIC]
@@ -54,7 +49,7 @@ def test_events_are_seen_after_the_commit_and_stay(tmp_path: Path, clean: bool) 
     assert (events(log).high_watermark, events(log).log_end_offset) == (0, 2)
     assert values(log) == []
     log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"metadata", NOW)])
-    log.commit()
+    log.flush()
     assert events(log).high_watermark == 2
     assert values(log) == [b"event 000000", b"event 000001"]
     log.append_group_events([row(2)])
@@ -74,7 +69,7 @@ def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.alter_topic_configs(TOPIC, {"retention.ms": "1000"})
     log.append_group_events([row(n, NOW + (0 if n < SLICE_ROWS + 7 else 1)) for n in range(SLICE_ROWS + 9)])
-    log.commit()
+    log.flush()
     sweep(log, NOW + 1001)
     assert values(log) == [row(n).value for n in (SLICE_ROWS + 7, SLICE_ROWS + 8)]
     assert events(log).log_start_offset == SLICE_ROWS + 7
@@ -86,7 +81,7 @@ def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert (events(log).log_start_offset, events(log).high_watermark) == (SLICE_ROWS + 9, SLICE_ROWS + 9)
     log.append_group_events([row(1)])
-    log.commit()
+    log.flush()
     assert [record.offset for record in stored(events(log))] == [SLICE_ROWS + 9]
     log.close()
 
@@ -96,7 +91,7 @@ def test_events_beyond_the_size_go_oldest_first(tmp_path: Path, limit: int, kept
     log = open_log(tmp_path)
     log.alter_topic_configs(TOPIC, {"retention.bytes": str(limit)})
     log.append_group_events([row(n) for n in range(5)])  # 19 bytes each
-    log.commit()
+    log.flush()
     assert events(log).size_bytes == 5 * 19
     sweep(log, NOW)
     # As with segments: the oldest goes as long as the others alone fill the limit.
@@ -107,7 +102,7 @@ def test_events_beyond_the_size_go_oldest_first(tmp_path: Path, limit: int, kept
 def test_a_damaged_event_is_named_and_not_served(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append_group_events([row(0), row(1)])
-    log.commit()
+    log.flush()
     log._store.execute('UPDATE group_events SET value = ? WHERE "offset" = 1', (b"another thing",))
     with pytest.raises(DamageError, match="__kgctl_group_events-0 at offset 1 fails its checksum"):
         values(log)
@@ -128,7 +123,7 @@ def test_a_store_of_format_1_gets_the_topic_and_keeps_what_it_has(tmp_path: Path
         assert list(log.groups_with_offsets()) == ["g"]
         assert log.generation_floors() == {"g": 7}
         log.append_group_events([row(0)])
-        log.commit()
+        log.flush()
         log.close()
     log = open_log(tmp_path / "store")
     assert values(log) == [row(0).value] * 2

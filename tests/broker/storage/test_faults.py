@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broker.storage import Log, OffsetsRow, StorageError
-from tests.broker.storage.stores import NOW, FaultyOps, append, open_log, topic_log, values
+from tests.broker.storage.stores import NOW, FaultyOps, append, open_log, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 400}
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
@@ -26,11 +26,10 @@ def work(path: Path, ops: FaultyOps, acknowledged: list[int]) -> None:
             append(partition, b"%d" % number * 20)
             log.append_offsets_rows([OffsetsRow(1, KEY, b"%d" % number, NOW)])
             log.set_generation_floor("g", number)
-            log.commit()
+            log.flush()
             acknowledged.append(number)
             if number == ROUNDS // 2:
-                log.sweep(NOW)
-                log.sweep(NOW)
+                sweep(log)
     except StorageError:
         expect_stopped(log, path)
         raise
@@ -39,7 +38,7 @@ def work(path: Path, ops: FaultyOps, acknowledged: list[int]) -> None:
 
 def expect_stopped(log: Log, path: Path) -> None:
     with pytest.raises(StorageError):
-        log.commit()
+        log.flush()
     with pytest.raises(StorageError):
         append(topic_log(log), b"late")
     with pytest.raises(StorageError):
@@ -77,16 +76,16 @@ def test_the_number_of_a_commit_that_failed_is_not_used_again(tmp_path: Path) ->
     ops = FaultyOps()
     log = open_log(tmp_path, file_ops=ops)
     log.set_generation_floor("g", 1)
-    log.commit()
+    log.flush()
     ops.fail_at = ops.count + 1
     log.set_generation_floor("g", 2)
     with pytest.raises(StorageError):
-        log.commit()
+        log.flush()
     log.close()
     failed = numbers()[-1] + 1
     log = open_log(tmp_path)
     log.set_generation_floor("g", 3)
-    log.commit()
+    log.flush()
     log.close(clean=False)
     assert failed not in numbers()
     assert numbers()[-1] > failed
@@ -98,7 +97,7 @@ def test_the_cause_and_the_path_are_named(tmp_path: Path, number: int) -> None:
     log = open_log(tmp_path, file_ops=ops)
     partition = topic_log(log)
     append(partition, b"a")
-    log.commit()
+    log.flush()
     ops.fail_at = ops.count + 1
     with pytest.raises(StorageError, match=r"cannot write .*0\.log: ") as caught:
         append(partition, b"b")
@@ -112,11 +111,11 @@ def test_reads_go_on_after_a_failure(tmp_path: Path) -> None:
     log = open_log(tmp_path, file_ops=ops)
     partition = topic_log(log)
     append(partition, b"a")
-    log.commit()
+    log.flush()
     append(partition, b"b")
     ops.fail_at = ops.count + 1
     with pytest.raises(StorageError):
-        log.commit()
+        log.flush()
     assert values(partition) == [(0, b"a")]
     log.close()
 

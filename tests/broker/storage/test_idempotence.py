@@ -9,7 +9,7 @@ import pytest
 from broker.protocol.errors import ErrorCode
 from broker.storage import Appended, Log, PartitionLog
 from broker.storage.settings import DAY_MS
-from tests.broker.storage.stores import NOW, batch, open_log, topic_log
+from tests.broker.storage.stores import NOW, batch, open_log, sweep, topic_log
 
 MAX = 2**31 - 1
 
@@ -29,12 +29,12 @@ def in_use(path: Path) -> tuple[Log, PartitionLog]:
     partition = topic_log(log)
     for _ in range(2):
         send(partition, 0, producer=-1)
-        log.commit()
+        log.flush()
     return log, partition
 
 
 def reopened(log: Log, path: Path, how: str) -> tuple[Log, PartitionLog]:
-    log.commit()
+    log.flush()
     if how == "same":
         return log, topic_log(log)
     log.close(clean=how == "stopped")
@@ -110,9 +110,9 @@ def test_a_producer_is_forgotten_after_its_time(tmp_path: Path, how: str) -> Non
     log = open_log(tmp_path)
     assert send(topic_log(log), 0) == (0, False)
     log, partition = reopened(log, tmp_path, how)
-    log.sweep(NOW + DAY_MS - 1)
+    sweep(log, NOW + DAY_MS - 1)
     assert send(partition, 0) == (0, True)
-    log.sweep(NOW + 2 * DAY_MS)
+    sweep(log, NOW + 2 * DAY_MS)
     assert send(partition, 5) == (1, False)
     log.close()
 
@@ -138,6 +138,6 @@ def test_producer_ids_are_given_once(tmp_path: Path) -> None:
     for clean in (True, False, True):
         log = open_log(tmp_path)
         given += [log.next_producer_id() for _ in range(3)]
-        log.commit()
+        log.flush()
         log.close(clean=clean)
     assert given == sorted(set(given))

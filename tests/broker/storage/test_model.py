@@ -42,7 +42,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule()
     def commit(self) -> None:
-        self.log.commit()
+        self.log.flush()
         self.committed += self.pending
         self.pending = []
 
@@ -104,8 +104,6 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         self.log.sweep(NOW)
-        self.committed += self.pending
-        self.pending = []
 
     def _reopen(self) -> None:
         self.log = open_log(self.path, **SETTINGS)

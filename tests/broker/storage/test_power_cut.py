@@ -11,7 +11,7 @@ import pytest
 
 from broker.storage import DamageError, OffsetsRow
 from tests.broker.storage.power import RecordingOps
-from tests.broker.storage.stores import NOW, append, open_log, stored, topic_log, values
+from tests.broker.storage.stores import NOW, append, open_log, stored, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
 ROUNDS = 60
@@ -33,13 +33,12 @@ def run(path: Path, durability: str) -> RecordingOps:
         log.set_generation_floor("g", number)
         if number % 20 == 7:
             append(topic_log(log, f"passing {number}"), b"x")
-        log.commit()
+        log.flush()
         ops.acknowledge(str(number))
         if number % 20 == 9:
             log.delete_topic(f"passing {number - 2}")
         if number % 10 == 0:
-            log.sweep(NOW)
-            log.sweep(NOW)
+            sweep(log)
     log.close()
     return ops
 
@@ -100,7 +99,7 @@ def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_
     ops = RecordingOps(tmp_path / "live")
     log = open_log(tmp_path / "live", file_ops=ops)
     append(topic_log(log), b"acknowledged")
-    log.commit()
+    log.flush()
     append(topic_log(log), b"written")
     log.close(clean=False)
     log = open_log(tmp_path / "live", file_ops=ops)
@@ -123,7 +122,7 @@ def test_a_stricter_run_owes_what_a_laxer_one_acknowledged(tmp_path: Path, clean
     log = open_log(tmp_path / "live", file_ops=ops, durability="process")
     for number in range(5):
         append(topic_log(log), b"%d" % number)
-        log.commit()
+        log.flush()
     log.close(clean=clean)
     log = open_log(tmp_path / "live", file_ops=ops)
     chance = random.Random(1)

@@ -11,9 +11,18 @@ from pathlib import Path
 import pytest
 
 from broker.storage import DamageError, Log, StorageError
-from broker.storage.log import SWEEP_SOON_MS
 from broker.storage.settings import DAY_MS
-from tests.broker.storage.stores import NOW, FaultyOps, append, open_log, segment_files, stored, topic_log, values
+from tests.broker.storage.stores import (
+    NOW,
+    FaultyOps,
+    append,
+    open_log,
+    segment_files,
+    stored,
+    sweep,
+    topic_log,
+    values,
+)
 
 QUICK = {"segment_bytes": 700, "durability": "process"}
 COUNT = 24
@@ -23,7 +32,7 @@ def written(path: Path, *, clean: bool) -> None:
     log = open_log(path, segment_bytes=700)
     for number in range(COUNT):
         append(topic_log(log), b"value %03d" % number * 3)
-        log.commit()
+        log.flush()
     log.close(clean=clean)
 
 
@@ -47,7 +56,7 @@ def goes_on(path: Path, lost: set[int]) -> None:
     assert len(log.losses) == (1 if lost else 0)
     check(log, lost)
     assert append(topic_log(log), b"new") == COUNT
-    log.commit()
+    log.flush()
     log.close(clean=False)
     for accept_loss in (False, True):
         log = open_log(path, accept_loss=accept_loss, **QUICK)
@@ -162,7 +171,7 @@ def test_a_producer_goes_on_after_the_tail_of_its_partition_was_damaged(tmp_path
     log = open_log(tmp_path)
     for number in range(4):
         append(topic_log(log), b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
-        log.commit()
+        log.flush()
     log.close(clean=False)
     (file,) = segment_files(tmp_path)
     flip(file, 100)
@@ -201,8 +210,7 @@ def test_a_compacted_topic_is_compacted_on_after_a_loss(tmp_path: Path) -> None:
     log = open_log(tmp_path, accept_loss=True, **settings)
     assert len(log.losses) == 3
     before = {record.key: record.value for record in stored(topic_log(log))}
-    while log.sweep(NOW) == SWEEP_SOON_MS:
-        pass
+    sweep(log)
     assert {record.key: record.value for record in stored(topic_log(log))} == before
     assert len(list(stored(topic_log(log)))) < 10
     assert topic_log(log).log_end_offset == COUNT
@@ -216,9 +224,9 @@ def test_a_segment_of_which_nothing_is_left_ages_like_the_others(tmp_path: Path)
     end = base_offsets(segment_files(tmp_path))[0]
     log = open_log(tmp_path, accept_loss=True, **QUICK)
     log.create_topic("other", 1, {})
-    log.sweep(NOW)
+    sweep(log)
     assert topic_log(log).log_start_offset == 0
-    log.sweep(NOW + 8 * DAY_MS)
+    sweep(log, NOW + 8 * DAY_MS)
     assert topic_log(log).log_start_offset >= end
     log.close()
 

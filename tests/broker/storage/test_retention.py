@@ -7,7 +7,7 @@ from typing import Any
 
 from broker.protocol.errors import ErrorCode
 from broker.storage.settings import DAY_MS
-from tests.broker.storage.stores import NOW, append, batch, open_log, segment_files, topic_log, values
+from tests.broker.storage.stores import NOW, append, batch, open_log, segment_files, sweep, topic_log, values
 
 SIZE = len(batch(b"x" * 40))
 # Two batches a segment, look at retention at every sweep.
@@ -19,12 +19,12 @@ def test_segments_go_when_their_newest_record_is_too_old(tmp_path: Path) -> None
     partition = topic_log(log, retention_ms="1000")
     for number in range(6):
         append(partition, b"x" * 40, ts=NOW + number * 100)
-    log.commit()
-    log.sweep(NOW + 1100)
+    log.flush()
+    sweep(log, NOW + 1100)
     assert partition.log_start_offset == 0
-    log.sweep(NOW + 1101)
+    sweep(log, NOW + 1101)
     assert partition.log_start_offset == 2
-    log.commit()
+    log.flush()
     assert len(segment_files(tmp_path)) == 2
     log.close(clean=False)
     log = open_log(tmp_path, **PAIRS)
@@ -40,8 +40,8 @@ def test_the_active_segment_goes_too_and_offsets_go_on(tmp_path: Path) -> None:
     partition = topic_log(log, retention_ms="1000")
     for _ in range(3):
         append(partition, b"x" * 40)
-    log.commit()
-    log.sweep(NOW + DAY_MS)
+    log.flush()
+    sweep(log, NOW + DAY_MS)
     assert (partition.log_start_offset, partition.high_watermark) == (3, 3)
     assert partition.read(3, 100, at_least_one=True) == b""
     log.close(clean=False)
@@ -57,12 +57,12 @@ def test_segments_go_while_the_rest_fills_retention_bytes(tmp_path: Path) -> Non
     partition = topic_log(log, retention_bytes=str(3 * SIZE))
     for _ in range(6):
         append(partition, b"x" * 40)
-    log.commit()
-    log.sweep(NOW)
+    log.flush()
+    sweep(log)
     assert partition.log_start_offset == 2
     append(partition, b"x" * 40)
-    log.commit()
-    log.sweep(NOW)
+    log.flush()
+    sweep(log)
     assert partition.log_start_offset == 4
     assert partition.size_bytes == 3 * SIZE
     log.close()
@@ -75,8 +75,8 @@ def test_nothing_goes_that_is_kept_for_ever_or_compacted(tmp_path: Path) -> None
     for number in range(6):
         append(forever, b"x" * 40)
         append(compacted, (b"%d" % number, b"x" * 30))
-    log.commit()
-    log.sweep(NOW + 1000 * DAY_MS)
+    log.flush()
+    sweep(log, NOW + 1000 * DAY_MS)
     assert (forever.log_start_offset, compacted.log_start_offset) == (0, 0)
     log.close()
 
@@ -87,7 +87,7 @@ def test_partitions_that_nobody_opened_are_looked_at_too(tmp_path: Path) -> None
         append(topic_log(log), b"x" * 40)
     log.close()
     log = open_log(tmp_path, **PAIRS)
-    log.sweep(NOW + 30 * DAY_MS)
+    sweep(log, NOW + 30 * DAY_MS)
     assert topic_log(log).log_start_offset == 4
     log.close()
 
@@ -97,13 +97,13 @@ def test_delete_records_moves_the_start_and_drops_whole_segments(tmp_path: Path)
     partition = topic_log(log)
     for _ in range(5):
         append(partition, b"x" * 40)
-    log.commit()
+    log.flush()
     append(partition, b"not committed")
     assert partition.delete_records(6) is ErrorCode.OFFSET_OUT_OF_RANGE
     assert partition.delete_records(-2) is ErrorCode.OFFSET_OUT_OF_RANGE
     assert partition.delete_records(3) == 3
     assert partition.delete_records(2) == 3
-    log.commit()
+    log.flush()
     assert len(segment_files(tmp_path)) == 2
     log.close(clean=False)
     log = open_log(tmp_path, **PAIRS)
@@ -121,7 +121,7 @@ def test_records_of_compacted_topics_are_not_deleted(tmp_path: Path) -> None:
     compacted = topic_log(log, "compacted", cleanup_policy="compact")
     for partition in (both, compacted):
         append(partition, (b"k", b"v"))
-    log.commit()
+    log.flush()
     assert compacted.delete_records(-1) is ErrorCode.POLICY_VIOLATION
     assert both.delete_records(-1) == 1
     log.close()
@@ -141,7 +141,7 @@ def test_a_segment_spans_no_more_time_than_segment_ms(tmp_path: Path) -> None:
     partition = topic_log(log, segment_ms="1000")
     for stamp in (0, 1000, 1001, 2001, 2002):
         append(partition, b"x", ts=NOW + stamp)
-    log.commit()
+    log.flush()
     assert [int(path.stem) for path in segment_files(tmp_path)] == [0, 2, 4]
     log.close()
 
@@ -149,11 +149,11 @@ def test_a_segment_spans_no_more_time_than_segment_ms(tmp_path: Path) -> None:
 def test_directories_of_deleted_topics_do_not_stay(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(topic_log(log), b"x")
-    log.commit()
+    log.flush()
     stray = tmp_path / "segments" / ("0" * 32) / "0"
     stray.mkdir(parents=True)
     (stray / f"{0:020d}.log").write_bytes(b"x")
-    log.sweep(NOW)
+    sweep(log)
     assert not stray.parent.exists()
     assert values(topic_log(log)) == [(0, b"x")]
     log.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from broker.storage import DamageError, FileOps, OffsetsRow
+from broker.storage.failure import Failure
 from broker.storage.files import Files
 from broker.storage.store.database import Store
 from tests.broker.storage.stores import open_log
@@ -19,9 +20,9 @@ PARTITION = 3
 def test_a_changed_row_of_the_coordinator_is_named_to_whoever_reads_it(tmp_path: Path, change: str) -> None:
     log = open_log(tmp_path)
     log.append_offsets_rows([OffsetsRow(PARTITION, KEY, b"\x00\x03", 5)])
-    log.commit()
+    log.flush()
     log.close()
-    store = Store(Files(FileOps(), durable=True, limit=8), str(tmp_path), accept_loss=False)
+    store = Store(Files(FileOps(), durable=True, limit=8), str(tmp_path), Failure(), accept_loss=False)
     store.execute(f"UPDATE offsets_log SET {change}")
     store.close()
     log = open_log(tmp_path)
@@ -33,7 +34,7 @@ def test_a_changed_row_of_the_coordinator_is_named_to_whoever_reads_it(tmp_path:
 def test_an_unchanged_row_is_served(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append_offsets_rows([OffsetsRow(PARTITION, KEY, b"\x00\x03", 5)])
-    log.commit()
+    log.flush()
     log.close()
     log = open_log(tmp_path)
     assert log.offset_rows("g") == [OffsetsRow(PARTITION, KEY, b"\x00\x03", 5)]

@@ -29,7 +29,7 @@ def test_the_offset_of_a_time_is_exact_inside_a_batch(tmp_path: Path, codec: Cod
             ts=[NOW + start * 10, NOW + start * 10 + 10, NOW + start * 10 + 20],
             codec=codec,
         )
-    log.commit()
+    log.flush()
     log.close(clean=clean)
     log = open_log(tmp_path, segment_bytes=400)
     partition = topic_log(log)
@@ -46,7 +46,7 @@ def test_times_out_of_order_give_the_first_offset_not_older(tmp_path: Path) -> N
     partition = topic_log(log)
     for stamp in (50, 20, 90, 10, 90, 30):
         append(partition, b"x", ts=NOW + stamp)
-    log.commit()
+    log.flush()
     assert partition.offset_for_timestamp(NOW) == (0, NOW + 50)
     assert partition.offset_for_timestamp(NOW + 51) == (2, NOW + 90)
     assert partition.offset_of_max_timestamp() == (2, NOW + 90)
@@ -62,7 +62,7 @@ def test_what_is_not_committed_has_no_time_yet(tmp_path: Path) -> None:
     append(partition, b"x", ts=NOW)
     assert partition.offset_for_timestamp(0) is None
     assert partition.offset_of_max_timestamp() is None
-    log.commit()
+    log.flush()
     append(partition, b"y", ts=NOW + 1)
     assert partition.offset_of_max_timestamp() == (0, NOW)
     log.close()
@@ -72,7 +72,7 @@ def test_log_append_time_replaces_the_time_of_every_record(tmp_path: Path) -> No
     log = open_log(tmp_path)
     partition = topic_log(log, message_timestamp_type="LogAppendTime")
     appended = partition.append(batch(b"x", b"y", ts=[1, 2], codec=Codec.ZSTD), wall_ms=NOW + 7)
-    log.commit()
+    log.flush()
     assert appended == Appended(0, NOW + 7, 0, duplicate=False)
     assert [record.timestamp for record in stored(partition)] == [NOW + 7, NOW + 7]
     ((_, header),) = batches(raw(partition.read(0, 1000, at_least_one=True)))
@@ -89,7 +89,7 @@ def test_only_the_log_gives_its_own_time(tmp_path: Path) -> None:
     partition = topic_log(log)
     assert isinstance(partition.append(claiming, wall_ms=NOW), Appended)
     assert partition.append(batch(b"x", ts=-1, log_append_time_ms=-1), wall_ms=NOW) == 32
-    log.commit()
+    log.flush()
     assert [record.timestamp for record in stored(partition)] == [NOW - 5]
     log.close()
 
@@ -98,7 +98,7 @@ def test_records_without_a_time_are_taken(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log, message_timestamp_before_max_ms="1000")
     append(partition, b"x", ts=-1)
-    log.commit()
+    log.flush()
     assert partition.offset_for_timestamp(0) is None
     assert partition.offset_of_max_timestamp() is None
     log.close()
@@ -113,7 +113,7 @@ def test_records_that_nobody_can_decode_do_not_stop_a_look_up(tmp_path: Path) ->
     bad[17:21] = google_crc32c.value(bytes(bad[21:])).to_bytes(4, "big")
     assert isinstance(partition.append(bytes(bad), wall_ms=NOW), Appended)
     append(partition, b"y", ts=NOW + 1)
-    log.commit()
+    log.flush()
     assert partition.offset_for_timestamp(NOW) == (0, NOW)
     assert partition.offset_for_timestamp(NOW + 1) == (1, NOW + 1)
     log.close()
@@ -126,7 +126,7 @@ def test_no_look_up_answers_a_time_beyond_64_bits(tmp_path: Path, delta: int) ->
     append(partition, b"x", ts=NOW)
     poison = odd_batch((0, 0, b"a"), (delta, 1, b"z"), max_timestamp=NOW + 5)
     assert isinstance(partition.append(poison, wall_ms=NOW), Appended)
-    log.commit()
+    log.flush()
     exact = NOW + delta < 2**63
     assert partition.offset_for_timestamp(NOW + 1) == ((2, NOW + delta) if exact else (1, NOW + 5))
     newest = partition.offset_of_max_timestamp()
@@ -147,10 +147,10 @@ def test_too_many_records_are_not_looked_into(tmp_path: Path, count: int, found:
     content = many(count)
     assert isinstance(partition.append(content, wall_ms=NOW), Appended)
     assert (compacted.append(content, wall_ms=NOW) is ErrorCode.INVALID_RECORD) is (found is not None)
-    log.commit()
+    log.flush()
     assert partition.offset_for_timestamp(NOW + 1) == found
     assert partition.delete_records(50) == 50
-    log.commit()
+    log.flush()
     assert partition.offset_for_timestamp(NOW + 1) == (found and (count, NOW + 5))
     log.close()
 
@@ -168,7 +168,7 @@ def test_what_unpacks_to_too_much_is_not_looked_into(tmp_path: Path, codec: Code
     content = framed(plain, 1, NOW + 5, codec)
     assert isinstance(partition.append(content, wall_ms=NOW), Appended)
     assert (compacted.append(content, wall_ms=NOW) is ErrorCode.INVALID_RECORD) is bool(more)
-    log.commit()
+    log.flush()
     assert partition.offset_for_timestamp(NOW + 1) == ((0, NOW + 5) if more else None)
     log.close()
 
@@ -177,8 +177,8 @@ def test_the_newest_record_is_found_behind_a_log_start_inside_odd_offsets(tmp_pa
     log = open_log(tmp_path)
     partition = topic_log(log)
     assert isinstance(partition.append(odd_batch(*[(0, 0, b"k")] * 4), wall_ms=NOW), Appended)
-    log.commit()
+    log.flush()
     assert partition.delete_records(2) == 2
-    log.commit()
+    log.flush()
     assert partition.offset_of_max_timestamp() == (3, NOW)
     log.close()

@@ -49,7 +49,7 @@ class OffsetsTopic:
 
 
 class Disk:
-    """Stands where broker.storage.Log stands for the runner and the commit rounds; it outlives the brokers.
+    """Stands where broker.storage.Log stands for the runner and the flush; it outlives the brokers.
 
     `failing` is asked at each commit: None for one that works, or whether the failed commit is there after a restart.
     """
@@ -73,7 +73,7 @@ class Disk:
     def dirty(self) -> bool:
         return bool(self._pending)
 
-    def commit(self) -> None:
+    def flush(self) -> None:
         self._committing()
         comes_back = self._failing()
         if comes_back is not None:

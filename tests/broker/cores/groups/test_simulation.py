@@ -85,8 +85,8 @@ def _let_pass(world: World, us: int) -> None:
 class ForgetfulDisk(Disk):
     """Says that a commit is durable, and forgets the rows of every tenth."""
 
-    def commit(self) -> None:
-        super().commit()
+    def flush(self) -> None:
+        super().flush()
         if len(self.journal) % 10 == 0:
             self.durable.rows.clear()
 
@@ -94,8 +94,8 @@ class ForgetfulDisk(Disk):
 class EventlessDisk(Disk):
     """Says that a commit is durable, and forgets the newest event of every tenth."""
 
-    def commit(self) -> None:
-        super().commit()
+    def flush(self) -> None:
+        super().flush()
         if len(self.journal) % 10 == 0:
             del self.durable.events[-1:]
 

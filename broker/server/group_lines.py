@@ -25,7 +25,7 @@ def log_events(events: Iterable[GroupEvent]) -> None:
 def line_of(event: GroupEvent) -> str:
     """Names and reasons come from clients: they are quoted, so that none of them begins a line of its own."""
     parts = [
-        f"group {_quoted(event.group_id)} {event.happening.value}",
+        f"group {_quoted(event.group_id)} {event.type.value}",
         f"generation {event.generation}",
         f"{event.members} member{'' if event.members == 1 else 's'}",
     ]

@@ -13,13 +13,13 @@ from broker.cores.groups.classic.sessions import heartbeat, leave_group, on_sess
 from broker.cores.groups.classic.sync import on_sync_timeout, sync_group
 from broker.cores.groups.classic.trigger import trigger_rebalance
 from broker.cores.groups.describe import describe_group_details, describe_groups, list_groups
+from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.offsets import commit_offsets, delete_offsets, expire_offsets, fetch_offsets
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
 from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC, CoordinatorState, GroupEffects, Step
-from broker.cores.groups.story import Cause, Event, Stories
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -63,7 +63,7 @@ class Coordinator:
     """
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
-        self._state = CoordinatorState(settings, new_id, HardState(), Timers(), Stories(), [])
+        self._state = CoordinatorState(settings, new_id, HardState(), Timers(), [])
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ class Coordinator:
             for member in group.members.values():
                 step.timers.set((SESSION, group.group_id, member.member_id), now_ms + member.session_timeout_ms)
             if len(group.members) > max_size:
-                step.tell(group, Cause.MEMBER_LEFT, detail="there are more members than group.max.size allows now")
+                group.note_change(Cause.MEMBER_LEFT, reason="there are more members than group.max.size allows now")
                 rebalance.prepare(step, group)
         step.timers.set((EXPIRY,), now_ms + self._state.settings.offsets_retention_check_interval_ms)
         return step.effects()
@@ -151,10 +151,6 @@ class Coordinator:
 
     # ---- what tests and the native face read -----------------------------------------------------------------------
 
-    def story(self, group_id: str) -> list[Event]:
-        """What happened to the group, oldest first; also of groups deleted not long ago."""
-        return self._state.stories.of(group_id)
-
     def deadlines(self) -> dict[tuple[str, ...], int]:
         """Every timer, (kind, group id[, member id]), with its deadline."""
         return self._state.timers.deadlines()
@@ -181,15 +177,15 @@ def _on_sync(step: Step, key: tuple[str, ...]) -> None:
 
 
 def _on_expiry(step: Step, key: tuple[str, ...]) -> None:
-    to_check = step.coordinator.to_check
-    if not to_check:
-        to_check.extend(group.group_id for group in step.groups.values() if group.offsets_loaded)
-    for group_id in to_check[-EXPIRY_SLICE:]:
+    expiry_queue = step.coordinator.expiry_queue
+    if not expiry_queue:
+        expiry_queue.extend(group.group_id for group in step.groups.values() if group.offsets_loaded)
+    for group_id in expiry_queue[-EXPIRY_SLICE:]:
         group = step.groups.get(group_id)
         if group is not None and group.offsets_loaded:
             expire_offsets(step, group)
-    del to_check[-EXPIRY_SLICE:]
-    wait_ms = EXPIRY_REST_MS if to_check else step.coordinator.settings.offsets_retention_check_interval_ms
+    del expiry_queue[-EXPIRY_SLICE:]
+    wait_ms = EXPIRY_REST_MS if expiry_queue else step.coordinator.settings.offsets_retention_check_interval_ms
     step.timers.set(key, step.now_ms + wait_ms)
 
 

@@ -1,4 +1,7 @@
-"""The durable story: events of groups as values, and as the JSON of `__kgctl_group_events` (docs/group-events.md)."""
+"""The events of a group: why it changed, who joined and left, and how long it took; as values and as JSON.
+
+docs/group-events.md documents the JSON, which the topic `__kgctl_group_events` keeps.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from broker.cores.groups.story import Cause
-
 SCHEMA_VERSION = 1
-# Ids that one event names; those beyond are counted.
+# An event names member ids up to this total length and counts the rest.
 NAMED_CHARACTERS = 8_192
-# The JSON of who got what; where it is longer, nothing is told of it.
+# An event carries its assignment only if its JSON is at most this long.
 ASSIGNMENT_CHARACTERS = 8_192
+# The longest reason that Kafka's clients send (KIP-800).
+REASON_CHARACTERS = 255
 
 Assignment: TypeAlias = "Mapping[str, Mapping[str, Sequence[int]]]"  # member id -> topic -> partitions
 
 
-class Happening(Enum):
-    """What an event is about, as readers see it."""
+class EventType(Enum):
+    """What an event reports, as readers see it."""
 
     REBALANCE_STARTED = "rebalance_started"
     STABLE = "stable"
@@ -29,8 +32,21 @@ class Happening(Enum):
     DELETED = "deleted"
 
 
-class Names:
-    """Member ids, as many as fit in an event, and how many there were."""
+class Cause(Enum):
+    """Why a group changed, as readers see it."""
+
+    MEMBER_JOINED = "member joined"
+    MEMBER_LEFT = "member left"
+    SESSION_TIMED_OUT = "session timed out"
+    SYNC_TIMED_OUT = "sync timed out"
+    REBALANCE_TIMED_OUT = "rebalance timed out"
+    SUBSCRIPTION_CHANGED = "subscription changed"
+    REQUESTED_BY_ADMIN = "requested by an admin"
+    GROUP_DELETED = "group deleted"
+
+
+class NamedMembers:
+    """Member ids, as many as fit in an event, and the count of all."""
 
     __slots__ = ("_room", "count", "named")
 
@@ -39,50 +55,66 @@ class Names:
         self.count = 0
         self._room = NAMED_CHARACTERS
 
-    def add(self, names: Iterable[str]) -> None:
-        for name in names:
+    def add(self, member_ids: Iterable[str]) -> None:
+        for member_id in member_ids:
             self.count += 1
-            self._room -= len(name)
+            self._room -= len(member_id)
             if self._room >= 0:
-                self.named.append(name)
+                self.named.append(member_id)
 
 
-class Departures(Names):
-    """Members that have gone, each with why; the last of them may leave the group empty."""
+class Departures(NamedMembers):
+    """Members that left, each with its cause. `last` is the cause and reason of the latest."""
 
     __slots__ = ("causes", "last")
 
     def __init__(self) -> None:
         super().__init__()
-        self.causes: list[Cause] = []  # of those that are named
+        self.causes: list[Cause] = []  # one for each named member
         self.last: tuple[Cause, str] | None = None
 
-    def add_for(self, cause: Cause, detail: str, names: Iterable[str]) -> None:
-        self.add(names)
+    def add_for(self, cause: Cause, reason: str, member_ids: Iterable[str]) -> None:
+        self.add(member_ids)
         self.causes += [cause] * (len(self.named) - len(self.causes))
-        self.last = cause, detail
+        self.last = cause, reason
 
 
 @dataclass(slots=True)
-class Tale:
-    """Soft state: what has happened to a group since its last event. Times are of the monotonic clock."""
+class PendingEvent:
+    """Soft state: what the next event of a group will report. Times are on the monotonic clock."""
 
     cause: Cause | None = None
-    detail: str = ""
-    joined: Names = field(default_factory=Names)
+    reason: str = ""
+    joined: NamedMembers = field(default_factory=NamedMembers)
     left: Departures = field(default_factory=Departures)
-    absent: dict[str, None] = field(default_factory=dict)  # who was awaited when the rebalance timeout had passed
+    absent: dict[str, None] = field(default_factory=dict)  # members still awaited when the rebalance timeout expired
     commits_rejected: int = 0
-    prepared_from_ms: int | None = None
-    completing_from_ms: int | None = None
+    prepare_started_ms: int | None = None
+    complete_started_ms: int | None = None
+
+    def set_cause(self, cause: Cause, reason: str) -> None:
+        self.cause, self.reason = cause, reason[:REASON_CHARACTERS]
+
+    def add_left(self, cause: Cause, reason: str, member_ids: Iterable[str]) -> None:
+        self.left.add_for(cause, reason[:REASON_CHARACTERS], member_ids)
+
+    def prepare_ms(self, now_ms: int) -> int | None:
+        """How long the join phase took, if it has ended; otherwise how long it has taken so far."""
+        if self.prepare_started_ms is None:
+            return None
+        return (now_ms if self.complete_started_ms is None else self.complete_started_ms) - self.prepare_started_ms
+
+    def complete_ms(self, now_ms: int) -> int | None:
+        """How long the sync phase has taken so far."""
+        return None if self.complete_started_ms is None else now_ms - self.complete_started_ms
 
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """One record. Absent numbers are those that the event does not have, or that cannot be known."""
+    """One event. A number is None if it does not apply to the event's type or cannot be known."""
 
     group_id: str
-    happening: Happening
+    type: EventType
     cause: Cause | None
     reason: str
     generation: int
@@ -103,12 +135,12 @@ class GroupEvent:
 
 
 def to_json(event: GroupEvent) -> bytes:
-    """The value of the event's record. A new field leaves the version as it is; a changed meaning does not."""
+    """The value of the event's record. The version changes with the meaning of a field, not when a field is added."""
     return compact(
         {
             "version": SCHEMA_VERSION,
             "group": event.group_id,
-            "event": event.happening.value,
+            "event": event.type.value,
             "cause": event.cause.value if event.cause is not None else None,
             "reason": event.reason or None,
             "generation": event.generation,
@@ -131,5 +163,5 @@ def to_json(event: GroupEvent) -> bytes:
 
 
 def compact(value: object) -> bytes:
-    """JSON in ASCII without spaces: a character is a byte."""
+    """JSON in ASCII without spaces, so that each character is one byte."""
     return json.dumps(value, separators=(",", ":")).encode()

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from broker.cores.core import BrokenInvariant, Parked
 from broker.cores.groups.classic.subscriptions import subscribed_topics
-from broker.cores.groups.events import Tale
+from broker.cores.groups.events import Cause, PendingEvent
 from broker.cores.groups.records import GroupMetadataRecord, MemberMetadata, OffsetCommitRecord
 from broker.protocol.errors import ErrorCode
 
@@ -91,6 +91,7 @@ class Group:
     """One group: its hard state, which only `hard_state.apply` changes, and the soft state of the protocol."""
 
     __slots__ = (
+        "_pending_event",
         "_subscriptions",
         "_supported",
         "_weight",
@@ -112,7 +113,6 @@ class Group:
         "state",
         "state_timestamp_ms",
         "static_members",
-        "tale",
     )
 
     def __init__(self, group_id: str, *, offsets_loaded: bool) -> None:
@@ -136,10 +136,33 @@ class Group:
         self.awaiting_joins = 0
         self.new_member_added = False
         self.initial_delay: InitialDelay | None = None
-        self.tale: Tale | None = None  # what its next event has to tell
+        self._pending_event: PendingEvent | None = None
         self._supported: dict[str, int] = {}
         self._weight = 0  # of all members
         self._subscriptions: tuple[bytes, ...] | frozenset[str] | None = None
+
+    # ---- events --------------------------------------------------------------------------------------------------
+
+    @property
+    def pending_event(self) -> PendingEvent:
+        """What the next event of this group will report."""
+        if self._pending_event is None:
+            self._pending_event = PendingEvent()
+        return self._pending_event
+
+    def clear_pending_event(self) -> None:
+        self._pending_event = None
+
+    def note_change(
+        self, cause: Cause, *, joined: Iterable[str] = (), left: Iterable[str] = (), reason: str = ""
+    ) -> None:
+        """Add members to the pending event and, unless a rebalance is already under way, set its cause."""
+        pending = self.pending_event
+        pending.joined.add(joined)
+        if left:
+            pending.add_left(cause, reason, left)
+        if self.can_rebalance():
+            pending.set_cause(cause, reason)
 
     # ---- states --------------------------------------------------------------------------------------------------
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.cores.groups.events import Happening
+from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import CONSUMER, Group, GroupState
 from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, OffsetCommitRecord, OffsetTombstone
 from broker.cores.groups.step import Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -27,7 +26,7 @@ def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
     if not refused and sum(len(topic.partitions) for topic in request.topics) > COMMITTED_AT_ONCE:
         refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     if refused and group is not None:
-        step.tale(group).commits_rejected += 1
+        group.pending_event.commits_rejected += 1
     if not refused and group is not None and group.state in _KEEPS_SESSION:
         step.restart_session(group, group.members[request.member_id])
     step.reply(
@@ -215,7 +214,7 @@ def _has_expired(offset: OffsetCommitRecord, since_empty_ms: int | None, wall_ms
     return wall_ms - since_ms >= retention_ms
 
 
-def delete_group(step: Step, group: Group, detail: str = "") -> None:
+def delete_group(step: Step, group: Group, reason: str = "") -> None:
     """Remove an Empty group with all that belongs to it."""
     for topic, partitions in list(group.offsets.items()):
         for partition in list(partitions):
@@ -224,7 +223,5 @@ def delete_group(step: Step, group: Group, detail: str = "") -> None:
         step.end_session(group, member_id)
     step.persist(GroupMetadataTombstone(group.group_id, step.wall_ms))
     step.persist(GenerationFloor(group.group_id, None))
-    step.coordinator.stories.tell(group.group_id, Cause.GROUP_DELETED, group.generation, step.wall_ms, detail=detail)
-    tale = step.tale(group)
-    tale.cause, tale.detail = Cause.GROUP_DELETED, detail
-    step.happened(group, Happening.DELETED)
+    group.pending_event.set_cause(Cause.GROUP_DELETED, reason)
+    step.emit(group, EventType.DELETED)

@@ -8,12 +8,11 @@ from typing import TypeAlias
 
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
-from broker.cores.groups.events import Assignment, GroupEvent, Happening, Names, Tale
+from broker.cores.groups.events import Assignment, EventType, GroupEvent, NamedMembers
 from broker.cores.groups.group import Group, Member
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.story import DETAIL_CHARACTERS, Cause, Stories
 from broker.timers import Timers
 
 GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"
@@ -30,8 +29,7 @@ class CoordinatorState:
     new_id: Callable[[], str]
     hard: HardState
     timers: Timers
-    stories: Stories
-    to_check: list[str]  # groups that the present check for expired offsets has still to look at
+    expiry_queue: list[str]  # groups that the check for expired offsets under way has not reached yet
 
 
 class Step(core.Step[StateRecord, GroupEvent]):
@@ -46,74 +44,48 @@ class Step(core.Step[StateRecord, GroupEvent]):
         self.coordinator = coordinator
         self.groups = coordinator.hard.groups
 
-    def tell(
+    def emit(
         self,
         group: Group,
-        cause: Cause,
-        *,
-        joined: list[str] | None = None,
-        left: list[str] | None = None,
-        detail: str = "",
-    ) -> None:
-        """Add to the group's story an event that leads to its next generation."""
-        generation = self.next_generation(group)
-        tale = self.tale(group)
-        tale.joined.add(joined or ())
-        if left:
-            tale.left.add_for(cause, detail[:DETAIL_CHARACTERS], left)
-        if group.can_rebalance():
-            # What comes while a rebalance is under way is not what began it.
-            tale.cause, tale.detail = cause, detail[:DETAIL_CHARACTERS]
-        self.coordinator.stories.tell(group.group_id, cause, generation, self.wall_ms, joined or (), left or (), detail)
-
-    def tale(self, group: Group) -> Tale:
-        """What the group's next event has to tell, to be added to."""
-        if group.tale is None:
-            group.tale = Tale()
-        return group.tale
-
-    def happened(
-        self,
-        group: Group,
-        happening: Happening,
+        event_type: EventType,
         *,
         partitions_moved: int | None = None,
         assignment: Assignment | None = None,
     ) -> None:
-        """Emit an event with what has gathered since the last one. A rebalance that goes on keeps its cause and its members."""
-        tale = self.tale(group)
-        goes_on = happening is Happening.REBALANCE_STARTED
-        prepared, completing = tale.prepared_from_ms, tale.completing_from_ms
-        absent = Names()
-        absent.add(tale.absent)
+        """Emit an event with what the group's pending event has collected.
+
+        The start of a rebalance keeps it: the event that ends the rebalance reports its cause and its members again.
+        """
+        pending = group.pending_event
+        has_ended = event_type is not EventType.REBALANCE_STARTED
+        absent = NamedMembers()
+        absent.add(pending.absent)
         self.events.append(
             GroupEvent(
                 group.group_id,
-                happening,
-                tale.cause,
-                tale.detail,
+                event_type,
+                pending.cause,
+                pending.reason,
                 group.generation,
                 self.wall_ms,
                 len(group.members),
-                tuple(tale.joined.named),
-                tale.joined.count,
-                tuple(tale.left.named),
-                tale.left.count,
-                prepare_ms=None
-                if goes_on or prepared is None
-                else (self.now_ms if completing is None else completing) - prepared,
-                complete_ms=None if goes_on or completing is None else self.now_ms - completing,
+                tuple(pending.joined.named),
+                pending.joined.count,
+                tuple(pending.left.named),
+                pending.left.count,
+                prepare_ms=pending.prepare_ms(self.now_ms) if has_ended else None,
+                complete_ms=pending.complete_ms(self.now_ms) if has_ended else None,
                 partitions_moved=partitions_moved,
-                commits_rejected=tale.commits_rejected,
-                left_causes=tuple(tale.left.causes),
+                commits_rejected=pending.commits_rejected,
+                left_causes=tuple(pending.left.causes),
                 absent=tuple(absent.named),
                 absent_count=absent.count,
                 assignment=assignment,
             )
         )
-        tale.commits_rejected = 0
-        if not goes_on:
-            group.tale = None
+        pending.commits_rejected = 0
+        if has_ended:
+            group.clear_pending_event()
 
     # ---- generations and sessions --------------------------------------------------------------------------------
 

@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from broker.cores.groups.events import GroupEvent, Happening
-from broker.cores.groups.story import Cause
+from broker.cores.groups.events import Cause, EventType, GroupEvent
 from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.server.group_lines import line_of
 from tests.harness.requests import join_alone
@@ -30,7 +29,7 @@ def test_a_line_says_what_took_members_if_it_is_not_what_began_the_rebalance() -
     causes = (Cause.MEMBER_LEFT, Cause.REBALANCE_TIMED_OUT, Cause.REBALANCE_TIMED_OUT)
     timed_out = GroupEvent(
         "g",
-        Happening.STABLE,
+        EventType.STABLE,
         Cause.MEMBER_LEFT,
         "",
         3,
@@ -46,18 +45,18 @@ def test_a_line_says_what_took_members_if_it_is_not_what_began_the_rebalance() -
         "group 'g' stable, generation 3, 2 members, 3 left (1 member left, 2 rebalance timed out), "
         "3 absent when the rebalance timeout had passed, cause: member left"
     )
-    left = GroupEvent("g", Happening.STABLE, Cause.MEMBER_LEFT, "", 3, 0, 2, left_count=1, left_causes=causes[:1])
+    left = GroupEvent("g", EventType.STABLE, Cause.MEMBER_LEFT, "", 3, 0, 2, left_count=1, left_causes=causes[:1])
     assert line_of(left) == "group 'g' stable, generation 3, 2 members, 1 left, cause: member left"
 
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
 def test_a_line_names_each_cause(cause: Cause) -> None:
-    event = GroupEvent("g", Happening.EMPTY, cause, "", 3, 0, 0)
+    event = GroupEvent("g", EventType.EMPTY, cause, "", 3, 0, 0)
     assert line_of(event) == f"group 'g' empty, generation 3, 0 members, cause: {cause.value}"
 
 
 def test_what_clients_name_cannot_begin_a_line_of_its_own_and_is_cut() -> None:
-    event = GroupEvent("a\nb", Happening.STABLE, Cause.MEMBER_LEFT, "x\r\ny" + "z" * 300, 3, 0, 2)
+    event = GroupEvent("a\nb", EventType.STABLE, Cause.MEMBER_LEFT, "x\r\ny" + "z" * 300, 3, 0, 2)
 
     line = line_of(event)
 

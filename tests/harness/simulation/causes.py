@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.cores.core import Effects
-from broker.cores.groups.events import GroupEvent, Happening
+from broker.cores.groups.events import Cause, EventType, GroupEvent
 from broker.cores.groups.group import GroupState
 from broker.cores.groups.records import GroupMetadataRecord
 from broker.cores.groups.step import JOIN, SESSION, SYNC
-from broker.cores.groups.story import Cause
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
@@ -69,7 +68,7 @@ class Causes:
                 self._absent.setdefault(group_id, set()).update(before.absent)
         records = {r.group_id: r for r in effects.state_records if isinstance(r, GroupMetadataRecord)}
         for event in effects.events:
-            if event.happening is Happening.REBALANCE_STARTED:
+            if event.type is EventType.REBALANCE_STARTED:
                 allowed = self._why_begun(request, event.group_id)
                 ensure(event.cause in allowed, f"{event} is not by {allowed}")
                 self._began[event.group_id] = event.cause
@@ -115,7 +114,7 @@ class Causes:
     def _judge_end(self, event: GroupEvent, record: GroupMetadataRecord | None) -> None:
         group_id = event.group_id
         gone, absent = self._gone.pop(group_id, {}), self._absent.pop(group_id, set())
-        if event.happening is Happening.DELETED:
+        if event.type is EventType.DELETED:
             ensure(event.cause is Cause.GROUP_DELETED, f"{event} is no deletion")
             self._seated.pop(group_id, None)
             return
@@ -137,9 +136,9 @@ class Causes:
         self._seated[group_id] = seated
 
     def _judge_cause(self, event: GroupEvent) -> None:
-        if event.happening is Happening.MEMBER_REPLACED:
+        if event.type is EventType.MEMBER_REPLACED:
             ensure(event.cause is Cause.MEMBER_JOINED, f"{event}: nobody joined")
-        elif event.happening is Happening.EMPTY:
+        elif event.type is EventType.EMPTY:
             ensure(event.cause is event.left_causes[-1], f"{event} is not by what took its last member")
         else:
             began = self._began.get(event.group_id)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from broker.cores.groups.events import GroupEvent, Happening, to_json
+from broker.cores.groups.events import EventType, GroupEvent, to_json
 from broker.cores.groups.records import (
     GenerationFloor,
     GroupMetadataRecord,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tests.harness.simulation.disk import Disk
 
 Change: TypeAlias = "OffsetsRow | GenerationFloor | EventRow"
-STARTED, EMPTY, DELETED = (h.value for h in (Happening.REBALANCE_STARTED, Happening.EMPTY, Happening.DELETED))
-WITH_MEMBERS = (Happening.STABLE.value, Happening.MEMBER_REPLACED.value)
+STARTED, EMPTY, DELETED = (h.value for h in (EventType.REBALANCE_STARTED, EventType.EMPTY, EventType.DELETED))
+WITH_MEMBERS = (EventType.STABLE.value, EventType.MEMBER_REPLACED.value)
 
 
 class Chronicle:
@@ -115,6 +115,6 @@ class Chronicle:
             self._closed.pop(group_id, None)
             return
         closed = self._closed.get(group_id, 0)
-        goes_on = happening == Happening.MEMBER_REPLACED.value
+        goes_on = happening == EventType.MEMBER_REPLACED.value
         ensure(generation == closed if goes_on else generation > closed, f"{told} follows generation {closed}")
         self._closed[group_id] = generation

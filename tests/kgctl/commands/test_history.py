@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from broker.cores.groups.story import Cause
+from broker.cores.groups.events import Cause
 from broker.local import LocalBroker
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.record_batch import Record, build_batch

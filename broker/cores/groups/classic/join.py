@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from broker.cores.groups.classic import rebalance, static_members
 from broker.cores.groups.classic.replies import join_refused, joined, members_for_leader
+from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Group, GroupState, Member, Offer, protocols_of
 from broker.cores.groups.step import SESSION, Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.wire_types import STRING_BYTES
@@ -86,7 +86,7 @@ def _fits_in_record(step: Step, group: Group, request: JoinGroupRequest, offer: 
 def _turn_away(step: Step, group: Group, member_id: str) -> None:
     if member_id in group.members or member_id in group.pending_joins:
         if member_id in group.members:
-            step.tell(group, Cause.MEMBER_LEFT, left=[member_id], detail="the group is full")
+            group.note_change(Cause.MEMBER_LEFT, left=[member_id], reason="the group is full")
         group.remove(member_id)
         step.end_session(group, member_id)
 
@@ -138,8 +138,8 @@ def _join_again(step: Step, group: Group, request: JoinGroupRequest, offer: Offe
         return step.reply(joined(group, member, []))
     if group.state is not GroupState.PREPARING_REBALANCE:
         # A leader rebalances by joining again: topics may have changed that its metadata does not show.
-        detail = request.reason or ("" if has_changed else "the leader joined again")
-        step.tell(group, Cause.SUBSCRIPTION_CHANGED, detail=detail)
+        reason = request.reason or ("" if has_changed else "the leader joined again")
+        group.note_change(Cause.SUBSCRIPTION_CHANGED, reason=reason)
     group.update(member, offer)
     group.park_join(member, step.park())
     return rebalance.prepare_or_go_on(step, group)
@@ -162,5 +162,5 @@ def _add(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, memb
     )
     group.add(member, offer.protocol_type)
     step.timers.set((SESSION, group.group_id, member_id), step.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
-    step.tell(group, Cause.MEMBER_JOINED, joined=[member_id], detail=request.reason or "")
+    group.note_change(Cause.MEMBER_JOINED, joined=[member_id], reason=request.reason or "")
     rebalance.prepare_or_go_on(step, group)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from broker.cores.groups.classic.replies import joined, members_for_leader, sync_refused
-from broker.cores.groups.events import Happening
+from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import Group, GroupState, InitialDelay
 from broker.cores.groups.records import GenerationFloor
 from broker.cores.groups.step import JOIN, SYNC, Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 
 # How often the joins of absent static members are looked for at most, whatever rebalance timeout they asked for.
@@ -31,9 +30,9 @@ def prepare(step: Step, group: Group) -> None:
     step.timers.cancel((SYNC, group.group_id))
     is_first = group.state is GroupState.EMPTY
     group.transition(GroupState.PREPARING_REBALANCE, step.wall_ms)
-    tale = step.tale(group)
-    tale.prepared_from_ms, tale.completing_from_ms = step.now_ms, None
-    step.happened(group, Happening.REBALANCE_STARTED)
+    pending = group.pending_event
+    pending.prepare_started_ms, pending.complete_started_ms = step.now_ms, None
+    step.emit(group, EventType.REBALANCE_STARTED)
     if is_first:
         _delay_first_generation(step, group)
     elif group.all_joined():
@@ -61,7 +60,7 @@ def on_join_timeout(step: Step, group: Group) -> None:
         step.timers.set((JOIN, group.group_id), step.now_ms + next_delay)
         return
     if delay is None and group.members:
-        _note_absent(step, group)
+        _note_absent(group)
     complete(step, group)
 
 
@@ -99,16 +98,16 @@ def _refuse_parked_syncs(step: Step, group: Group) -> None:
             step.restart_session(group, member)
 
 
-def _note_absent(step: Step, group: Group) -> None:
+def _note_absent(group: Group) -> None:
     """Who has kept the others waiting for all of the rebalance timeout: also who stays, and ids that nobody has used."""
-    tale = step.tale(group)
+    pending = group.pending_event
     members = group.members.values()
     absent = [*(member.member_id for member in members if member.parked_join is None), *group.pending_joins]
-    late = [member_id for member_id in absent if member_id not in tale.absent]
-    tale.absent.update(dict.fromkeys(late))
+    late = [member_id for member_id in absent if member_id not in pending.absent]
+    pending.absent.update(dict.fromkeys(late))
     kept = [m for m in late if m not in group.members or group.members[m].group_instance_id is not None]
     if kept:
-        step.tell(group, Cause.REBALANCE_TIMED_OUT, detail=f"not removed: {', '.join(kept[:NAMED_IN_STORY])}")
+        group.note_change(Cause.REBALANCE_TIMED_OUT, reason=f"not removed: {', '.join(kept[:NAMED_IN_STORY])}")
 
 
 def _drop_absent_dynamic_members(step: Step, group: Group) -> None:
@@ -123,14 +122,14 @@ def _drop_absent_dynamic_members(step: Step, group: Group) -> None:
         group.remove(member_id)
         step.end_session(group, member_id)
     if absent:
-        step.tell(group, Cause.REBALANCE_TIMED_OUT, left=absent)
+        group.note_change(Cause.REBALANCE_TIMED_OUT, left=absent)
 
 
 def _begin_generation(step: Step, group: Group) -> None:
     group.protocol = group.select_protocol()
     group.note_subscriptions()
     group.transition(GroupState.COMPLETING_REBALANCE, step.wall_ms)
-    step.tale(group).completing_from_ms = step.now_ms
+    group.pending_event.complete_started_ms = step.now_ms
     # A generation that a member has heard of must not come again after a crash.
     step.persist(GenerationFloor(group.group_id, group.generation))
     for member in group.members.values():
@@ -151,7 +150,7 @@ def _become_empty(step: Step, group: Group) -> None:
     group.pending_syncs.clear()
     group.transition(GroupState.EMPTY, step.wall_ms)
     step.persist(group.to_record(step.wall_ms))
-    tale = step.tale(group)
-    if tale.left.last is not None:
-        tale.cause, tale.detail = tale.left.last
-    step.happened(group, Happening.EMPTY)
+    pending = group.pending_event
+    if pending.left.last is not None:
+        pending.set_cause(*pending.left.last)
+    step.emit(group, EventType.EMPTY)

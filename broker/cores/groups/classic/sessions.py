@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from broker.cores.groups.classic import rebalance
 from broker.cores.groups.classic.replies import join_refused
+from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Group, GroupState, Member
 from broker.cores.groups.step import Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -112,4 +112,4 @@ def _remove(step: Step, group: Group, member: Member, cause: Cause, reason: str 
     # A parked SyncGroup of the member is never answered, as in Kafka.
     group.remove(member.member_id)
     step.end_session(group, member.member_id)
-    step.tell(group, cause, left=[member.member_id], detail=reason or "")
+    group.note_change(cause, left=[member.member_id], reason=reason or "")

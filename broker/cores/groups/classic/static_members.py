@@ -5,14 +5,13 @@ from __future__ import annotations
 from broker.cores.core import BrokenInvariant
 from broker.cores.groups.classic import rebalance
 from broker.cores.groups.classic.replies import join_refused, joined, members_for_leader, sync_refused
-from broker.cores.groups.events import Happening
+from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import Group, GroupState, Member, Offer
 from broker.cores.groups.step import Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest
 
-_DETAIL = "static member replaced"
+_REASON = "static member replaced"
 
 
 def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, member_id: str) -> None:
@@ -30,7 +29,7 @@ def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, m
     group.park_join(member, step.park())
     if group.state is GroupState.EMPTY:
         raise BrokenInvariant(f"group {group.group_id} is Empty and has the static member {old.member_id}")
-    step.tell(group, Cause.MEMBER_JOINED, joined=[member_id], left=[old.member_id], detail=request.reason or _DETAIL)
+    group.note_change(Cause.MEMBER_JOINED, joined=[member_id], left=[old.member_id], reason=request.reason or _REASON)
     return rebalance.prepare_or_go_on(step, group)
 
 
@@ -46,20 +45,11 @@ def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
 def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Member, leader_before: str | None) -> None:
     # What the group counts as subscribed to stays that of the generation, as in Kafka, even if the member's metadata changed.
     step.persist(group.to_record(step.wall_ms))
-    step.coordinator.stories.tell(
-        group.group_id,
-        Cause.MEMBER_JOINED,
-        group.generation,
-        step.wall_ms,
-        joined=[member.member_id],
-        left=[old.member_id],
-        detail=_DETAIL,
-    )
-    tale = step.tale(group)
-    tale.cause, tale.detail = Cause.MEMBER_JOINED, _DETAIL
-    tale.joined.add([member.member_id])
-    tale.left.add_for(Cause.MEMBER_JOINED, _DETAIL, [old.member_id])
-    step.happened(group, Happening.MEMBER_REPLACED)
+    pending = group.pending_event
+    pending.set_cause(Cause.MEMBER_JOINED, _REASON)
+    pending.joined.add([member.member_id])
+    pending.add_left(Cause.MEMBER_JOINED, _REASON, [old.member_id])
+    step.emit(group, EventType.MEMBER_REPLACED)
     is_leader = group.leader == member.member_id
     if step.request.api_version >= 9:
         # KIP-814: the leader learns who is there and is told to keep the assignment.

@@ -6,10 +6,9 @@ from broker.cores.groups.classic import rebalance
 from broker.cores.groups.classic.assigned import assigned
 from broker.cores.groups.classic.moves import partitions_moved
 from broker.cores.groups.classic.replies import sync_refused, synced
-from broker.cores.groups.events import Happening
+from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import Group, GroupState
 from broker.cores.groups.step import SYNC, Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.sync_group import SyncGroupRequest
 
@@ -40,7 +39,7 @@ def on_sync_timeout(step: Step, group: Group) -> None:
     for member_id in silent:
         group.remove(member_id)
         step.end_session(group, member_id)
-    step.tell(group, Cause.SYNC_TIMED_OUT, left=silent)
+    group.note_change(Cause.SYNC_TIMED_OUT, left=silent)
     rebalance.prepare(step, group)
 
 
@@ -73,7 +72,7 @@ def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     group.transition(GroupState.STABLE, step.wall_ms)
-    step.happened(group, Happening.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))
+    step.emit(group, EventType.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))
     step.persist(group.to_record(step.wall_ms))
     _answer_parked(step, group)
 
@@ -91,5 +90,5 @@ def _refuse_assignments(step: Step, group: Group) -> None:
     for member in group.members.values():
         member.assignment = b""
     _answer_parked(step, group, ErrorCode.UNKNOWN_SERVER_ERROR)
-    step.tell(group, Cause.SUBSCRIPTION_CHANGED, detail="the assignments were too large to be stored")
+    group.note_change(Cause.SUBSCRIPTION_CHANGED, reason="the assignments were too large to be stored")
     rebalance.prepare(step, group)

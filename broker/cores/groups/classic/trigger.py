@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from broker.cores.groups.classic import rebalance
+from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Group, GroupState
 from broker.cores.groups.step import Step
-from broker.cores.groups.story import Cause
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest, TriggerRebalanceResponse
 
@@ -21,7 +21,7 @@ def _trigger(step: Step, asked: TriggerRebalanceRequest.Group) -> TriggerRebalan
         return TriggerRebalanceResponse.Group(error_code=error, error_message=message, group_id=asked.group_id)
     generation = group.generation
     if group.can_rebalance():
-        step.tell(group, Cause.REQUESTED_BY_ADMIN, detail=asked.reason or "")
+        group.note_change(Cause.REQUESTED_BY_ADMIN, reason=asked.reason or "")
         rebalance.prepare(step, group)
     return TriggerRebalanceResponse.Group(group_id=asked.group_id, generation_id=generation)
 

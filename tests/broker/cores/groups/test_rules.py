@@ -11,10 +11,8 @@ from broker.cores.groups.coordinator import EXPIRY_SLICE
 from broker.cores.groups.group import RECORD_BYTES, GroupState
 from broker.cores.groups.records import OffsetCommitRecord
 from broker.cores.groups.step import JOIN, SESSION
-from broker.cores.groups.story import EVENTS_PER_GROUP, MEMBERS_PER_EVENT, Cause
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
 from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.offset_commit import OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
@@ -436,47 +434,7 @@ def test_assignments_that_the_record_cannot_hold_are_refused_and_all_join_again(
     assert world.group().state is GroupState.STABLE
 
 
-# ---- the story and the details -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("length", [254, 255, 256, 10_000])
-def test_the_story_tells_as_much_of_a_reason_as_clients_of_kafka_send(length: int) -> None:
-    world = World()
-    joined = world.answer(join(group_instance_id="i", reason="é" * length), 9)
-    world.answer(leave(joined.member_id, reason="ü" * length), 5)
-    kept = min(length, 255)
-    assert [event.detail for event in world.core.story("g")] == ["é" * kept, "ü" * kept]
-    assert {event.reason for event in world.events} <= {"é" * kept, "ü" * kept}
-
-
-def test_the_story_is_bounded_and_tells_the_newest() -> None:
-    world = World()
-    for _ in range(EVENTS_PER_GROUP):
-        world.ask(join(), 0)
-        world.let_pass(1)
-        world.answer(leave(*world.group().members, reason="done"), 5)
-        world.let_pass(10_000)
-    story = world.core.story("g")
-    assert len(story) == EVENTS_PER_GROUP
-    assert [event.cause for event in story[-2:]] == [Cause.MEMBER_JOINED, Cause.MEMBER_LEFT]
-    assert story[-1].detail == "done"
-    assert [event.generation for event in story[-2:]] == [2 * EVENTS_PER_GROUP - 1, 2 * EVENTS_PER_GROUP]
-
-
-def test_members_that_join_together_are_told_as_one_event() -> None:
-    world = World(replace(QUICK, group_initial_rebalance_delay_ms=3_000))
-    for _ in range(MEMBERS_PER_EVENT + 5):
-        world.ask(join(), 3)
-    (event,) = world.core.story("g")
-    assert (event.cause, len(event.joined), event.left) == (Cause.MEMBER_JOINED, MEMBERS_PER_EVENT, ())
-
-
-def test_the_story_outlives_the_group() -> None:
-    world = World()
-    world.answer(commit({("orders", 0): 1}), 8)
-    world.answer(DeleteGroupsRequest(groups_names=["g"]), 2)
-    assert [event.cause for event in world.core.story("g")] == [Cause.GROUP_DELETED]
-    assert world.core.story("never") == []
+# ---- details ----------------------------------------------------------------------------------------------------
 
 
 def test_details_say_where_each_member_stands() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from broker.cores.groups.events import Cause
 from broker.cores.groups.group import GroupState
-from broker.cores.groups.story import Cause
 from tests.broker.cores.groups.traces import TRACES, perform
 
-# A line of a history, as opposed to one of a story.
+# A line of a history.
 HISTORY_LINE = re.compile(r"    [0-9.]+ [a-z_]+, generation ")
 FILES = sorted(TRACES.glob("*.txt"))
 

@@ -108,4 +108,4 @@ def show_event(event: GroupEvent, wall_ms: int) -> str:
     words += [f"absent={name}" for name in event.absent]
     words += [f"{name}:{_show_share(share)}" for name, share in (event.assignment or {}).items()]
     at = show_seconds(event.wall_ms - wall_ms)
-    return f"{at} {event.happening.value}, generation {event.generation}: {cause} {' '.join(words)}"
+    return f"{at} {event.type.value}, generation {event.generation}: {cause} {' '.join(words)}"

@@ -10,8 +10,7 @@ below it are what came of it, written by `python -m tests.broker.cores.groups.tr
     wait 3.0                                time passes; what is due at that instant is done
     restart 5.0                             the broker dies at once, and comes back with what it has recorded
     7 topic_deleted orders
-    story
-    history                                 what of it is kept in __kgctl_group_events
+    history                                 the events of the group, as __kgctl_group_events keeps them
 
 Times are seconds. What a request leaves out has the value that most scenarios want (see `trace_requests`); the group is "g".
 """
@@ -133,16 +132,6 @@ class Run:
         self.now_ms = max(self.now_ms, until_ms)
         return out
 
-    def story(self, group_id: str) -> list[str]:
-        out = []
-        for event in self.coordinator.story(group_id):
-            members = " ".join([*(f"+{m}" for m in event.joined), *(f"-{m}" for m in event.left)])
-            detail = f" ({event.detail})" if event.detail else ""
-            out.append(
-                f"{show_seconds(event.wall_ms - WALL_MS)} generation {event.generation}: {event.cause.value}{detail} {members}".rstrip()
-            )
-        return out
-
     def history(self, group_id: str) -> list[str]:
         return [show_event(event, WALL_MS) for event in self.events if event.group_id == group_id]
 
@@ -259,8 +248,6 @@ def act(run: Run, words: list[str], values: Values) -> list[str]:
     if words[0] == "restart":
         run.now_ms = millis(words[1])
         return run.start()
-    if words[0] == "story":
-        return run.story(words[1] if len(words) > 1 else "g")
     if words[0] == "history":
         return run.history(words[1] if len(words) > 1 else "g")
     at_ms = millis(words[0])

@@ -47,7 +47,7 @@ KNOWN = {
     "static_restart_in_session": "its two sides are closer than this clock",
 }
 INITIAL_DELAY = "group.initial.rebalance.delay.ms"
-WITHOUT_TIME = ("settings", "topics", "story", "history")
+WITHOUT_TIME = ("settings", "topics", "history")
 NOT_COMPARED = {"throttle_time_ms", "host", "port", "node_id", "error_message"}
 
 

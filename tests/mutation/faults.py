@@ -387,7 +387,7 @@ FAULTS = (
     # ---- long requests
     Fault(
         "the entries of a request are not counted",
-        "protocol/specialise.py",
+        "protocol/specialise/reader.py",
         '        self.line(f"left -= {count}")\n',
         "",
         LONG,

@@ -1,10 +1,13 @@
-"""Hypothesis strategies for every message, made from the declarations."""
+"""Test cases and Hypothesis strategies for every message, derived from the declarations."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from broker.protocol.api_keys import APIS
@@ -13,23 +16,36 @@ from broker.protocol.wire_types import ARRAY, STRING, Field, Message, Scalar, Se
 
 MESSAGES: list[type[Message]] = [cls for key in APIS for cls in (APIS[key].request, APIS[key].response)]
 MESSAGE_VERSIONS = [(cls, version) for cls in MESSAGES for version in cls.VERSIONS]
+SOAK = [pytest.mark.soak]
 
-# kio knows the codes that have a name, and no others.
+# kio accepts only error codes that have a name.
 ERROR_CODES = st.sampled_from([int(code) for code in ErrorCode])
-# kio makes times of them, which end before 64 bits do.
+# kio turns durations into timedelta, which has a smaller range than 64 bits.
 DURATIONS = st.integers(0, (1 << 31) - 1)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
 INTEGERS = {"b": 8, "h": 16, "i": 32, "q": 64}
 
 
-def name_of(case: Any) -> str:
-    """The id of a test case: JoinGroupRequest-v9."""
-    return case.__name__ if isinstance(case, type) else f"v{case}"
+def each_version(cases: Iterable[tuple[type[Message], int]] = MESSAGE_VERSIONS) -> pytest.MarkDecorator:
+    """Parametrize a test with (cls, version). Versions outside the sample are marked as soak tests."""
+    marked = [
+        pytest.param(cls, version, id=f"{cls.__name__}-v{version}", marks=[] if version in sample(cls) else SOAK)
+        for cls, version in cases
+    ]
+    return pytest.mark.parametrize(("cls", "version"), marked)
+
+
+@cache
+def sample(cls: type[Message]) -> frozenset[int]:
+    """The first, the first flexible and the last version, and one that a seed picks."""
+    first, last = cls.VERSIONS[0], cls.VERSIONS[-1]
+    picked = random.Random(cls.__name__).choice(cls.VERSIONS)
+    return frozenset({first, cls.FLEXIBLE_SINCE, last, picked})
 
 
 @cache
 def messages(cls: type[Message], version: int) -> st.SearchStrategy[Any]:
-    """Messages with a value for each field of the version, and the default for the others."""
+    """Messages with a value for each field of the version and defaults for the others."""
     return _structs(cls, version)
 
 
@@ -47,7 +63,7 @@ def _values(field: Field, version: int) -> st.SearchStrategy[Any]:
     else:
         values = _of_type(field.type, version)
     if isinstance(field.type, StructMeta) and field.tag is not None:
-        # A tagged struct that says nothing but defaults is written by nobody but us.
+        # Other libraries omit a tagged struct that holds only defaults.
         return st.none() | values.filter(lambda value: value != field.type())
     return st.none() | values if field.is_nullable(version) else values
 

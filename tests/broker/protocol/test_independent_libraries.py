@@ -1,4 +1,4 @@
-"""Every message and version that kafka-python or kio knows: the same bytes, the same values."""
+"""kafka-python and kio read the same values from our bytes, and write the same bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import kafka.protocol.admin
 import kafka.protocol.consumer
 import kafka.protocol.metadata
 import kafka.protocol.producer
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kafka.protocol.schemas.fields.codecs.types import BitField
@@ -23,7 +22,7 @@ from kio.serial import entity_reader, entity_writer
 from broker.protocol.codec import encode
 from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.wire_types import ZERO_UUID, Message, Struct
-from tests.broker.protocol.generated import MESSAGE_VERSIONS, messages, name_of
+from tests.broker.protocol.generated import MESSAGE_VERSIONS, each_version, messages
 
 few = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -48,30 +47,30 @@ KAFKA_PYTHON = [case for case in MESSAGE_VERSIONS if in_kafka_python(case[0])]
 KIO = [case for case in MESSAGE_VERSIONS if in_kio(*case)]
 
 
-def test_one_of_them_knows_each_message_of_kafka() -> None:
+def test_one_of_the_libraries_has_each_message_of_kafka() -> None:
     unknown = {cls.__name__ for cls, version in MESSAGE_VERSIONS if (cls, version) not in KAFKA_PYTHON + KIO}
     ours = ("DescribeGroupDetails", "TriggerRebalance")
     assert unknown == {f"{name}{kind}" for name in ours for kind in ("Request", "Response")}
 
 
-@pytest.mark.parametrize(("cls", "version"), KAFKA_PYTHON, ids=name_of)
+@each_version(KAFKA_PYTHON)
 @few
 @given(data=st.data())
-def test_kafka_python_reads_and_writes_the_same(cls: type[Message], version: int, data: st.DataObject) -> None:
+def test_kafka_python_agrees(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(messages(cls, version))
     if isinstance(message, ApiVersionsResponse):
-        message.error_code = 0  # for any other it expects version 0, whatever it asked for
+        message.error_code = 0  # with any other it expects version 0
     encoded = encode(message, version)
     theirs = in_kafka_python(cls)[version].decode(encoded)
     assert_same_by_name(message, theirs, version)
-    theirs._header = None  # what it has just decoded has none, and its encoder asks
+    theirs._header = None  # a decoded message has no header, and its encoder requires the attribute
     assert bytes(theirs.encode(version=version)) == encoded
 
 
-@pytest.mark.parametrize(("cls", "version"), KIO, ids=name_of)
+@each_version(KIO)
 @few
 @given(data=st.data())
-def test_kio_reads_and_writes_the_same(cls: type[Message], version: int, data: st.DataObject) -> None:
+def test_kio_agrees(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(messages(cls, version))
     encoded = encode(message, version)
     entity = in_kio(cls, version)
@@ -85,7 +84,7 @@ def test_kio_reads_and_writes_the_same(cls: type[Message], version: int, data: s
 
 def assert_same_by_name(ours: Struct, theirs: Any, version: int) -> None:
     for name, value in values_of(ours, version):
-        # The authorized operations of clusters and topics have one short name there.
+        # kafka-python shortens the names of authorized operations.
         their_value = getattr(theirs, name if hasattr(theirs, name) else name.split("_", 1)[1])
         if isinstance(value, Struct):
             assert_same_by_name(value, their_value, version)
@@ -98,7 +97,7 @@ def assert_same_by_name(ours: Struct, theirs: Any, version: int) -> None:
 
 
 def assert_same_in_order(ours: Struct, theirs: Any, version: int) -> None:
-    """kio names some fields differently, but keeps their order."""
+    """kio names some fields differently but keeps their order."""
     names = [field.name for field in dataclass_fields(theirs)]
     present = [field.name for field in type(ours).FIELDS if field.is_in(version)]
     assert len(names) == len(present)
@@ -109,25 +108,25 @@ def assert_same_in_order(ours: Struct, theirs: Any, version: int) -> None:
         elif isinstance(value, list) and value and isinstance(value[0], Struct):
             for item, their_item in zip(value, their_value, strict=True):
                 assert_same_in_order(item, their_item, version)
-        elif not says_nothing(ours, name, value):
+        elif not is_omitted(ours, name, value):
             assert same(value, their_value), name
 
 
 def values_of(ours: Struct, version: int) -> Iterator[tuple[str, Any]]:
     for field in type(ours).FIELDS:
         value = getattr(ours, field.name)
-        if field.is_in(version) and not says_nothing(ours, field.name, value):
+        if field.is_in(version) and not is_omitted(ours, field.name, value):
             yield field.name, value
 
 
-def says_nothing(ours: Struct, name: str, value: Any) -> bool:
-    """A tagged struct that is left out: None for us, one full of defaults for them."""
+def is_omitted(ours: Struct, name: str, value: Any) -> bool:
+    """Whether a tagged struct is omitted: None here, a struct of defaults in the libraries."""
     field = next(field for field in type(ours).FIELDS if field.name == name)
     return value is None and field.tag is not None
 
 
 def same(value: Any, theirs: Any) -> bool:
-    # They read the zero uuid, and authorized operations that nobody asked for, as None.
+    # The libraries return None for the zero UUID and for authorized operations that were not requested.
     return value in (ZERO_UUID, -(2**31)) if theirs is None and value is not None else bool(value == plain(theirs))
 
 

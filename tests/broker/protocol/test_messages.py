@@ -1,4 +1,4 @@
-"""Every message in every version: there and back, cut short, damaged."""
+"""Messages in every version: round trips, truncation, damage."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from broker.protocol.codec import DecodeError, Encoded, decode, encode, encode_e
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.messages.produce import ProduceRequest
 from broker.protocol.wire_types import Field, Message, StructMeta
-from tests.broker.protocol.generated import MESSAGE_VERSIONS, messages, name_of
+from tests.broker.protocol.generated import each_version, messages
 
-every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, ids=name_of)
 few = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@every_version
+@each_version()
 @few
 @given(data=st.data())
-def test_a_message_comes_back_as_it_was(cls: type[Message], version: int, data: st.DataObject) -> None:
+def test_a_message_survives_a_round_trip(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(messages(cls, version))
     encoded = encode(message, version)
     assert decode(cls, encoded, version) == message
@@ -29,12 +28,10 @@ def test_a_message_comes_back_as_it_was(cls: type[Message], version: int, data: 
     assert b"".join(encode_parts(message, version)) == encoded  # type: ignore[arg-type]
 
 
-@every_version
+@each_version()
 @few
 @given(data=st.data())
-def test_entries_that_were_encoded_in_parts_are_the_same_in_their_message(
-    cls: type[Message], version: int, data: st.DataObject
-) -> None:
+def test_entries_encoded_in_parts_give_the_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(messages(cls, version))
     whole = encode(message, version)
     for field in cls.FIELDS:
@@ -48,7 +45,7 @@ def test_entries_that_were_encoded_in_parts_are_the_same_in_their_message(
 
 
 def entries_of(message: Message, field: Field) -> list[Any] | None:
-    """The structs of an outermost array; not where records stand in them, which are never joined."""
+    """The structs of a top-level array, except where they hold records, which are never joined."""
     element = getattr(field.type, "element", None)
     if not isinstance(element, StructMeta) or type(message) in (ProduceRequest, FetchResponse):
         return None
@@ -56,7 +53,7 @@ def entries_of(message: Message, field: Field) -> list[Any] | None:
     return found
 
 
-@every_version
+@each_version()
 @few
 @given(data=st.data())
 def test_every_proper_prefix_is_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
@@ -66,21 +63,19 @@ def test_every_proper_prefix_is_refused(cls: type[Message], version: int, data: 
             decode(cls, encoded[:length], version)
 
 
-@every_version
+@each_version()
 @few
 @given(data=st.data())
-def test_damaged_bytes_are_read_or_refused_and_nothing_else(
-    cls: type[Message], version: int, data: st.DataObject
-) -> None:
+def test_damaged_bytes_are_decoded_or_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
     encoded = bytearray(encode(data.draw(messages(cls, version)), version))
     if encoded:
         for _ in range(data.draw(st.integers(1, 4))):
             encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
-    _read_or_refuse(cls, bytes(encoded), version)
-    _read_or_refuse(cls, data.draw(st.binary(max_size=60)), version)
+    _decode_or_refuse(cls, bytes(encoded), version)
+    _decode_or_refuse(cls, data.draw(st.binary(max_size=60)), version)
 
 
-def _read_or_refuse(cls: type[Message], encoded: bytes, version: int) -> None:
+def _decode_or_refuse(cls: type[Message], encoded: bytes, version: int) -> None:
     try:
         found: Any = decode(cls, encoded, version)
     except DecodeError:

@@ -1,0 +1,48 @@
+"""Compile a reader and a writer for one message in one version, at first use.
+
+A run of fixed-width values becomes one struct call, together with the length prefix that ends it; nested structs are
+inlined. The result is about as fast as handwritten code, and ten times faster than interpreting the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from broker.protocol.specialise.generator import Generator
+from broker.protocol.specialise.reader import ReaderSource
+from broker.protocol.specialise.writer import WriterSource
+from broker.protocol.wire_types import ARRAY, Message
+
+
+def specialise_reader(cls: type[Message], version: int) -> Callable[[bytes, int, int], Any]:
+    """Compile a function of (data, position, maximum entries) that returns a message, and cache it in `cls.readers`."""
+    reader = cls.readers[version] = _compile(ReaderSource, cls, version)
+    return reader
+
+
+def specialise_writer(cls: type[Message], version: int) -> Callable[[Any], Any]:
+    """Compile a function that returns a message as bytes, or as parts if it has records; cache it in `cls.writers`."""
+    writer = cls.writers[version] = _compile(WriterSource, cls, version)
+    return writer
+
+
+@cache
+def specialise_entries(cls: type[Message], field: str, version: int) -> Callable[[Any], bytes]:
+    """Compile a function that encodes entries of an array of structs, without the length of the array and without records."""
+    (declared,) = (each for each in cls.FIELDS if each.name == field)
+    assert isinstance(declared.type, ARRAY)
+    made = WriterSource(version, cls.FLEXIBLE_SINCE)
+    exec(compile(made.entries(declared.type.element), f"<{cls.__name__}.{field} v{version}>", "exec"), made.names)
+    function: Callable[[Any], bytes] = made.names["function"]
+    return function
+
+
+def _compile(generator: type[Generator], cls: type[Message], version: int) -> Callable[..., Any]:
+    if version not in cls.VERSIONS:
+        raise ValueError(f"{cls.__name__} has no version {version}")
+    made = generator(version, cls.FLEXIBLE_SINCE)
+    exec(compile(made.source(cls), f"<{cls.__name__} v{version}>", "exec"), made.names)
+    function: Callable[..., Any] = made.names["function"]
+    return function

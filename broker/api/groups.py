@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple
 
 from broker.cores.core import Effects, Reply, RequestContext
 from broker.cores.groups.coordinator import HANDLERS, Coordinator
@@ -11,22 +11,12 @@ from broker.cores.groups.step import GroupEffects
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
-from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from broker.protocol.wire_types import Message
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
-
-AskedTopic = TypeVar("AskedTopic", OffsetCommitRequest.Topic, OffsetDeleteRequest.Topic)
-Missing: TypeAlias = "dict[str, list[int]]"  # partitions that do not exist, by topic
-
-
-class CatalogView(Protocol):
-    """The topics, as far as group requests look at them."""
-
-    def partition_count(self, topic: str) -> int | None: ...
 
 
 class Node(NamedTuple):
@@ -43,15 +33,11 @@ class GroupApi:
     REQUESTS: tuple[type[Message], ...] = (*HANDLERS, FindCoordinatorRequest)
     API_KEYS: frozenset[int] = frozenset(request.API_KEY for request in REQUESTS)
 
-    def __init__(self, coordinator: Coordinator, catalog: CatalogView, node: Node) -> None:
+    def __init__(self, coordinator: Coordinator, node: Node) -> None:
         self._coordinator = coordinator
-        self._catalog = catalog
         self._node = node
         self._handlers: dict[type[Message], Callable[[Any, RequestContext, int], GroupEffects]] = {
             **dict.fromkeys(HANDLERS, coordinator.handle),
-            SyncGroupRequest: self._sync_group,
-            OffsetCommitRequest: self._commit_offsets,
-            OffsetDeleteRequest: self._delete_offsets,
             FindCoordinatorRequest: self._find_coordinator,
         }
 
@@ -71,38 +57,6 @@ class GroupApi:
         return self._coordinator.topic_deleted(topic, now_ms, wall_ms)
 
     # ---- requests --------------------------------------------------------------------------------------------------
-
-    def _sync_group(self, request: SyncGroupRequest, context: RequestContext, now_ms: int) -> GroupEffects:
-        if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
-            # Before anything else is looked at, the group id included.
-            return self._answer(
-                context, SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
-            )
-        return self._coordinator.handle(request, context, now_ms)
-
-    def _commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, now_ms: int) -> GroupEffects:
-        known, missing = self._split(request.topics)
-        if missing and not known:
-            # The group is not asked, so none is made.
-            response = OffsetCommitResponse(topics=[])
-            _add_missing(response.topics, missing, OffsetCommitResponse)
-            return self._answer(context, response)
-        request.topics = known
-        effects = self._coordinator.handle(request, context, now_ms)
-        if missing:
-            answered = _response_to(context, effects)
-            assert isinstance(answered, OffsetCommitResponse)
-            _add_missing(answered.topics, missing, OffsetCommitResponse)
-        return effects
-
-    def _delete_offsets(self, request: OffsetDeleteRequest, context: RequestContext, now_ms: int) -> GroupEffects:
-        request.topics, missing = self._split(request.topics)
-        effects = self._coordinator.handle(request, context, now_ms)
-        answered = _response_to(context, effects)
-        assert isinstance(answered, OffsetDeleteResponse)
-        if not answered.error_code:
-            _add_missing(answered.topics, missing, OffsetDeleteResponse)
-        return effects
 
     def _find_coordinator(self, request: FindCoordinatorRequest, context: RequestContext, now_ms: int) -> GroupEffects:
         error, message = _lookup_error(request.key_type)
@@ -132,45 +86,6 @@ class GroupApi:
 
     def _answer(self, context: RequestContext, response: Message) -> GroupEffects:
         return Effects([], [Reply(context.ticket, response)], self._coordinator.wake_at())
-
-    def _split(self, topics: list[AskedTopic]) -> tuple[list[AskedTopic], Missing]:
-        """The part of a request that names partitions that exist, and what is left over."""
-        known: list[AskedTopic] = []
-        missing: Missing = {}
-        for topic in topics:
-            count = self._catalog.partition_count(topic.name)
-            exists = range(count or 0)
-            there = [p for p in topic.partitions if p.partition_index in exists]
-            if len(there) == len(topic.partitions) and count is not None:
-                known.append(topic)
-                continue
-            not_there = [p.partition_index for p in topic.partitions if p.partition_index not in exists]
-            missing.setdefault(topic.name, []).extend(not_there)
-            if there:
-                known.append(type(topic)(name=topic.name, partitions=there))
-        return known, missing
-
-
-def _add_missing(
-    topics: list[Any], missing: Missing, response: type[OffsetCommitResponse | OffsetDeleteResponse]
-) -> None:
-    """Answer for the partitions that do not exist, beside those that the coordinator has answered for."""
-    by_name: dict[str, Any] = {}
-    for answered in topics:
-        by_name.setdefault(answered.name, answered)
-    for name, indexes in missing.items():
-        topic: Any = by_name.get(name)
-        if topic is None:
-            topic = response.Topic(name=name, partitions=[])
-            topics.append(topic)
-        topic.partitions.extend(
-            response.Partition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            for index in indexes
-        )
-
-
-def _response_to(context: RequestContext, effects: GroupEffects) -> Message:
-    return next(reply.response for reply in effects.replies if reply.ticket == context.ticket)
 
 
 def _lookup_error(key_type: int) -> tuple[ErrorCode, str]:

@@ -103,8 +103,8 @@ class Broker:
         node = Node(config.node_id, *((told.host, told.port) if told else (WILDCARDS.get(host, host), port)))
         if told is None and host in WILDCARDS:
             logger.warning("clients on other machines will need advertised.listeners: they are told %s", node.host)
-        coordinator = Coordinator(config.group_settings(), _new_id)
-        api = GroupApi(coordinator, _Catalog(self._log), node)
+        coordinator = Coordinator(config.group_settings(), _new_id, _Catalog(self._log))
+        api = GroupApi(coordinator, node)
         self._runner = CoordinatorRunner(
             coordinator,
             api,

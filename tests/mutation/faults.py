@@ -230,9 +230,9 @@ FAULTS = (
     # ---- requests about offsets
     Fault(
         "a partition one behind the last can be committed to",
-        "api/groups.py",
-        "            exists = range(count or 0)\n",
-        "            exists = range(count + 1 if count else 0)\n",
+        "cores/groups/offsets.py",
+        "        indexes = range(count or 0)\n",
+        "        indexes = range(count + 1 if count else 0)\n",
         CORE,
     ),
     Fault(
@@ -436,7 +436,7 @@ FAULTS = (
     ),
     Fault(
         "unknown topics are compared with each other",
-        "api/groups.py",
+        "cores/groups/offsets.py",
         "        topic: Any = by_name.get(name)\n",
         "        topic: Any = next((each for each in topics if each.name == name), None)\n",
         LONG,

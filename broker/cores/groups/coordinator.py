@@ -19,7 +19,7 @@ from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.offsets import commit_offsets, delete_offsets, expire_offsets, fetch_offsets
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC, CoordinatorState, GroupEffects, Step
+from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC, CoordinatorState, GroupEffects, Step, TopicCatalog
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -62,8 +62,8 @@ class Coordinator:
     asks for, and `advance` when the last effects' `wake_at_ms` has come.
     """
 
-    def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
-        self._state = CoordinatorState(settings, new_id, HardState(), Timers(), [])
+    def __init__(self, settings: GroupSettings, new_id: Callable[[], str], topics: TopicCatalog) -> None:
+        self._state = CoordinatorState(settings, new_id, topics, HardState(), Timers(), [])
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, TypeAlias, TypeVar
 
 from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import CONSUMER, Group, GroupState
@@ -13,39 +14,48 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCo
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
-# The last time that a record can name.
+RequestTopic = TypeVar("RequestTopic", OffsetCommitRequest.Topic, OffsetDeleteRequest.Topic)
+UnknownPartitions: TypeAlias = "dict[str, list[int]]"  # by topic
+
+# The latest time that a record can hold.
 LATEST_MS = 2**63 - 1
-# What one request may commit. Kafka's bound is a batch of 1 MiB, into which about as many fit.
-COMMITTED_AT_ONCE = 10_000
+# Kafka limits the batch that a request makes to 1 MiB, which holds about as many commits.
+MAX_COMMITTED_PARTITIONS = 10_000
 _KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
 
 
 def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
+    """Kafka checks partitions before the group: a request that names only unknown ones does not reach the group."""
+    existing, unknown = _split_by_existence(step, request.topics)
+    topics = [] if unknown and not existing else _commit_topics(step, request, existing)
+    _add_unknown(topics, unknown, OffsetCommitResponse)
+    step.reply(OffsetCommitResponse(topics=topics))
+
+
+def _commit_topics(
+    step: Step, request: OffsetCommitRequest, topics: list[OffsetCommitRequest.Topic]
+) -> list[OffsetCommitResponse.Topic]:
     group = step.groups.get(request.group_id)
     refused = _commit_refusal(step, group, request)
-    if not refused and sum(len(topic.partitions) for topic in request.topics) > COMMITTED_AT_ONCE:
+    if not refused and sum(len(topic.partitions) for topic in topics) > MAX_COMMITTED_PARTITIONS:
         refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     if refused and group is not None:
         group.pending_event.commits_rejected += 1
     if not refused and group is not None and group.state in _KEEPS_SESSION:
         step.restart_session(group, group.members[request.member_id])
-    step.reply(
-        OffsetCommitResponse(
-            topics=[
-                OffsetCommitResponse.Topic(
-                    name=topic.name,
-                    partitions=[
-                        OffsetCommitResponse.Partition(
-                            partition_index=partition.partition_index,
-                            error_code=refused or _commit(step, request, topic.name, partition),
-                        )
-                        for partition in topic.partitions
-                    ],
+    return [
+        OffsetCommitResponse.Topic(
+            name=topic.name,
+            partitions=[
+                OffsetCommitResponse.Partition(
+                    partition_index=partition.partition_index,
+                    error_code=refused or _commit(step, request, topic.name, partition),
                 )
-                for topic in request.topics
-            ]
+                for partition in topic.partitions
+            ],
         )
-    )
+        for topic in topics
+    ]
 
 
 def _commit_refusal(step: Step, group: Group | None, request: OffsetCommitRequest) -> ErrorCode:
@@ -140,11 +150,15 @@ def _fetched_partition(partition: int, kept: OffsetCommitRecord | None) -> Offse
 
 
 def delete_offsets(step: Step, request: OffsetDeleteRequest) -> None:
+    """Kafka checks the group before partitions: an error of the group leaves the topics out of the response."""
     group = step.groups.get(request.group_id)
     refused = _delete_refusal(group, request)
     if refused or group is None:
         return step.reply(OffsetDeleteResponse(error_code=refused, topics=[]))
-    return step.reply(OffsetDeleteResponse(topics=[_delete(step, group, topic) for topic in request.topics]))
+    existing, unknown = _split_by_existence(step, request.topics)
+    topics = [_delete(step, group, topic) for topic in existing]
+    _add_unknown(topics, unknown, OffsetDeleteResponse)
+    return step.reply(OffsetDeleteResponse(topics=topics))
 
 
 def _delete_refusal(group: Group | None, request: OffsetDeleteRequest) -> ErrorCode:
@@ -174,6 +188,42 @@ def _delete(step: Step, group: Group, topic: OffsetDeleteRequest.Topic) -> Offse
 def delete_offset(step: Step, group: Group, topic: str, partition: int) -> None:
     if partition in group.offsets.get(topic, ()):
         step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
+
+
+def _split_by_existence(step: Step, topics: list[RequestTopic]) -> tuple[list[RequestTopic], UnknownPartitions]:
+    """The part of a request whose partitions exist, and the partitions that do not."""
+    existing: list[RequestTopic] = []
+    unknown: UnknownPartitions = {}
+    for topic in topics:
+        count = step.coordinator.topics.partition_count(topic.name)
+        indexes = range(count or 0)
+        found = [p for p in topic.partitions if p.partition_index in indexes]
+        if len(found) == len(topic.partitions) and count is not None:
+            existing.append(topic)
+            continue
+        missing = [p.partition_index for p in topic.partitions if p.partition_index not in indexes]
+        unknown.setdefault(topic.name, []).extend(missing)
+        if found:
+            existing.append(type(topic)(name=topic.name, partitions=found))
+    return existing, unknown
+
+
+def _add_unknown(
+    topics: list[Any], unknown: UnknownPartitions, response: type[OffsetCommitResponse | OffsetDeleteResponse]
+) -> None:
+    """Answer for the unknown partitions, in the entry of their topic if the response has one."""
+    by_name: dict[str, Any] = {}
+    for answered in topics:
+        by_name.setdefault(answered.name, answered)
+    for name, indexes in unknown.items():
+        topic: Any = by_name.get(name)
+        if topic is None:
+            topic = response.Topic(name=name, partitions=[])
+            topics.append(topic)
+        topic.partitions.extend(
+            response.Partition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            for index in indexes
+        )
 
 
 def expire_offsets(step: Step, group: Group) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
@@ -21,12 +21,21 @@ GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"
 SESSION, JOIN, SYNC, EXPIRY = "session", "join", "sync", "expiry"
 
 
+class TopicCatalog(Protocol):
+    """The topics of the broker, as far as the coordinator needs to know them."""
+
+    def partition_count(self, topic: str) -> int | None:
+        """The number of partitions; None if the topic does not exist."""
+        ...
+
+
 @dataclass(slots=True)
 class CoordinatorState:
     """Everything that the coordinator holds between two steps."""
 
     settings: GroupSettings
     new_id: Callable[[], str]
+    topics: TopicCatalog
     hard: HardState
     timers: Timers
     expiry_queue: list[str]  # groups that the check for expired offsets under way has not reached yet

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.cores.groups.offsets import COMMITTED_AT_ONCE
+from broker.cores.groups.offsets import MAX_COMMITTED_PARTITIONS
 from broker.protocol.codec import decode, encode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_partitions import CreatePartitionsRequest
@@ -235,7 +235,7 @@ def test_a_commit_of_more_offsets_than_are_taken_at_once_is_refused_whole(
         create_topic(client, "t")
         rows = [
             OffsetCommitRequest.Partition(partition_index=0, committed_offset=at, committed_metadata="")
-            for at in range(COMMITTED_AT_ONCE + count)
+            for at in range(MAX_COMMITTED_PARTITIONS + count)
         ]
         topic = OffsetCommitRequest.Topic(name="t", partitions=rows)
         request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic])

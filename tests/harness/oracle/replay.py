@@ -98,8 +98,8 @@ class Player:
     def __post_init__(self) -> None:
         self.live = {symbol: form.replace("*", _uuid(symbol)) for symbol, form in self.forms.items()}
         self.symbols = {live: symbol for symbol, live in self.live.items()}
-        self.coordinator = Coordinator(self.settings, self._new_id)
-        self.api = GroupApi(self.coordinator, Catalog(self.topics), Node(1, "localhost", 9092))
+        self.coordinator = Coordinator(self.settings, self._new_id, Catalog(self.topics))
+        self.api = GroupApi(self.coordinator, Node(1, "localhost", 9092))
         self.api_names = {api.name: api for api in APIS.values()}
         self.coordinator.resume(self.now_ms, self._wall_ms())
 

@@ -10,6 +10,7 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.step import TopicCatalog
 from broker.protocol.wire_types import Message
 from broker.server.commit_rounds import CommitRounds
 from broker.server.coordinator_runner import CoordinatorRunner
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 class Watched(Coordinator):
     """The core, with the judge looking at every step."""
 
-    def __init__(self, settings: GroupSettings, new_id: Callable[[], str], judge: Judge) -> None:
-        super().__init__(settings, new_id)
+    def __init__(self, settings: GroupSettings, new_id: Callable[[], str], topics: TopicCatalog, judge: Judge) -> None:
+        super().__init__(settings, new_id, topics)
         self._judge = judge
 
     def handle(self, request: Message, context: RequestContext, now_ms: int) -> Effects:
@@ -68,7 +69,7 @@ class Broker:
         self.settings = settings
         self.judge = world.judge
         self.loop = BrokerLoop(world.clock)
-        self.core = Watched(settings, world.new_id, world.judge)
+        self.core = Watched(settings, world.new_id, world, world.judge)
         loop: Any = self.loop
         waiters: Any = NoFetches()
         self.rounds = CommitRounds(
@@ -79,7 +80,7 @@ class Broker:
             fail=lambda cause: world.crash_broker(str(cause)),
         )
         disk: Any = world.disk
-        api = GroupApi(self.core, world, Node(1, "localhost", 9092))
+        api = GroupApi(self.core, Node(1, "localhost", 9092))
         interval_ms = settings.offsets_retention_check_interval_ms
         self.runner = CoordinatorRunner(self.core, api, disk, self.rounds, waiters, loop, world.wall_ms, interval_ms)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.cores.groups.offsets import COMMITTED_AT_ONCE
+from broker.cores.groups.offsets import MAX_COMMITTED_PARTITIONS
 from broker.server.router import FEWER_ENTRIES, MAX_ENTRIES
 from kgctl.client.admin.admin import Admin, offsets
 from kgctl.client.admin.topics import delete_topics, topic_configs
@@ -37,7 +37,7 @@ def test_more_topics_are_made_deleted_and_described_than_go_into_a_request(admin
 
 
 def test_more_offsets_are_committed_and_forgotten_than_go_into_a_request(admin: Admin) -> None:
-    half = COMMITTED_AT_ONCE // 2 + 1
+    half = MAX_COMMITTED_PARTITIONS // 2 + 1
     group, topics = fresh("g"), [fresh("t"), fresh("t")]
     for topic in topics:
         (made,) = admin.create_topics([topic], partitions=half)

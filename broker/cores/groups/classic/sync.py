@@ -15,7 +15,7 @@ from broker.protocol.messages.sync_group import SyncGroupRequest
 
 def sync_group(step: Step, request: SyncGroupRequest) -> None:
     group = step.groups.get(request.group_id)
-    error = _refusal(group, request)
+    error = _refusal(group, request, step.request.api_version)
     if error or group is None:
         step.reply(sync_refused(error))
         return
@@ -43,7 +43,10 @@ def on_sync_timeout(step: Step, group: Group) -> None:
     rebalance.prepare(step, group)
 
 
-def _refusal(group: Group | None, request: SyncGroupRequest) -> ErrorCode:
+def _refusal(group: Group | None, request: SyncGroupRequest, version: int) -> ErrorCode:
+    if version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        # KIP-559: checked before everything else, the group id included.
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if group is None or group.state is GroupState.EMPTY:

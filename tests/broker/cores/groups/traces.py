@@ -60,8 +60,8 @@ class Run:
 
     def start(self) -> list[str]:
         """A coordinator as it comes out of the log."""
-        self.coordinator = Coordinator(self.settings, self._new_id)
-        self.api = GroupApi(self.coordinator, self, Node(1, "localhost", 9092))
+        self.coordinator = Coordinator(self.settings, self._new_id, self)
+        self.api = GroupApi(self.coordinator, Node(1, "localhost", 9092))
         offsets: dict[str, list[StateRecord]] = {}
         for key, (value, timestamp) in self.rows.items():
             record = from_row(key, value, timestamp)

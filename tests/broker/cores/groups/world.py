@@ -55,8 +55,8 @@ class World:
 
     def start(self) -> None:
         """A new core, as it comes out of the log; what was parked is forgotten."""
-        self.core = Coordinator(self.settings, self._new_id)
-        self.api = GroupApi(self.core, self, Node(1, "localhost", 9092))
+        self.core = Coordinator(self.settings, self._new_id, self)
+        self.api = GroupApi(self.core, Node(1, "localhost", 9092))
         groups, offsets = self.stored()
         for record in groups:
             self.core.apply(record)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from broker.config.options import OPTIONS
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
-from broker.server.handlers import HANDLERS
+from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -44,9 +44,16 @@ def _replace(text: str, part: str, table: str) -> str:
 
 
 def _requests() -> str:
-    rows = ["| key | request | versions |", "|---|---|---|"]
-    rows += [f"| {api.key} | {api.name} | {_versions(api)} |" for api in (APIS[key] for key in sorted(HANDLERS))]
+    rows = ["| key | request | versions | ACL operations |", "|---|---|---|---|"]
+    rows += [f"| {key} | {APIS[key].name} | {_versions(APIS[key])} | {_acls(key)} |" for key in SERVED_KEYS]
     return "\n".join(rows) + "\n"
+
+
+def _acls(key: int) -> str:
+    """The operations by resource, as in "Read Group, Describe Topic"."""
+    declared = find_declaration(key)
+    assert declared is not None
+    return ", ".join(f"{acl.operation.name.title().replace('_', '')} {acl.resource.value}" for acl in declared.acls)
 
 
 def _versions(api: Api) -> str:

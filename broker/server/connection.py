@@ -1,62 +1,82 @@
-"""One client: frames in, answers out in order, bounded memory, and no harm to other clients."""
+"""Connection: frames in, answers out in order, bounded memory, and no effect on other clients."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from broker.protocol.codec import DecodeError
+from broker.protocol.frames import FrameBuffer
+from broker.server.exchange import RequestRefused
 from broker.server.outbox import Outbox
-from broker.server.router import RequestRefused
+from broker.server.session import ANONYMOUS, Session
 from broker.storage import StorageError
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message
     from broker.server.connections import Connections
     from broker.server.exchange import Exchange
+    from broker.server.flush import Flusher
+    from broker.server.listener import Listener
+    from broker.server.router import Router
 
-# asyncio's own 256 KiB per read costs an mmap and a munmap each time.
+# asyncio's own 256 KiB per read cost an mmap and a munmap each time.
 READ_BYTES = 64 * 1024
-# Bytes of requests that may wait behind one that is not answered yet; beyond it nothing is read.
+# Bytes of requests that may wait behind an unanswered one; above it the connection stops reading.
 QUEUE_BYTES = 64 * 1024
-# An unfinished request up to this size is not worth counting.
+# An incomplete request up to this size is not counted.
 SMALL_BYTES = 4096
-# How long one client's pipelined requests may hold up the others.
+# How long one client's pipelined requests may run before other clients get their turn.
 TURN_S = 0.005
+
+logger = logging.getLogger("broker.server")
 
 
 class Connection(asyncio.Protocol):
-    """Executes requests as they arrive, until one of them waits (a join, a long poll): then later ones wait behind it."""
+    """Executes requests as they arrive. While one is parked (a join, a long poll), later ones of the same client wait."""
 
     __slots__ = (
         "_behind",
         "_buffer",
         "_chunk_bytes",
         "_chunks",
+        "_connections",
         "_counted",
         "_exchanges",
+        "_flusher",
         "_frames",
+        "_loop",
         "_outbox",
         "_parked",
         "_pumping",
         "_reading",
         "_refused",
         "_router",
-        "_shared",
         "_transport",
         "active_at",
         "client_host",
         "lost",
+        "session",
     )
 
-    def __init__(self, shared: Connections) -> None:
-        self._shared = shared
-        self._router = shared.router
-        self._buffer = shared.new_frame_buffer()
+    def __init__(
+        self,
+        router: Router,
+        flusher: Flusher,
+        connections: Connections,
+        loop: asyncio.AbstractEventLoop,
+        listener: Listener,
+    ) -> None:
+        self._router = router
+        self._flusher = flusher
+        self._connections = connections
+        self._loop = loop
+        self._buffer = FrameBuffer(connections.frame_bytes)
         self._frames: Iterator[bytes] = iter(())
-        # Received while a request waits; cut into frames when their turn comes.
+        # Received while a request is parked; cut into frames afterwards.
         self._chunks: deque[bytes] = deque()
         self._chunk_bytes = 0
         self._exchanges: deque[Exchange] = deque()
@@ -69,32 +89,33 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self.active_at = 0.0
         self.client_host = ""
+        self.session = Session(ANONYMOUS, listener)
         self._transport: asyncio.Transport
         self._outbox: Outbox
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         # An attribute of the selector transport that other transports ignore.
         self._transport.max_size = READ_BYTES  # type: ignore[attr-defined]
-        self._outbox = Outbox(self._transport, self._shared.loop)
+        self._outbox = Outbox(self._transport, self._loop)
         peer = transport.get_extra_info("peername")
         self.client_host = f"/{peer[0]}" if peer else "/"
-        self.active_at = self._shared.loop.time()
-        if not self._shared.admit(self):
+        self.active_at = self._loop.time()
+        if not self._connections.admit(self):
             self.lost = True
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        self.active_at = self._shared.loop.time()
+        self.active_at = self._loop.time()
         self._chunks.append(data)
         self._chunk_bytes += len(data)
         self._pump()
         unfinished = self._buffer.pending_bytes
         if unfinished > SMALL_BYTES or self._counted:
             self._counted = unfinished > SMALL_BYTES
-            self._shared.count_unfinished(self, unfinished if self._counted else 0)
+            self._connections.count_unfinished(self, unfinished if self._counted else 0)
 
     def eof_received(self) -> bool:
         return False
@@ -103,7 +124,7 @@ class Connection(asyncio.Protocol):
         self._outbox.pause()
 
     def resume_writing(self) -> None:
-        self.active_at = self._shared.loop.time()
+        self.active_at = self._loop.time()
         self._outbox.resume()
         if not self._outbox.blocked:
             self._pump()
@@ -111,44 +132,44 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.lost = True
         self._counted = False
-        self._shared.forget(self)
+        self._connections.forget(self)
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()
         self._parked = None
         self._exchanges.clear()
 
-    # What the other parts of the server call.
+    # Called by other parts of the server.
 
     def answered(self, exchange: Exchange, response: Message) -> None:
-        """Called by an exchange of this connection that has its answer."""
+        """Encode the answer of an exchange and send it once it is durable and next in order."""
         if self.lost:
             return
         try:
             exchange.parts = self._router.encode(exchange, response)
         except Exception:
-            # One client's unsendable answer must not stop the round that serves the others.
-            self._shared.log.exception("cannot encode %s for %s", type(response).__name__, self.client_host)
+            # An answer that cannot be encoded must not stop the flush that serves other clients.
+            logger.exception("cannot encode %s for %s", type(response).__name__, self.client_host)
             self.abort()
             return
-        self._shared.rounds.settle(exchange)
+        self._flusher.release(exchange)
         if self._parked is exchange and not self._pumping:
             self._parked = None
-            self._shared.loop.call_soon(self._pump)
+            self._loop.call_soon(self._pump)
 
     def released(self) -> None:
-        """Write the answers whose turn has come."""
+        """Write the answers that are released and next in order."""
         if self._pumping or self.lost:
             return
         exchanges, outbox = self._exchanges, self._outbox
         while exchanges and exchanges[0].released:
             outbox.put(exchanges.popleft().parts)
         outbox.flush()
-        self.active_at = self._shared.loop.time()
+        self.active_at = self._loop.time()
         if self._refused and not exchanges:
             outbox.close()
 
     def finish(self) -> None:
-        """Take no more requests; close once those that were taken and do not wait are answered."""
+        """Accept no more requests; close once those in progress, parked ones excepted, are answered."""
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()
         self._refuse("")
@@ -156,11 +177,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def now_s(self) -> float:
-        return self._shared.loop.time()
+        return self._loop.time()
 
-    def soon(self, go_on: Callable[[], None]) -> None:
-        """Let the request that waits go on in another turn of the loop."""
-        self._shared.loop.call_soon(self._guarded, go_on)
+    def soon(self, run: Callable[[], None]) -> None:
+        """Continue the parked request in another turn of the event loop."""
+        self._loop.call_soon(self._guarded, run)
 
     def abort(self) -> None:
         """Close now."""
@@ -168,7 +189,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def parked(self) -> bool:
-        """Whether a request waits for something that is not the client's to do."""
+        """Whether a request waits for something other than its client."""
         return self._parked is not None
 
     def _pump(self) -> None:
@@ -180,22 +201,21 @@ class Connection(asyncio.Protocol):
             self._guarded(self._execute)
             self._pumping = False
             if self._behind:
-                self._shared.loop.call_soon(self._pump)
-            if self._shared.uncommitted():
-                self._shared.rounds.schedule()
+                self._loop.call_soon(self._pump)
+            self._flusher.schedule_if_dirty()
             self.released()
         self._regulate_reading()
 
-    def _guarded(self, act: Callable[[], None]) -> None:
-        """One client's request that fails ends its connection; a store that fails ends the broker."""
+    def _guarded(self, run: Callable[[], None]) -> None:
+        """Run requests. A request that fails closes its connection; storage that fails stops the broker."""
         try:
-            act()
+            run()
         except (RequestRefused, DecodeError) as error:
             self._refuse(str(error))
         except StorageError as error:
-            self._shared.rounds.stop(error)
+            self._flusher.fail(error)
         except Exception:
-            self._shared.log.exception("a request of %s failed", self.client_host)
+            logger.exception("a request from %s failed", self.client_host)
             self._refuse("")
         if not self._pumping and self._refused:
             self.released()
@@ -204,8 +224,8 @@ class Connection(asyncio.Protocol):
         return self._parked is not None or self._outbox.blocked
 
     def _execute(self) -> None:
-        """Run the requests that are there; `_behind` says whether some were left for the next turn."""
-        router, time = self._router, self._shared.loop.time
+        """Run the requests that have arrived; set `_behind` if some are left for the next turn."""
+        router, time = self._router, self._loop.time
         give_way_at = time() + TURN_S
         while (frame := self._next_frame()) is not None:
             exchange, request = router.open(frame, self)
@@ -227,12 +247,12 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _refuse(self, reason: str) -> None:
-        """Take no more requests, and close as soon as the earlier ones are answered."""
+        """Accept no more requests, and close as soon as the earlier ones are answered."""
         if reason:
-            self._shared.log.warning("closing the connection of %s: %s", self.client_host, reason)
+            logger.warning("closing the connection from %s: %s", self.client_host, reason)
         self._refused = True
         if self._parked is not None:
-            # The request that failed has no answer; those before it get theirs.
+            # The failed request gets no answer; earlier ones do.
             self._exchanges.remove(self._parked)
             self._parked = None
 

@@ -249,6 +249,7 @@ class _Program:
         import asyncio
 
         from broker.server.broker import Broker
+        from broker.server.listener import reachable
 
         loop = asyncio.get_running_loop()
         self._stop = loop.create_future()
@@ -265,18 +266,18 @@ class _Program:
             self._watch_parent(loop)
         gc.freeze()
         gc.enable()
-        self._tell_ready(_reachable(*bound))
+        self._announce(reachable(bound))
         ends: set[asyncio.Future[Any]] = {self._stop, broker.failed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for path in self._ready_files:
             data_directory.remove_ready(path)
         if not self._stop.done():
-            raise FailStop from _cause(broker.failed)
+            raise FailStop from broker.failure
         self.reason = f"stopped: {self._stop.result()}"
         logger.info("stopping: %s", self._stop.result())
         await broker.stop()
 
-    def _tell_ready(self, address: Endpoint) -> None:
+    def _announce(self, address: Endpoint) -> None:
         ready = Ready(
             address=str(address),
             pid=os.getpid(),
@@ -325,15 +326,6 @@ class _Program:
 
         loop.add_reader(0, read)
         check()
-
-
-def _reachable(host: str, port: int) -> Endpoint:
-    """Where a program on this machine finds a broker that is bound to `host`."""
-    return Endpoint({"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
-
-
-def _cause(failed: asyncio.Future[BaseException]) -> BaseException:
-    return failed.exception() or failed.result()
 
 
 def _report(error: Exception, code: int, line: str) -> int:

@@ -1,4 +1,4 @@
-"""One request of a connection, and the place of its answer in the order of answers."""
+"""Exchange: one request in progress, and the slot of its answer in the connection's order of answers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,47 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from broker.protocol.codec import Part
     from broker.protocol.wire_types import Message
-    from broker.server.connection import Connection
-    from broker.server.router import Route
+    from broker.server.session import Session
 
 
-class Waiting(Protocol):
-    """Who gets an answer: an exchange, or what stands for one."""
+class RequestRefused(Exception):
+    """Close the connection without answering this request; the text says why."""
+
+
+class Origin(Protocol):
+    """The connection that a request came from."""
+
+    client_host: str
+    session: Session
+
+    @property
+    def now_s(self) -> float:
+        """The event loop's clock."""
+        ...
+
+    def answered(self, exchange: Exchange, response: Message) -> None:
+        """Encode the answer of one of this connection's exchanges."""
+        ...
+
+    def released(self) -> None:
+        """Write the answers that are released and next in order."""
+        ...
+
+    def soon(self, run: Callable[[], None]) -> None:
+        """Continue the request in progress in another turn of the event loop."""
+        ...
+
+    def abort(self) -> None:
+        """Close the connection now."""
+        ...
+
+
+class Answerable(Protocol):
+    """What a handler answers: an exchange, or one slice of it."""
 
     version: int
     client_id: str | None
-    connection: Connection
+    connection: Origin
     answered: bool
     abandon: Callable[[], None] | None
 
@@ -25,29 +56,29 @@ class Waiting(Protocol):
 
 
 class Exchange:
-    """A request under way. `answer` may be called at once or later, and counts once.
+    """A request in progress. `answer` may be called at once or later; only the first call counts.
 
-    `parts` is the encoded answer, `released` that it may be sent: whatever it tells is durable.
-    A handler that answers later sets `abandon`, which is called if the client goes away before.
+    `parts` is the encoded answer. `released` means that it may be sent: everything it reports is durable.
+    A handler that answers later sets `abandon`, which is called if the client disconnects first.
     """
 
     __slots__ = (
         "abandon",
         "answered",
+        "api_key",
         "client_id",
         "connection",
         "correlation_id",
         "parts",
         "released",
-        "route",
         "version",
     )
 
     def __init__(
-        self, connection: Connection, route: Route, version: int, correlation_id: int, client_id: str | None
+        self, connection: Origin, api_key: int, version: int, correlation_id: int, client_id: str | None
     ) -> None:
         self.connection = connection
-        self.route = route
+        self.api_key = api_key
         self.version = version
         self.correlation_id = correlation_id
         self.client_id = client_id
@@ -57,7 +88,7 @@ class Exchange:
         self.abandon: Callable[[], None] | None = None
 
     def answer(self, response: Message) -> None:
-        """Encode the answer now; it leaves when what it tells is durable and all earlier answers have left."""
+        """Encode the answer now. It is sent once what it reports is durable and all earlier answers are sent."""
         if self.answered:
             return
         self.answered = True
@@ -65,6 +96,6 @@ class Exchange:
         self.connection.answered(self, response)
 
     def forgo(self) -> None:
-        """End the exchange without an answer, as Produce with acks=0 wants it."""
+        """End the exchange without an answer, as Produce with acks=0 requires."""
         self.answered = True
         self.released = True

@@ -1,4 +1,4 @@
-"""What the handlers of requests work on."""
+"""Resources: the parts of the broker that request handlers use."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from broker.api.groups import Node
     from broker.config.config import BrokerConfig
-    from broker.server.coordinator_runner import CoordinatorRunner
     from broker.server.fetch_waiters import FetchWaiters
+    from broker.server.group_runner import GroupRunner
     from broker.storage import Log, Topic
 
 LEADER_EPOCH = 0
@@ -18,19 +17,22 @@ LEADER_EPOCH = 0
 
 @dataclass(slots=True)
 class Resources:
-    """The parts of one broker that handlers use; `node` is how clients reach it."""
+    """The parts of one broker that handlers use."""
 
     config: BrokerConfig
     log: Log
-    node: Node
-    runner: CoordinatorRunner
+    groups: GroupRunner
     waiters: FetchWaiters
 
+    @property
+    def node_id(self) -> int:
+        return self.config.node_id
+
     def topic(self, name: str, topic_id: bytes, by_id: bool) -> Topic | None:
-        """The topic of a request that names topics by id from some version on."""
+        """The topic that a request names; requests that name topics by name or id do so by version."""
         return self.log.topic_by_id(topic_id) if by_id else self.log.topics.get(name)
 
 
 def wall_ms() -> int:
-    """Milliseconds since 1970, for timestamps; deadlines have the loop's own clock."""
+    """Milliseconds since 1970, for timestamps. Deadlines use the event loop's clock."""
     return time.time_ns() // 1_000_000

@@ -1,95 +1,97 @@
-"""Api key to handler: which requests are served, in which versions, and how frames become requests and answers."""
+"""Router: turns frames into requests, finds the declaration of each, checks it and runs its handler."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from broker.protocol.api_keys import APIS, Api
 from broker.protocol.codec import decode
 from broker.protocol.frames import decode_request_header, response_parts
-from broker.server.exchange import Exchange
+from broker.server.exchange import Exchange, RequestRefused
+from broker.server.slices import in_slices
 
 if TYPE_CHECKING:
     from broker.protocol.codec import Part
     from broker.protocol.wire_types import Message
-    from broker.server.connection import Connection
+    from broker.server.declaration import Declaration, Handler, SlicedHandler
+    from broker.server.exchange import Origin
     from broker.server.resources import Resources
+    from broker.server.session import Session
 
 API_VERSIONS = 18
-# What the arrays of one request hold together: a bound on how long it keeps the others waiting, and on the memory that it
-# grows to. Ten thousand groups with a topic and a partition each are within it.
-MAX_ENTRIES = 30_000
-# Of requests that look longer at each: CreateTopics, DeleteTopics, DescribeConfigs, AlterConfigs, CreatePartitions and
-# IncrementalAlterConfigs.
-FEWER_ENTRIES, WITH_FEWER = 10_000, frozenset({19, 20, 32, 33, 37, 44})
-# Answers a request at once by what it returns, or later through its exchange and returns None.
-Handler = Callable[[Any, Exchange, "Resources"], "Message | None"]
+
+# Whether a session may send the requests of a declaration.
+Authorize = Callable[["Session", "Declaration"], bool]
 
 _START = Struct(">hhi")
 
 
-class RequestRefused(Exception):
-    """The connection is to be closed without an answer to this request; the text says why."""
+def allow_all(session: Session, declaration: Declaration) -> bool:
+    """Without ACLs every client may send every request."""
+    return True
 
 
 class Route:
-    """One kind of request that is served."""
+    """One kind of request, ready to be served."""
 
-    __slots__ = ("api", "entries", "first", "handle", "last")
+    __slots__ = ("api", "declaration", "first", "handle", "last", "max_entries")
 
-    def __init__(self, api: Api, handle: Handler) -> None:
-        self.api = api
-        self.handle = handle
-        self.first, self.last = api.versions.start, api.versions.stop - 1
-        self.entries = FEWER_ENTRIES if api.request.API_KEY in WITH_FEWER else MAX_ENTRIES
+    def __init__(self, declaration: Declaration) -> None:
+        self.api: Api = APIS[declaration.request.API_KEY]
+        self.declaration = declaration
+        self.first, self.last = self.api.versions.start, self.api.versions.stop - 1
+        self.max_entries = declaration.max_entries
+        if declaration.slicing is None:
+            self.handle = cast("Handler", declaration.handle)
+        else:
+            self.handle = in_slices(cast("SlicedHandler", declaration.handle), declaration.slicing)
 
 
 class Router:
-    """Turns frames into requests for handlers. `handlers` names for each api key its handler, "module:function"."""
+    """Opens and dispatches requests. Declarations are looked up at the first request of their kind."""
 
-    def __init__(self, handlers: Mapping[int, str], resources: Resources) -> None:
-        self._handlers = handlers
+    def __init__(
+        self, find: Callable[[int], Declaration | None], resources: Resources, authorize: Authorize = allow_all
+    ) -> None:
+        """`find` returns the declaration of an api key, or None if the key is not served."""
+        self._find = find
         self._resources = resources
+        self._authorize = authorize
         self._routes: dict[int, Route] = {}
 
-    @property
-    def served(self) -> list[Api]:
-        """Every kind of request that has a handler."""
-        return [APIS[key] for key in sorted(self._handlers)]
-
-    def open(self, frame: bytes, connection: Connection) -> tuple[Exchange, Message]:
+    def open(self, frame: bytes, connection: Origin) -> tuple[Exchange, Message]:
         """Decode a request. Raises RequestRefused or DecodeError for one that gets no answer."""
         if len(frame) < _START.size:
             raise RequestRefused(f"a request of {len(frame)} bytes is too short")
         key, version, correlation_id = _START.unpack_from(frame)
-        route = self._routes.get(key) or self._find(key)
+        route = self._routes.get(key) or self._add_route(key)
         if not route.first <= version <= route.last:
             if key != API_VERSIONS:
                 raise RequestRefused(f"{route.api.name} version {version} is not supported")
-            # KIP-511: the answer says in the oldest form which versions there are.
-            return Exchange(connection, route, -1, correlation_id, None), route.api.request()
+            # KIP-511: answer in the oldest version with the supported ranges.
+            return Exchange(connection, key, -1, correlation_id, None), route.api.request()
         header = decode_request_header(frame)
-        request = decode(route.api.request, frame, version, header.body_offset, entries=route.entries)
-        return Exchange(connection, route, version, correlation_id, header.client_id), request
+        request = decode(route.api.request, frame, version, header.body_offset, entries=route.max_entries)
+        return Exchange(connection, key, version, correlation_id, header.client_id), request
 
     def dispatch(self, exchange: Exchange, request: Message) -> None:
-        """Run the handler of a request."""
-        response = exchange.route.handle(request, exchange, self._resources)
+        """Authorize a request and run its handler."""
+        route = self._routes[exchange.api_key]
+        if not self._authorize(exchange.connection.session, route.declaration):
+            raise RequestRefused(f"{exchange.connection.session.principal} may not send {route.api.name}")
+        response = route.handle(request, exchange, self._resources)
         if response is not None:
             exchange.answer(response)
 
     def encode(self, exchange: Exchange, response: Message) -> list[Part]:
-        """The answer as a frame, in parts to be written one after another."""
+        """The answer as a frame, in parts to be written in order."""
         return response_parts(response, max(exchange.version, 0), exchange.correlation_id)
 
-    def _find(self, key: int) -> Route:
-        place = self._handlers.get(key)
-        if place is None:
+    def _add_route(self, key: int) -> Route:
+        declaration = self._find(key)
+        if declaration is None:
             raise RequestRefused(f"api key {key} is not served")
-        module, _, function = place.partition(":")
-        handle: Handler = getattr(import_module(f"broker.server.handlers.{module}"), function)
-        route = self._routes[key] = Route(APIS[key], handle)
+        route = self._routes[key] = Route(declaration)
         return route

@@ -8,8 +8,8 @@ from typing import Any
 
 from broker import __main__ as program
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
-from broker.server.commit_rounds import CommitRounds
 from broker.server.exchange import Exchange
+from broker.server.flush import Flusher
 from broker.storage.log import Log
 from broker.storage.segments.producers import Producers
 
@@ -18,23 +18,23 @@ LATE_S = 0.05
 
 def answer_commits_early() -> None:
     """OffsetCommit is answered at once, and kept a little later."""
-    settle = CommitRounds.settle
+    release = Flusher.release
 
-    def settled(self: Any, exchange: Exchange) -> None:
-        if exchange.route.api.request is OffsetCommitRequest:
+    def release_early(self: Any, exchange: Exchange) -> None:
+        if exchange.api_key == OffsetCommitRequest.API_KEY:
             exchange.released = True
             exchange.connection.released()
             self.schedule()
         else:
-            settle(self, exchange)
+            release(self, exchange)
 
     def schedule(self: Any) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_later(LATE_S, self.run)
+            self._loop.call_later(LATE_S, self.flush)
 
-    CommitRounds.settle = settled  # type: ignore[method-assign]
-    CommitRounds.schedule = schedule  # type: ignore[method-assign]
+    Flusher.release = release_early  # type: ignore[method-assign]
+    Flusher.schedule = schedule  # type: ignore[method-assign]
 
 
 def forget_producers() -> None:

@@ -14,13 +14,7 @@ GROUPS = 150
 
 def unloaded(running: RunningBroker) -> int:
     """How many groups have their offsets in the store alone."""
-
-    def count() -> int:
-        runner = running.broker._runner
-        assert runner is not None
-        return len(runner._coordinator.unloaded_groups())
-
-    return running.run(count)
+    return running.run(lambda: len(running.broker.groups.coordinator.unloaded_groups()))
 
 
 def test_a_group_that_is_asked_for_is_loaded_and_no_other(tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ class RunningBroker:
         clean = False
         try:
             self.broker = Broker(self.config, self.log)
-            self.address = await self.broker.start()
+            bound = await self.broker.start()
+            self.address = bound.host, bound.port
             ready.set()
             stopped = asyncio.ensure_future(self._stop.wait())
             await asyncio.wait({stopped, self.broker.failed}, return_when=asyncio.FIRST_COMPLETED)

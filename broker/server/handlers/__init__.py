@@ -1,29 +1,46 @@
-"""What the broker does for each kind of request: one function each, called with request, exchange and resources.
+"""One module per family of requests; each declares its requests in `REQUESTS`, beside their handlers.
 
-The table is what ApiVersions advertises, in the versions that the messages declare. Modules load at first use.
+This index says which module declares which api keys, so that a module loads at the first request of its family. ApiVersions
+advertises the keys of the index in the versions that their messages declare.
 """
 
 from __future__ import annotations
 
-from broker.api.groups import GroupApi
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-HANDLERS = {
-    0: "produce:produce",
-    1: "fetch:fetch",
-    2: "list_offsets:list_offsets",
-    3: "metadata:metadata",
-    18: "api_versions:api_versions",
-    19: "topics:create_topics",
-    20: "topics:delete_topics",
-    21: "delete_records:delete_records",
-    22: "init_producer_id:init_producer_id",
-    23: "list_offsets:offset_for_leader_epoch",
-    32: "describe_configs:describe_configs",
-    33: "alter_configs:alter_configs",
-    35: "cluster:describe_log_dirs",
-    37: "topics:create_partitions",
-    44: "alter_configs:incremental_alter_configs",
-    60: "cluster:describe_cluster",
-    75: "describe_topic_partitions:describe_topic_partitions",
-    **dict.fromkeys(GroupApi.API_KEYS, "groups:group_request"),
+if TYPE_CHECKING:
+    from broker.server.declaration import Declaration
+
+_FAMILIES = {
+    "produce": (0,),
+    "fetch": (1,),
+    "list_offsets": (2, 23),
+    "metadata": (3,),
+    "groups": (8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 10000, 10001),
+    "find_coordinator": (10,),
+    "api_versions": (18,),
+    "topics": (19, 20, 37),
+    "delete_records": (21,),
+    "init_producer_id": (22,),
+    "describe_configs": (32,),
+    "alter_configs": (33, 44),
+    "cluster": (35, 60),
+    "describe_topic_partitions": (75,),
 }
+_MODULES = {key: module for module, keys in _FAMILIES.items() for key in keys}
+SERVED_KEYS = tuple(sorted(_MODULES))
+
+
+def declarations_of(module: str) -> tuple[Declaration, ...]:
+    """The requests that one handler module declares."""
+    declared: tuple[Declaration, ...] = import_module(f"{__name__}.{module}").REQUESTS
+    return declared
+
+
+def find_declaration(key: int) -> Declaration | None:
+    """The declaration of an api key; None if the broker does not serve it."""
+    module = _MODULES.get(key)
+    if module is None:
+        return None
+    return next(declared for declared in declarations_of(module) if key == declared.request.API_KEY)

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: of topics, and of those options of the broker that may change while it runs."""
+"""AlterConfigs and IncrementalAlterConfigs: change topic configs, and broker options that may change at run time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from broker.server.config_rows import DYNAMIC_OPTIONS
+from broker.server.declaration import FEWER_ENTRIES, Acl, Declaration, Operation, Resource
 from broker.server.handlers.describe_configs import BROKER, GROUP, TOPIC, broker_name_error
 from broker.server.topic_names import name_error
 from broker.storage import TOPIC_CONFIGS
@@ -26,7 +27,7 @@ _TOPIC_CONFIG_OF = {config.synonym: config for config in TOPIC_CONFIGS.values()}
 
 
 class _Refused(Exception):
-    """One resource is left as it is; code and message are for its row."""
+    """Leave one resource unchanged; its row gets the code and the message."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class _Refused(Exception):
 
 
 def alter_configs(request: AlterConfigsRequest, exchange: Exchange, resources: Resources) -> AlterConfigsResponse:
-    """What is not named goes back to its default."""
+    """Set the named configs of each resource, and reset all others to their defaults."""
     times_named = Counter((row.resource_type, row.resource_name) for row in request.resources)
     responses = []
     for asked in request.resources:
@@ -80,7 +81,7 @@ def incremental_alter_configs(
 
 
 def check_topic_configs(configs: Mapping[str, str]) -> str | None:
-    """What is wrong with the configs of a topic, or None."""
+    """Why these are not valid configs of a topic; None if they are."""
     for name, value in configs.items():
         config = TOPIC_CONFIGS.get(name)
         if config is None:
@@ -104,7 +105,7 @@ def _check_names(names: Iterable[str], times_named: int) -> None:
 
 
 def _present(kind: int, name: str, resources: Resources) -> Mapping[str, str]:
-    """The configs that the resource has of its own."""
+    """The configs set on the resource itself."""
     if kind == TOPIC:
         topic = resources.log.topics.get(name)
         if topic is not None:
@@ -175,5 +176,12 @@ def _change(
 def _check_options(options: Mapping[str, str]) -> str | None:
     fixed = sorted(options.keys() - DYNAMIC_OPTIONS)
     if fixed:
-        raise _Refused(ErrorCode.INVALID_REQUEST, f"Not to be changed while the broker runs: {', '.join(fixed)}")
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Cannot be changed while the broker runs: {', '.join(fixed)}")
     return check_topic_configs({_TOPIC_CONFIG_OF[name].name: value for name, value in options.items()})
+
+
+_ACLS = (Acl(Operation.ALTER_CONFIGS, Resource.TOPIC), Acl(Operation.ALTER_CONFIGS, Resource.CLUSTER))
+REQUESTS = (
+    Declaration(AlterConfigsRequest, alter_configs, _ACLS, max_entries=FEWER_ENTRIES),
+    Declaration(IncrementalAlterConfigsRequest, incremental_alter_configs, _ACLS, max_entries=FEWER_ENTRIES),
+)

@@ -1,4 +1,4 @@
-"""ApiVersions: derived from the table of handlers and the declarations of the messages."""
+"""ApiVersions: derived from the declared requests and the versions of their messages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from broker.server.handlers import HANDLERS
+from broker.server.declaration import Declaration
+from broker.server.handlers import SERVED_KEYS
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
 
-# KIP-511: what a client may call itself.
+# KIP-511: the valid names and versions of client software.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -27,9 +28,13 @@ def api_versions(request: ApiVersionsRequest, exchange: Exchange, resources: Res
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-    return ApiVersionsResponse(api_keys=[_range(key) for key in sorted(HANDLERS)])
+    return ApiVersionsResponse(api_keys=[_range(key) for key in SERVED_KEYS])
 
 
 def _range(key: int) -> ApiVersionsResponse.ApiKey:
     versions = APIS[key].advertised_versions
     return ApiVersionsResponse.ApiKey(api_key=key, min_version=versions.start, max_version=versions.stop - 1)
+
+
+# Open to every client, before it has authenticated.
+REQUESTS = (Declaration(ApiVersionsRequest, api_versions, ()),)

@@ -1,4 +1,4 @@
-"""DescribeCluster and DescribeLogDirs: the one broker, and how much each partition takes on its disk."""
+"""DescribeCluster and DescribeLogDirs: the one broker, and the size of each partition on its disk."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ BROKERS, CONTROLLERS = 1, 2
 def describe_cluster(
     request: DescribeClusterRequest, exchange: Exchange, resources: Resources
 ) -> DescribeClusterResponse:
-    node, rack = resources.node, resources.config.broker_rack
     if request.endpoint_type != BROKERS:
         known = request.endpoint_type == CONTROLLERS
         return DescribeClusterResponse(
@@ -29,10 +29,14 @@ def describe_cluster(
             cluster_id="",
             brokers=[],
         )
+    node_id, address = resources.node_id, exchange.connection.session.listener.advertised
+    broker = DescribeClusterResponse.Broker(
+        broker_id=node_id, host=address.host, port=address.port, rack=resources.config.broker_rack
+    )
     return DescribeClusterResponse(
         cluster_id=resources.log.cluster_id,
-        controller_id=node.node_id,
-        brokers=[DescribeClusterResponse.Broker(broker_id=node.node_id, host=node.host, port=node.port, rack=rack)],
+        controller_id=node_id,
+        brokers=[broker],
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
@@ -72,3 +76,10 @@ def describe_log_dirs(
             )
         ]
     )
+
+
+REQUESTS = (
+    Declaration(DescribeLogDirsRequest, describe_log_dirs, (Acl(Operation.DESCRIBE, Resource.CLUSTER),)),
+    # Like Metadata without topics, Kafka answers it to every client.
+    Declaration(DescribeClusterRequest, describe_cluster, ()),
+)

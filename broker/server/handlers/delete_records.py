@@ -1,4 +1,4 @@
-"""DeleteRecords: move the start of a partition forward."""
+"""DeleteRecords: move the log start offset of a partition forward."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from broker.server.declaration import Acl, Declaration, Operation, Resource
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -42,3 +43,6 @@ def _row(asked: DeleteRecordsRequest.Partition, found: int | ErrorCode) -> Delet
             partition_index=asked.partition_index, low_watermark=-1, error_code=found
         )
     return DeleteRecordsResponse.Partition(partition_index=asked.partition_index, low_watermark=found)
+
+
+REQUESTS = (Declaration(DeleteRecordsRequest, delete_records, (Acl(Operation.DELETE, Resource.TOPIC),)),)

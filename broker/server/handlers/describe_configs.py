@@ -1,4 +1,4 @@
-"""DescribeConfigs: of topics and of the broker. Groups have no configs of their own here."""
+"""DescribeConfigs: the configs of topics and of the broker. Groups have none of their own."""
 
 from __future__ import annotations
 
@@ -8,30 +8,23 @@ from typing import TYPE_CHECKING
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, topic_rows
-from broker.server.slices import Sliced, Slices
+from broker.server.declaration import FEWER_ENTRIES, Acl, Declaration, Operation, Resource, Slicing
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange, Waiting
+    from broker.server.declaration import SliceHandler
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 Refusal = tuple[ErrorCode, str]
 
 
-def describe_configs(request: DescribeConfigsRequest, exchange: Exchange, resources: Resources) -> None:
-    def run(part: DescribeConfigsRequest, waiting: Waiting) -> None:
-        waiting.answer(_describe(part, resources))
+def describe_configs(request: DescribeConfigsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
+    def run(part: DescribeConfigsRequest, answerable: Answerable) -> DescribeConfigsResponse:
+        return _describe(part, resources)
 
-    Slices(request, SLICED, exchange, run).go_on()
-
-
-def _question(asked: DescribeConfigsRequest.Resource) -> tuple[int, str, frozenset[str]]:
-    return asked.resource_type, asked.resource_name, frozenset(asked.configuration_keys or ())
-
-
-# A resource has some forty configs, each with its synonyms.
-SLICED = Sliced("resources", "results", _question, 5)
+    return run
 
 
 def _describe(request: DescribeConfigsRequest, resources: Resources) -> DescribeConfigsResponse:
@@ -53,20 +46,20 @@ def _describe(request: DescribeConfigsRequest, resources: Resources) -> Describe
 
 
 def broker_name_error(name: str, resources: Resources) -> str | None:
-    """Why a broker resource is not ours: it is named by our node id, or "" for the default of all brokers."""
+    """Why the name is not this broker's. Its resource is its node id; "" means the default of all brokers."""
     if not name:
         return None
     try:
         number = int(name)
     except ValueError:
-        return f"A broker is named by its number, not by '{name}'."
-    node_id = resources.node.node_id
-    # A number has many spellings, each of which would be another resource with an answer as long.
+        return f"The name of a broker resource is its node id, not '{name}'."
+    node_id = resources.node_id
+    # One spelling only: 01 and +1 would be further resources, each with an answer as long.
     return None if name == str(node_id) else f"Unexpected broker id {number}: this is broker {node_id}."
 
 
 def _rows(kind: int, name: str, resources: Resources) -> tuple[Iterable[ConfigRow], Refusal]:
-    # Kafka has an empty message here, not null, where all is well.
+    # Without an error Kafka sends an empty message here, not null.
     fine: Refusal = ErrorCode.NONE, ""
     if kind == TOPIC:
         topic = resources.log.topics.get(name)
@@ -101,3 +94,19 @@ def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsR
         config_type=row.type_number,
         documentation=row.doc if request.include_documentation else None,
     )
+
+
+def _question(asked: DescribeConfigsRequest.Resource) -> tuple[int, str, frozenset[str]]:
+    return asked.resource_type, asked.resource_name, frozenset(asked.configuration_keys or ())
+
+
+REQUESTS = (
+    Declaration(
+        DescribeConfigsRequest,
+        describe_configs,
+        (Acl(Operation.DESCRIBE_CONFIGS, Resource.TOPIC), Acl(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)),
+        # A resource has some forty configs, each with its synonyms.
+        Slicing("resources", "results", _question, 5),
+        max_entries=FEWER_ENTRIES,
+    ),
+)

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics in the order of their names, so many partitions at a time."""
+"""DescribeTopicPartitions: topics sorted by name, a limited number of partitions per answer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from broker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
 )
 from broker.protocol.wire_types import ZERO_UUID
+from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.exchange import RequestRefused
 from broker.server.handlers.authorized_operations import TOPIC_OPERATIONS
-from broker.server.resources import LEADER_EPOCH
-from broker.server.router import RequestRefused
+from broker.server.leader_epoch import LEADER_EPOCH
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def describe_topic_partitions(
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
         if cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names):
-            # The answer has no place for an error of the whole request.
+            # The response has no field for an error of the whole request.
             raise RequestRefused("DescribeTopicPartitions: the cursor does not fit the topics")
         if names and names[0] == cursor.topic_name:
             first_index = cursor.partition_index
@@ -45,7 +46,7 @@ def describe_topic_partitions(
             response.topics.append(_missing(name))
             continue
         end = min(topic.partition_count, first_index + limit)
-        response.topics.append(_row(topic, range(first_index, end), resources.node.node_id))
+        response.topics.append(_row(topic, range(first_index, end), resources.node_id))
         limit -= max(0, end - first_index)
         if end < topic.partition_count:
             response.next_cursor = _cursor(name, end)
@@ -89,3 +90,8 @@ def _row(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsR
         ],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
+
+
+REQUESTS = (
+    Declaration(DescribeTopicPartitionsRequest, describe_topic_partitions, (Acl(Operation.DESCRIBE, Resource.TOPIC),)),
+)

@@ -1,6 +1,6 @@
-"""Fetch: read record batches; a fetch that finds too little waits for more. Every fetch is a full one.
+"""Fetch: read record batches, and wait while there are too few. Every fetch is a full fetch.
 
-Sessions (KIP-227) are refused as Kafka refuses them when its cache is full: a full fetch is answered with session 0.
+Sessions (KIP-227) are refused as Kafka refuses them when its cache is full: the answer to a full fetch has session id 0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
-from broker.server.resources import LEADER_EPOCH
+from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.leader_epoch import epoch_error
 from broker.storage import DamageError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Found:
 
 
 class Reading:
-    """One fetch, which may be attempted several times until there is enough."""
+    """One fetch, attempted until it reads enough."""
 
     def __init__(self, request: FetchRequest, exchange: Exchange, resources: Resources) -> None:
         self._request = request
@@ -66,7 +67,7 @@ class Reading:
         return self._keys
 
     def attempt(self, *, final: bool) -> bool:
-        """Answer if there is enough, nothing to wait for, or an error to tell; or in any case if `final`."""
+        """Answer if there is enough, an error to report or nothing to wait for; always if `final`. Whether it answered."""
         found = self._read()
         if not final and found.readable and not found.failed and found.bytes_read < self._min_bytes:
             return False
@@ -102,11 +103,11 @@ class Reading:
         records: Any = None
         if refusal is None:
             max_bytes = max(0, min(asked.partition_max_bytes, self._max_bytes - found.bytes_read))
-            # Without this a batch larger than the client's limits could never be read.
             try:
+                # `at_least_one`: a batch larger than the client's limits must be readable.
                 records = log.read(asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0)
             except DamageError as error:
-                # Clients tell their users of this code, and do not try again.
+                # Clients report this code to their users and do not retry.
                 logger.error("%s", error)
                 refusal = ErrorCode.CORRUPT_MESSAGE
         if records is None:
@@ -123,12 +124,8 @@ class Reading:
         )
 
 
-def epoch_error(current_leader_epoch: int) -> ErrorCode | None:
-    """What is wrong with the leader epoch that a client believes in (KIP-320); -1 is no belief."""
-    if current_leader_epoch in (-1, LEADER_EPOCH):
-        return None
-    return ErrorCode.UNKNOWN_LEADER_EPOCH if current_leader_epoch > LEADER_EPOCH else ErrorCode.FENCED_LEADER_EPOCH
-
-
 def _error(index: int, code: ErrorCode) -> FetchResponse.Partition:
     return FetchResponse.Partition(partition_index=index, error_code=code, high_watermark=-1, records=b"")
+
+
+REQUESTS = (Declaration(FetchRequest, fetch, (Acl(Operation.READ, Resource.TOPIC),)),)

@@ -1,27 +1,64 @@
-"""Requests about groups: the coordinator answers them, at once or later.
+"""Requests about groups: each is a step of the groups core, which answers it at once or later.
 
-Those that name many groups are taken in slices, so that other clients have their turns between.
+Requests that name many groups run in slices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
-from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from broker.protocol.messages.heartbeat import HeartbeatRequest
+from broker.protocol.messages.join_group import JoinGroupRequest
+from broker.protocol.messages.leave_group import LeaveGroupRequest
+from broker.protocol.messages.list_groups import ListGroupsRequest
+from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
-from broker.server.slices import Sliced, Slices
+from broker.server.declaration import Acl, Declaration, Operation, Resource, Slicing
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message
-    from broker.server.exchange import Exchange
+    from broker.server.declaration import SliceHandler
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
-# How many groups one slice looks at. A group may have a thousand members, and a thousand commits in the store.
+# Groups per slice. A group may have a thousand members, and a thousand committed offsets in the store.
 SLICE = 10
+READ_GROUP = Acl(Operation.READ, Resource.GROUP)
+DESCRIBE_GROUP = Acl(Operation.DESCRIBE, Resource.GROUP)
+DELETE_GROUP = Acl(Operation.DELETE, Resource.GROUP)
+READ_TOPIC = Acl(Operation.READ, Resource.TOPIC)
+DESCRIBE_TOPIC = Acl(Operation.DESCRIBE, Resource.TOPIC)
+DESCRIBE_CLUSTER = Acl(Operation.DESCRIBE, Resource.CLUSTER)
+
+
+_Loads = Callable[[Any], Sequence[str]]
+
+
+def groups_to_load(request: Message) -> list[str]:
+    """The groups whose committed offsets must be in memory before this request runs."""
+    loads = next(declared.loads for declared in REQUESTS if declared.request is type(request))
+    return [] if loads is None else list(dict.fromkeys(loads(request)))
+
+
+def _step(
+    request_type: type[Message], *acls: Acl, slicing: Slicing | None = None, loads: _Loads | None = None
+) -> Declaration:
+    """Declare a request that the groups core handles."""
+
+    def run(request: Message, exchange: Answerable, resources: Resources) -> None:
+        resources.groups.submit(request, exchange, loads(request) if loads is not None else ())
+
+    def begin(request: Message, exchange: Exchange, resources: Resources) -> SliceHandler:
+        return lambda part, answerable: run(part, answerable, resources)
+
+    return Declaration(request_type, run if slicing is None else begin, acls, slicing, loads)
 
 
 def _itself(name: str) -> str:
@@ -38,20 +75,41 @@ def _offsets_of(row: OffsetFetchRequest.Group) -> tuple[str, tuple[tuple[str, tu
     return row.group_id, topics
 
 
-SLICED: dict[type[Message], Sliced] = {
-    DescribeGroupsRequest: Sliced("groups", "groups", _itself, SLICE),
-    DescribeGroupDetailsRequest: Sliced("groups", "groups", _itself, SLICE),
-    TriggerRebalanceRequest: Sliced("groups", "groups", _group_id, SLICE),
-    OffsetFetchRequest: Sliced("groups", "groups", _offsets_of, SLICE),
-    DeleteGroupsRequest: Sliced("groups_names", "results", _itself, SLICE),
-    FindCoordinatorRequest: Sliced("coordinator_keys", "coordinators", _itself, SLICE),
-}
+def _one(request: OffsetCommitRequest | OffsetDeleteRequest) -> Sequence[str]:
+    return (request.group_id,)
 
 
-def group_request(request: Message, exchange: Exchange, resources: Resources) -> None:
-    sliced = SLICED.get(type(request))
-    runner = resources.runner
-    if sliced is None or len(getattr(request, sliced.asked)) <= 1:
-        runner.submit(request, exchange)
-    else:
-        Slices(request, sliced, exchange, runner.submit).go_on()
+def _fetched(request: OffsetFetchRequest) -> Sequence[str]:
+    return [group.group_id for group in request.groups] or [request.group_id]
+
+
+def _deleted(request: DeleteGroupsRequest) -> Sequence[str]:
+    return request.groups_names
+
+
+REQUESTS = (
+    _step(OffsetCommitRequest, READ_GROUP, READ_TOPIC, loads=_one),
+    _step(
+        OffsetFetchRequest,
+        DESCRIBE_GROUP,
+        DESCRIBE_TOPIC,
+        slicing=Slicing("groups", "groups", _offsets_of, SLICE),
+        loads=_fetched,
+    ),
+    _step(JoinGroupRequest, READ_GROUP),
+    _step(HeartbeatRequest, READ_GROUP),
+    _step(LeaveGroupRequest, READ_GROUP),
+    _step(SyncGroupRequest, READ_GROUP),
+    _step(DescribeGroupsRequest, DESCRIBE_GROUP, slicing=Slicing("groups", "groups", _itself, SLICE)),
+    _step(ListGroupsRequest, DESCRIBE_CLUSTER, DESCRIBE_GROUP),
+    _step(
+        DeleteGroupsRequest,
+        DELETE_GROUP,
+        slicing=Slicing("groups_names", "results", _itself, SLICE),
+        loads=_deleted,
+    ),
+    _step(OffsetDeleteRequest, DELETE_GROUP, READ_TOPIC, loads=_one),
+    _step(DescribeGroupDetailsRequest, DESCRIBE_GROUP, slicing=Slicing("groups", "groups", _itself, SLICE)),
+    # As for LeaveGroup, by which Kafka lets an administrator remove members.
+    _step(TriggerRebalanceRequest, READ_GROUP, slicing=Slicing("groups", "groups", _group_id, SLICE)),
+)

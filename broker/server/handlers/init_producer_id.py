@@ -1,4 +1,4 @@
-"""InitProducerId: ids for idempotent producers. Transactions are not served, and a client learns so here."""
+"""InitProducerId: ids for idempotent producers. Transactions are not served; their clients get an error here."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from broker.server.declaration import Acl, Declaration, Operation, Resource
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
 
-# Java's client and librdkafka stop at once at this error; most others they would try again.
+# Java's client and librdkafka fail at once on this error; most other errors they retry.
 TRANSACTIONS_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
@@ -23,3 +24,12 @@ def init_producer_id(
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=resources.log.next_producer_id(), producer_epoch=0)
+
+
+REQUESTS = (
+    Declaration(
+        InitProducerIdRequest,
+        init_producer_id,
+        (Acl(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER), Acl(Operation.WRITE, Resource.TRANSACTIONAL_ID)),
+    ),
+)

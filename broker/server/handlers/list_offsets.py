@@ -1,4 +1,4 @@
-"""ListOffsets and OffsetForLeaderEpoch: offsets by timestamp, at the ends of a log, and of a leader epoch."""
+"""ListOffsets and OffsetForLeaderEpoch: offsets by timestamp, at either end of a log, and of a leader epoch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from broker.server.handlers.fetch import epoch_error
-from broker.server.resources import LEADER_EPOCH
+from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.leader_epoch import LEADER_EPOCH, epoch_error
 from broker.storage import DamageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("broker.server")
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
-# The first version in which each special timestamp means something.
+# The first version that knows each special timestamp.
 SPECIAL_SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
@@ -64,7 +64,7 @@ def _offset(
 
 
 def _find(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
-    """(offset, timestamp) of what is asked for; a timestamp of -1 where none belongs to the offset."""
+    """The offset and timestamp asked for; the timestamp is -1 where the offset has none."""
     if timestamp == LATEST:
         return log.high_watermark, -1
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -72,7 +72,7 @@ def _find(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
     if timestamp == LATEST_TIERED:
         return None
     found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
-    # What is not synced yet nobody may learn of.
+    # Never expose unsynced offsets.
     return found if found is not None and found[0] < log.high_watermark else None
 
 
@@ -100,6 +100,13 @@ def _epoch_end(
     log = resources.log.partition(topic, asked.partition)
     refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if log is None else epoch_error(asked.current_leader_epoch)
     if log is None or refusal is not None:
-        return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, error_code=refusal or 0)
+        return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, error_code=refusal or ErrorCode.NONE)
     epoch, end_offset = log.end_offset_for_epoch(asked.leader_epoch)
     return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
+
+
+_ACLS = (Acl(Operation.DESCRIBE, Resource.TOPIC),)
+REQUESTS = (
+    Declaration(ListOffsetsRequest, list_offsets, _ACLS),
+    Declaration(OffsetForLeaderEpochRequest, offset_for_leader_epoch, _ACLS),
+)

@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics and their partitions; a missing topic is made at once where that is allowed."""
+"""Metadata: brokers, topics and their partitions; creates missing topics where that is allowed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
+from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from broker.server.resources import LEADER_EPOCH
+from broker.server.leader_epoch import LEADER_EPOCH
 from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
@@ -17,28 +18,30 @@ if TYPE_CHECKING:
     from broker.storage import Topic
 
 TOPIC_IDS_SINCE = 12
-# What one request may make before others get their turn. Clients ask again for the topics that are not there yet.
+# Partitions that one request may create before other clients get their turn. Clients retry the topics that are missing.
 MAX_NEW_PARTITIONS = 1_000
 
 
 def metadata(request: MetadataRequest, exchange: Exchange, resources: Resources) -> MetadataResponse:
-    node, config = resources.node, resources.config
-    # In v0 no topic stands for every topic; later versions have null for that.
+    config, address = resources.config, exchange.connection.session.listener.advertised
+    # In v0 an empty list means every topic; later versions use null.
     if request.topics is None or (exchange.version == 0 and not request.topics):
         rows = [_row(topic, resources) for _, topic in sorted(resources.log.topics.items())]
     else:
         create = config.auto_create_topics_enable and request.allow_auto_topic_creation
         creation = _Creation(resources) if create else None
-        rows = [_asked(topic, exchange.version, creation, resources) for topic in _once(request.topics)]
+        rows = [_named(topic, exchange.version, creation, resources) for topic in _once(request.topics)]
     if request.include_topic_authorized_operations:
         for row in rows:
             row.topic_authorized_operations = TOPIC_OPERATIONS
     return MetadataResponse(
         brokers=[
-            MetadataResponse.Broker(node_id=node.node_id, host=node.host, port=node.port, rack=config.broker_rack)
+            MetadataResponse.Broker(
+                node_id=resources.node_id, host=address.host, port=address.port, rack=config.broker_rack
+            )
         ],
         cluster_id=resources.log.cluster_id,
-        controller_id=node.node_id,
+        controller_id=resources.node_id,
         topics=rows,
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
@@ -51,25 +54,25 @@ def _once(topics: list[MetadataRequest.Topic]) -> list[MetadataRequest.Topic]:
 
 
 class _Creation:
-    """Makes the topics of one request, up to a limit; the first is made whatever its size."""
+    """Creates the missing topics of one request, up to a limit; the first topic may exceed it."""
 
     def __init__(self, resources: Resources) -> None:
         self._log, self._each = resources.log, resources.config.num_partitions
         self._names = NameIndex(self._log.topics)
-        self._made = 0
+        self._created = 0
 
     def create(self, name: str) -> Topic | ErrorCode:
         if self._names.collision(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
-        if self._made and self._made + self._each > MAX_NEW_PARTITIONS:
+        if self._created and self._created + self._each > MAX_NEW_PARTITIONS:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         topic = self._log.create_topic(name, self._each, {})
-        self._made += self._each
+        self._created += self._each
         self._names.add(name)
         return topic
 
 
-def _asked(
+def _named(
     asked: MetadataRequest.Topic, version: int, creation: _Creation | None, resources: Resources
 ) -> MetadataResponse.Topic:
     if asked.name is None or asked.topic_id != ZERO_UUID:
@@ -82,8 +85,8 @@ def _asked(
         return _row(topic, resources)
     if name_error(asked.name):
         return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
-    made = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if creation is None else creation.create(asked.name)
-    return _error(made, asked.name) if isinstance(made, ErrorCode) else _row(made, resources)
+    created = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if creation is None else creation.create(asked.name)
+    return _error(created, asked.name) if isinstance(created, ErrorCode) else _row(created, resources)
 
 
 def _error(code: ErrorCode, name: str | None, topic_id: bytes = ZERO_UUID) -> MetadataResponse.Topic:
@@ -91,7 +94,7 @@ def _error(code: ErrorCode, name: str | None, topic_id: bytes = ZERO_UUID) -> Me
 
 
 def _row(topic: Topic, resources: Resources) -> MetadataResponse.Topic:
-    node_id = resources.node.node_id
+    node_id = resources.node_id
     return MetadataResponse.Topic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -107,3 +110,16 @@ def _row(topic: Topic, resources: Resources) -> MetadataResponse.Topic:
             for index in range(topic.partition_count)
         ],
     )
+
+
+REQUESTS = (
+    Declaration(
+        MetadataRequest,
+        metadata,
+        (
+            Acl(Operation.DESCRIBE, Resource.TOPIC),
+            Acl(Operation.CREATE, Resource.TOPIC),
+            Acl(Operation.CREATE, Resource.CLUSTER),
+        ),
+    ),
+)

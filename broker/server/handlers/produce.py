@@ -1,4 +1,4 @@
-"""Produce: append record batches. Every answer waits for the sync, whether acks is 1 or all."""
+"""Produce: append record batches. Every answer waits for the flush, whether acks is 1 or all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import HEADER_BYTES, parse_header
+from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.exchange import RequestRefused
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
-from broker.server.router import RequestRefused
 from broker.storage import Appended
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -
         return ProduceResponse(responses=answers)
     exchange.forgo()
     for row in (row for answer in answers for row in answer.partition_responses if row.error_code):
-        # A client that wants no answer can learn of an error only by losing its connection.
+        # A client that expects no answer can be notified of an error only by closing its connection.
         raise RequestRefused(f"Produce with acks=0 failed: {row.error_message}")
     return None
 
@@ -84,3 +85,12 @@ def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
             log_start_offset=found.log_start_offset,
         )
     return ProduceResponse.Partition(index=index, error_code=found, base_offset=-1, error_message=found.meaning)
+
+
+REQUESTS = (
+    Declaration(
+        ProduceRequest,
+        produce,
+        (Acl(Operation.WRITE, Resource.TOPIC), Acl(Operation.WRITE, Resource.TRANSACTIONAL_ID)),
+    ),
+)

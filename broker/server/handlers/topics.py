@@ -11,54 +11,59 @@ from broker.protocol.messages.create_topics import CreateTopicsRequest, CreateTo
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.config_rows import topic_rows
+from broker.server.declaration import FEWER_ENTRIES, Acl, Declaration, Operation, Resource, Slicing
 from broker.server.handlers.alter_configs import check_topic_configs
-from broker.server.slices import Sliced, Slices
 from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange, Waiting
+    from broker.server.declaration import SliceHandler
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
     from broker.storage import Topic
 
-# As Kafka's limit on what one administrative request may write.
+# Like Kafka's limit on the records that one administrative request may write.
 MAX_PARTITIONS_PER_REQUEST = 10_000
 DELETION_DISABLED_SINCE = 3
 
 
 class _Refused(Exception):
-    """One topic is left alone; code and message are for its row."""
+    """Leave one topic unchanged; its row gets the code and the message."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.meaning)
         self.code = code
 
 
-def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> None:
-    times_named = Counter(topic.name for topic in request.topics)
-    described = _Described(resources)
-    made = 0
+def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
+    return _Creation(request, resources).run
 
-    def run(part: CreateTopicsRequest, waiting: Waiting) -> None:
-        # Others may have made and deleted topics since the last slice.
-        names = NameIndex(resources.log.topics)
-        waiting.answer(CreateTopicsResponse(topics=[create(asked, names) for asked in part.topics]))
 
-    def create(asked: CreateTopicsRequest.Topic, names: NameIndex) -> CreateTopicsResponse.Topic:
-        nonlocal made
+class _Creation:
+    """One CreateTopics request; its limit of partitions and its duplicate names span all slices."""
+
+    def __init__(self, request: CreateTopicsRequest, resources: Resources) -> None:
+        self._resources = resources
+        self._only_validate = request.validate_only
+        self._times_named = Counter(topic.name for topic in request.topics)
+        self._described = _Described(resources)
+        self._partitions = 0
+
+    def run(self, part: CreateTopicsRequest, answerable: Answerable) -> CreateTopicsResponse:
+        # Other clients may have created and deleted topics since the last slice.
+        names = NameIndex(self._resources.log.topics)
+        return CreateTopicsResponse(topics=[self._create(asked, names) for asked in part.topics])
+
+    def _create(self, asked: CreateTopicsRequest.Topic, names: NameIndex) -> CreateTopicsResponse.Topic:
+        topic = None
         try:
-            if times_named[asked.name] > 1:
+            if self._times_named[asked.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            count = _partition_count(asked, names, resources)
+            count = _partition_count(asked, names, self._resources)
             configs = _checked_configs(asked)
-            made += count
-            if made > MAX_PARTITIONS_PER_REQUEST:
-                raise _Refused(
-                    ErrorCode.POLICY_VIOLATION,
-                    f"A request may make at most {MAX_PARTITIONS_PER_REQUEST} partitions.",
-                )
-            topic = None
-            if not request.validate_only:
-                topic = resources.log.create_topic(asked.name, count, configs)
+            self._partitions += count
+            _check_limit(self._partitions)
+            if not self._only_validate:
+                topic = self._resources.log.create_topic(asked.name, count, configs)
                 names.add(asked.name)
         except _Refused as refused:
             return CreateTopicsResponse.Topic(
@@ -69,19 +74,20 @@ def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: R
             topic_id=topic.topic_id if topic is not None else ZERO_UUID,
             num_partitions=count,
             replication_factor=1,
-            configs=described.configs(configs),
+            configs=self._described.configs(configs),
         )
 
-    Slices(request, CREATED, exchange, run).go_on()
 
-
-def _name(asked: CreateTopicsRequest.Topic) -> str:
-    return asked.name
+def _check_limit(partitions: int) -> None:
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        raise _Refused(
+            ErrorCode.POLICY_VIOLATION, f"A request may create at most {MAX_PARTITIONS_PER_REQUEST} partitions."
+        )
 
 
 def _partition_count(asked: CreateTopicsRequest.Topic, names: NameIndex, resources: Resources) -> int:
-    """How many partitions the topic is to have; refused if it cannot be made."""
-    topics, node_id = resources.log.topics, resources.node.node_id
+    """The number of partitions of a new topic. Raises _Refused if it cannot be created."""
+    topics, node_id = resources.log.topics, resources.node_id
     invalid = name_error(asked.name)
     if invalid is not None:
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
@@ -145,7 +151,7 @@ def _checked_configs(asked: CreateTopicsRequest.Topic) -> dict[str, str]:
 
 
 class _Described:
-    """The configs in force of new topics. Those of one request mostly have the same ones."""
+    """The effective configs of new topics; most topics of a request share them."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -168,12 +174,12 @@ class _Described:
         return self._rows
 
 
-def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> None:
+def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
     request.topics += [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     times_named = Counter(map(_name_and_id, request.topics))
 
-    def run(part: DeleteTopicsRequest, waiting: Waiting) -> None:
-        waiting.answer(DeleteTopicsResponse(responses=list(map(delete, part.topics))))
+    def run(part: DeleteTopicsRequest, answerable: Answerable) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(responses=list(map(delete, part.topics)))
 
     def delete(asked: DeleteTopicsRequest.Topic) -> DeleteTopicsResponse.Response:
         row = DeleteTopicsResponse.Response(name=asked.name, topic_id=asked.topic_id)
@@ -188,34 +194,26 @@ def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: R
             row.error_code, row.error_message = refused.code, str(refused)
         return row
 
-    Slices(request, DELETED, exchange, run).go_on()
-
-
-def _name_and_id(asked: DeleteTopicsRequest.Topic) -> tuple[str | None, bytes]:
-    return asked.name, asked.topic_id
-
-
-# A new topic is described with some forty configs. To delete one, the keys of all committed offsets are looked through.
-CREATED, DELETED = Sliced("topics", "topics", _name, 20), Sliced("topics", "responses", _name_and_id, 1)
+    return run
 
 
 def _to_delete(name: str | None, topic_id: bytes, times_named: int, resources: Resources) -> Topic:
     if (name is None) == (topic_id == ZERO_UUID):
-        raise _Refused(ErrorCode.INVALID_REQUEST, "A topic is named either by its name or by its id.")
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Name a topic either by its name or by its id.")
     if times_named > 1:
         raise _Refused(ErrorCode.INVALID_REQUEST, "A topic is named twice.")
     topic = resources.log.topic_by_id(topic_id) if name is None else resources.log.topics.get(name)
     if topic is None:
         raise _Refused(ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic.internal:
-        # The groups' offsets live in it: without it there would be no coordinator.
-        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is the broker's own.")
+        # It holds the groups' offsets; without it there would be no coordinator.
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is internal to the broker.")
     return topic
 
 
 def _delete(topic: Topic, resources: Resources) -> None:
     resources.log.delete_topic(topic.name)
-    resources.runner.topic_deleted(topic.name)
+    resources.groups.topic_deleted(topic.name)
     resources.waiters.topic_gone(topic.name)
 
 
@@ -223,19 +221,15 @@ def create_partitions(
     request: CreatePartitionsRequest, exchange: Exchange, resources: Resources
 ) -> CreatePartitionsResponse:
     times_named = Counter(topic.name for topic in request.topics)
-    made = 0
+    created = 0
     rows = {}
     for asked in request.topics:
         row = rows[asked.name] = CreatePartitionsResponse.Result(name=asked.name)
         try:
             if times_named[asked.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            made += _new_partitions(asked, resources)
-            if made > MAX_PARTITIONS_PER_REQUEST:
-                raise _Refused(
-                    ErrorCode.POLICY_VIOLATION,
-                    f"A request may make at most {MAX_PARTITIONS_PER_REQUEST} partitions.",
-                )
+            created += _new_partitions(asked, resources)
+            _check_limit(created)
             if not request.validate_only:
                 resources.log.add_partitions(asked.name, asked.count)
         except _Refused as refused:
@@ -247,21 +241,56 @@ def _new_partitions(asked: CreatePartitionsRequest.Topic, resources: Resources) 
     topic = resources.log.topics.get(asked.name)
     if topic is None:
         raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    there = topic.partition_count
-    if asked.count <= there:
+    present = topic.partition_count
+    if asked.count <= present:
         raise _Refused(
             ErrorCode.INVALID_PARTITIONS,
-            f"Topic '{asked.name}' has {there} partition(s); {asked.count} would not be an increase.",
+            f"Topic '{asked.name}' has {present} partition(s); {asked.count} would not be an increase.",
         )
     if topic.internal:
-        # A group's partition follows from their number, which is fixed once there are groups.
-        raise _Refused(ErrorCode.INVALID_PARTITIONS, f"Topic '{asked.name}' keeps its number of partitions.")
+        # The partition of a group depends on their number, so it is fixed once there are groups.
+        raise _Refused(ErrorCode.INVALID_PARTITIONS, f"Topic '{asked.name}' has a fixed number of partitions.")
     if asked.assignments is not None:
-        if len(asked.assignments) != asked.count - there:
+        if len(asked.assignments) != asked.count - present:
             raise _Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{asked.count - there} partition(s) are to be added, but {len(asked.assignments)} assigned.",
+                f"{asked.count - present} partition(s) are to be added, but {len(asked.assignments)} assigned.",
             )
         for assignment in asked.assignments:
-            _check_replicas(assignment.broker_ids, resources.node.node_id)
-    return asked.count - there
+            _check_replicas(assignment.broker_ids, resources.node_id)
+    return asked.count - present
+
+
+def _name(asked: CreateTopicsRequest.Topic) -> str:
+    return asked.name
+
+
+def _name_and_id(asked: DeleteTopicsRequest.Topic) -> tuple[str | None, bytes]:
+    return asked.name, asked.topic_id
+
+
+# Each new topic is answered with some forty configs; each deletion reads the keys of all committed offsets.
+CREATION = Slicing("topics", "topics", _name, 20)
+DELETION = Slicing("topics", "responses", _name_and_id, 1)
+REQUESTS = (
+    Declaration(
+        CreateTopicsRequest,
+        create_topics,
+        (Acl(Operation.CREATE, Resource.CLUSTER), Acl(Operation.CREATE, Resource.TOPIC)),
+        CREATION,
+        max_entries=FEWER_ENTRIES,
+    ),
+    Declaration(
+        DeleteTopicsRequest,
+        delete_topics,
+        (Acl(Operation.DELETE, Resource.TOPIC),),
+        DELETION,
+        max_entries=FEWER_ENTRIES,
+    ),
+    Declaration(
+        CreatePartitionsRequest,
+        create_partitions,
+        (Acl(Operation.ALTER, Resource.TOPIC),),
+        max_entries=FEWER_ENTRIES,
+    ),
+)

@@ -53,7 +53,7 @@ def test_pipelined_commits_share_flushes(running: RunningBroker, client: WireCli
     joined = join_alone(client, "g")
     flushes = []
     inner = running.log.flush
-    running.run(lambda: setattr(running.broker._rounds._log, "flush", lambda: (flushes.append(1), inner())[1]))
+    running.run(lambda: setattr(running.log, "flush", lambda: (flushes.append(1), inner())[1]))
 
     client.send_bytes(b"".join(client.frame(commit_request("g", joined, "t", n), 8) for n in range(200)))
 
@@ -131,7 +131,7 @@ def test_what_piles_up_behind_a_parked_request_is_bounded(running: RunningBroker
         except TimeoutError:
             pass
         assert sent < 32 << 20
-        (connection,) = [c for c in running.broker._connections._open if c.parked]
+        (connection,) = [c for c in running.broker.connections if c.parked]
         assert connection._chunk_bytes <= 256 * 1024
         assert metadata_of(client).brokers
 
@@ -155,7 +155,7 @@ def test_a_client_that_does_not_read_is_not_read_from_either(running: RunningBro
             lambda: running.run(
                 lambda: [
                     connection._transport.get_write_buffer_size()
-                    for connection in running.broker._connections._open
+                    for connection in running.broker.connections
                     if connection._outbox.blocked
                 ]
             )
@@ -192,24 +192,24 @@ def test_a_client_that_dies_while_its_answer_waits_for_the_disk_harms_nobody(
         dying.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         dying.close()
         assert produce(client, "t", b"x").error_code == 0
-    until(lambda: len(running.broker._connections) == 1)
+    until(lambda: len(running.broker.connections) == 1)
 
 
 def test_a_client_that_dies_while_it_waits_is_forgotten(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     dying = running.client()
     dying.send(fetch_request("t", 0, max_wait_ms=600_000), 12)
-    until(lambda: len(running.broker._waiters) == 1)
+    until(lambda: len(running.broker.waiters) == 1)
     dying.close()
-    until(lambda: len(running.broker._waiters) == 0)
+    until(lambda: len(running.broker.waiters) == 0)
 
     member = running.client()
     joined = join_alone(member, "g")
     waiting = running.client()
     waiting.send(join_request("g"), 3)
-    until(lambda: running.broker._runner is not None and len(running.broker._runner._tickets) == 1)
+    until(lambda: len(running.broker.groups) == 1)
     waiting.close()
-    until(lambda: len(running.broker._runner._tickets) == 0)
+    until(lambda: len(running.broker.groups) == 0)
     assert client.ask(heartbeat_request("g", joined), 3).error_code == 27
     member.close()
 
@@ -250,7 +250,7 @@ def test_one_host_has_no_more_connections_than_allowed(tmp_path: Path) -> None:
         assert metadata_of(clients[0]).brokers
         assert clients[2].is_closed()
         clients[0].close()
-        until(lambda: len(running.broker._connections) == 1)
+        until(lambda: len(running.broker.connections) == 1)
         with running.client() as another:
             assert metadata_of(another).brokers
         for client in clients:
@@ -264,7 +264,7 @@ def test_hundreds_of_clients_at_once_are_all_served(running: RunningBroker) -> N
     for client in clients:
         assert client.receive().brokers
         client.close()
-    until(lambda: len(running.broker._connections) == 0)
+    until(lambda: len(running.broker.connections) == 0)
 
 
 def test_one_client_with_expensive_requests_does_not_starve_the_others(
@@ -276,7 +276,7 @@ def test_one_client_with_expensive_requests_does_not_starve_the_others(
         for _ in range(20):
             client.ask(ListGroupsRequest(), 4)
         # The polite client's twenty requests came later and were answered among the greedy one's.
-        assert running.run(lambda: [c for c in running.broker._connections._open if c._behind])
+        assert running.run(lambda: [c for c in running.broker.connections if c._behind])
         for _ in range(150):
             greedy.receive_frame()
 
@@ -285,6 +285,6 @@ def test_the_system_asks_whether_the_host_of_a_silent_connection_is_still_there(
     running: RunningBroker, client: WireClient
 ) -> None:
     client.ask(ListGroupsRequest())
-    (connection,) = running.broker._connections._open
+    (connection,) = running.broker.connections
     accepted = connection._transport.get_extra_info("socket")
     assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0

@@ -149,10 +149,10 @@ def test_a_produce_wakes_the_fetches_that_wait_for_it(running: RunningBroker, cl
     readers = [running.client() for _ in range(3)]
     for reader in readers:
         reader.send(fetch_request("t", 0, max_wait_ms=60_000), 12)
-    until(lambda: len(running.broker._waiters) == 3)
+    until(lambda: len(running.broker.waiters) == 3)
 
     produce(client, "t", b"elsewhere", partition=1)
-    assert len(running.broker._waiters) == 3
+    assert len(running.broker.waiters) == 3
     produce(client, "t", b"here")
 
     for reader in readers:
@@ -216,7 +216,7 @@ def test_the_end_of_a_topic_ends_the_fetches_that_wait_for_it(running: RunningBr
     create_topic(client, "t")
     with running.client() as reader:
         reader.send(fetch_request("t", 0, max_wait_ms=60_000), 12)
-        until(lambda: len(running.broker._waiters) == 1)
+        until(lambda: len(running.broker.waiters) == 1)
         client.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
         assert reader.receive().responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -146,7 +146,7 @@ def test_unfinished_requests_cannot_fill_the_memory(tmp_path: Path, monkeypatch:
         for size, hog in zip((280_000, 290_000, 300_000, 310_000), hogs, strict=True):
             hog.send_bytes(struct.pack(">i", 499_000) + bytes(size))
 
-        until(lambda: len(running.broker._connections) == 4)
+        until(lambda: len(running.broker.connections) == 4)
         # Without the one that was cut off there is room again, and the client with the least was not the one.
         assert small.is_quiet()
         assert still_serves(running)

@@ -12,7 +12,7 @@ import pytest
 from broker.protocol.api_keys import APIS
 from broker.protocol.frames import request_frame
 from broker.protocol.wire_types import ARRAY, Scalar, Sequence, StructMeta
-from broker.server.handlers import HANDLERS
+from broker.server.handlers import SERVED_KEYS
 from tests.harness.requests import batch, create_topic, join_alone, metadata_of
 from tests.harness.running import RunningBroker
 
@@ -64,7 +64,7 @@ def test_no_request_makes_the_broker_stumble(
     with running.client() as client:
         create_topic(client, "t")
         join_alone(client, "g")
-    cases = [(key, version) for key in HANDLERS for version in APIS[key].versions]
+    cases = [(key, version) for key in SERVED_KEYS for version in APIS[key].versions]
     for key, version in cases * 3:
         frame = request_frame(senseless(chance, APIS[key].request), version, 1, "garbage")
         if chance.random() < 0.4:

@@ -113,7 +113,7 @@ def test_a_member_whose_heartbeats_arrived_while_the_broker_stood_still_stays(tm
 def test_a_stop_answers_the_fetches_that_wait(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     client.send(fetch_request("t", 0, max_wait_ms=600_000), 12)
-    until(lambda: len(running.broker._waiters) == 1)
+    until(lambda: len(running.broker.waiters) == 1)
 
     before = time.monotonic()
     running.stop()
@@ -177,5 +177,5 @@ def test_a_log_that_fails_ends_all_answers_and_tells_the_cause(tmp_path: Path) -
         assert client.is_closed()
         assert other.is_closed()
     until(lambda: running.broker.failed.done())
-    assert "data" in str(running.broker.failed.result())
+    assert "data" in str(running.broker.failure)
     running.stop()

@@ -13,7 +13,7 @@ from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
-from broker.server.handlers.topics import CREATED
+from broker.server.handlers.topics import CREATION
 from tests.harness.requests import commit_request, create_topic, fetch, metadata_of, produce, values_of
 from tests.harness.running import RunningBroker
 from tests.harness.wire_client import WireClient
@@ -249,7 +249,7 @@ def test_partitions_that_cannot_be_are_refused(client: WireClient) -> None:
 def test_what_is_wrong_with_many_topics_together_is_found_though_they_are_taken_in_slices(
     running: RunningBroker,
 ) -> None:
-    names = [f"many-{number}" for number in range(5 * CREATED.size)]
+    names = [f"many-{number}" for number in range(5 * CREATION.size)]
     wanted = [topic("a.b"), topic("twice"), topic("large", 9_000), *map(topic, names)]
     wanted += [topic("a_b"), topic("twice"), topic("too-large", 1_000), topic("last")]
     with running.client(timeout_s=30) as client:

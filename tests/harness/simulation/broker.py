@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from broker.api.groups import GroupApi, Node
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
 from broker.cores.groups.step import TopicCatalog
 from broker.protocol.wire_types import Message
-from broker.server.commit_rounds import CommitRounds
-from broker.server.coordinator_runner import CoordinatorRunner
 from broker.server.exchange import Exchange
+from broker.server.flush import Flusher
+from broker.server.group_runner import GroupRunner
+from broker.server.handlers.groups import groups_to_load
 from tests.harness.simulation.clock import BrokerLoop
 from tests.harness.simulation.judge import Judge
 
@@ -72,17 +72,16 @@ class Broker:
         self.core = Watched(settings, world.new_id, world, world.judge)
         loop: Any = self.loop
         waiters: Any = NoFetches()
-        self.rounds = CommitRounds(
+        self.flusher = Flusher(
             world.disk,
             loop,
-            committed=lambda: None,
+            flushed=lambda: None,
             wake=waiters.wake,
-            fail=lambda cause: world.crash_broker(str(cause)),
+            failed=lambda cause: world.crash_broker(str(cause)),
         )
         disk: Any = world.disk
-        api = GroupApi(self.core, Node(1, "localhost", 9092))
         interval_ms = settings.offsets_retention_check_interval_ms
-        self.runner = CoordinatorRunner(self.core, api, disk, self.rounds, waiters, loop, world.wall_ms, interval_ms)
+        self.runner = GroupRunner(self.core, disk, self.flusher, waiters, loop, world.wall_ms, interval_ms)
 
     @property
     def now_ms(self) -> int:
@@ -90,4 +89,4 @@ class Broker:
 
     def submit(self, request: Message, exchange: Exchange) -> None:
         self.judge.arrived(exchange, request)
-        self.runner.submit(request, exchange)
+        self.runner.submit(request, exchange, groups_to_load(request))

@@ -9,6 +9,7 @@ from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode, encode
 from broker.protocol.wire_types import Message
 from broker.server.exchange import Exchange
+from broker.server.session import ANONYMOUS, Session
 from tests.harness.simulation.clock import SECOND
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class Remote:
         self._pumping = False
         self._lost = False
         self.client_host = "/127.0.0.1"
+        listener: Any = None
+        self.session = Session(ANONYMOUS, listener)
 
     def receive(self, frame: tuple[int, int, int, bytes]) -> None:
         self._frames.append(frame)
@@ -143,7 +146,7 @@ class Remote:
         while self._frames and self._parked is None:
             correlation, version, key, body = self._frames.popleft()
             request: Any = decode(APIS[key].request, body, version)
-            exchange = Exchange(self, None, version, correlation, self._link.client.name)  # type: ignore[arg-type]
+            exchange = Exchange(self, key, version, correlation, self._link.client.name)  # type: ignore[arg-type]
             self._exchanges.append(exchange)
             self._parked = exchange
             self._broker.submit(request, exchange)
@@ -158,7 +161,7 @@ class Remote:
         body = encode(response, exchange.version)
         exchange.parts = [(type(response), body)]  # type: ignore[list-item]
         self._broker.judge.answered(exchange, decode(type(response), body, exchange.version))
-        self._broker.rounds.settle(exchange)
+        self._broker.flusher.release(exchange)
         if self._parked is exchange and not self._pumping:
             self._parked = None
             self._broker.loop.call_soon(self._pump)

@@ -1,0 +1,72 @@
+"""FindCoordinator: this broker coordinates every group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from broker.server.declaration import Acl, Declaration, Operation, Resource, Slicing
+
+if TYPE_CHECKING:
+    from broker.server.declaration import SliceHandler
+    from broker.server.exchange import Answerable, Exchange
+    from broker.server.resources import Resources
+
+GROUP_KEY, TRANSACTION_KEY = 0, 1
+# The first version with several keys.
+KEYS_SINCE = 4
+
+
+def find_coordinator(request: FindCoordinatorRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
+    address, node_id = exchange.connection.session.listener.advertised, resources.node_id
+
+    def run(part: FindCoordinatorRequest, answerable: Answerable) -> FindCoordinatorResponse:
+        return respond(part, answerable.version, node_id, address.host, address.port)
+
+    return run
+
+
+def respond(
+    request: FindCoordinatorRequest, version: int, node_id: int, host: str, port: int
+) -> FindCoordinatorResponse:
+    """The answer of the broker at this address."""
+    error, message = _lookup_error(request.key_type)
+    if error:
+        node_id, host, port = -1, "", -1
+    if version < KEYS_SINCE:
+        # Kafka's message is "NONE" in these versions where there is no error, and empty in later ones.
+        return FindCoordinatorResponse(
+            error_code=error, error_message=message or "NONE", node_id=node_id, host=host, port=port
+        )
+    return FindCoordinatorResponse(
+        coordinators=[
+            FindCoordinatorResponse.Coordinator(
+                key=key, node_id=node_id, host=host, port=port, error_code=error, error_message=message
+            )
+            for key in request.coordinator_keys
+        ]
+    )
+
+
+def _lookup_error(key_type: int) -> tuple[ErrorCode, str]:
+    if key_type == GROUP_KEY:
+        return ErrorCode.NONE, ""
+    if key_type == TRANSACTION_KEY:
+        # Clients retry COORDINATOR_NOT_AVAILABLE for ever, and report this code at once.
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "this broker does not serve transactions yet"
+    return ErrorCode.INVALID_REQUEST, f"key type {key_type} is not known"
+
+
+def _itself(key: str) -> str:
+    return key
+
+
+REQUESTS = (
+    Declaration(
+        FindCoordinatorRequest,
+        find_coordinator,
+        (Acl(Operation.DESCRIBE, Resource.GROUP), Acl(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID)),
+        Slicing("coordinator_keys", "coordinators", _itself, 10),
+    ),
+)

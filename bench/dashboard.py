@@ -24,6 +24,7 @@ from bench.groups import Census
 from bench.wire import Refused
 from broker.protocol.messages.leave_group import LeaveGroupRequest
 from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.once import drawn
@@ -44,7 +45,7 @@ def redraw_s(bootstrap: str, census: Census) -> float:
 
 
 async def _redraw_s(bootstrap: str, census: Census) -> float:
-    feed = ClusterFeed(parse(bootstrap), LONGEST_S)
+    feed = ClusterFeed(ConnectionSettings(parse(bootstrap), timeout=LONGEST_S))
     app = KgctlApp(feed, interval_s=3600)
     try:
         async with app.run_test(size=(COLUMNS, LINES)) as pilot:

@@ -20,6 +20,7 @@ from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.reset import Scope, Target
 from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.connector import ConnectionSettings
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 TOPICS = {"orders": 8, "payments": 4, "clicks": 6}
@@ -36,7 +37,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         bootstrap = stack.enter_context(LocalBroker(config=CONFIG)).bootstrap_servers
         out = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        admin = stack.enter_context(Admin(parse(bootstrap)))
+        admin = stack.enter_context(Admin(ConnectionSettings(parse(bootstrap))))
         for topic, partitions in TOPICS.items():
             admin.create_topics([topic], partitions=partitions)
         stack.enter_context(_producing(bootstrap))

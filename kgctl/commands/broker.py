@@ -238,12 +238,13 @@ def _probe(row: LocalBrokerRow, timeout_s: float) -> LocalBrokerRow:
     """The row of a running broker, or UNRESPONSIVE with the reason if it does not answer ApiVersions in time."""
     from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
     from kgctl.client.net.bootstrap import parse
-    from kgctl.client.net.connection import Connection
+    from kgctl.client.net.connector import ConnectionSettings, Connector
 
     assert row.address is not None
     deadline = time.monotonic() + timeout_s
+    bootstrap = parse(row.address)
     try:
-        connection = Connection(parse(row.address)[0], deadline)
+        connection = Connector(ConnectionSettings(bootstrap)).connect(bootstrap[0], deadline)
         try:
             connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse, deadline)
             connection.receive(deadline)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,9 +109,7 @@ def consume(
     Ctrl-C and a closed pipe end it with exit code 0.
     """
     from kgctl.client.consumer.consumer import Consumer
-    from kgctl.client.net.bootstrap import resolve
-    from kgctl.client.net.cluster import Cluster
-    from kgctl.client.net.driver import BlockingDriver
+    from kgctl.client.net.connector import Connector
     from kgctl.commands.interruption import Interruption
     from kgctl.commands.record_output import RecordOutput
     from kgctl.render import note
@@ -136,10 +134,9 @@ def consume(
     if timeout is None and chosen.is_timeout_given:
         timeout = chosen.timeout
     opening = chosen.timeout if timeout is None else timeout
-    cluster = Cluster(resolve(chosen.bootstrap))
-    driver = BlockingDriver(request_timeout=opening)
+    connector = Connector(replace(chosen.connection(), timeout=opening))
     options = _consumer_settings(from_beginning, offset, group, session_timeout, until_end, isolation)
-    consumer = Consumer(cluster, driver, options, note)
+    consumer = Consumer(connector, options, note)
     interruption = Interruption()
     run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout, began)
     try:
@@ -149,7 +146,7 @@ def consume(
             consumer.subscribe(topics, opening)
         run.until_done()
     finally:
-        driver.close()
+        connector.close()
 
 
 @dataclass(slots=True)

@@ -91,7 +91,7 @@ def run(
     _check_order(names, out)
     run_settings = RunSettings(
         jobs=tuple(names),
-        bootstrap=",".join(map(str, settings(ctx).endpoints())),
+        bootstrap=",".join(map(str, settings(ctx).connection().bootstrap)),
         out=str(out.absolute()),
         source=_one_of(source, SOURCES, "--source"),
         since=_since(since),

@@ -89,17 +89,15 @@ def produce(
     A retry neither duplicates nor reorders. --timeout is the time that a record may take to be acknowledged. A bad
     line ends it with exit code 1, after the lines before it are written.
     """
-    from kgctl.client.net.cluster import Cluster
-    from kgctl.client.net.driver import BlockingDriver
+    from kgctl.client.net.connector import Connector
     from kgctl.client.producer.producer import Producer
 
     chosen = settings(ctx)
     read = _reader(json, key_separator, null_marker)
     headers = _headers(header or [])
-    cluster = Cluster(chosen.endpoints())
-    driver = BlockingDriver(request_timeout=chosen.timeout / 2)
+    connector = Connector(chosen.connection())
     options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, chosen.timeout)
-    producer = Producer(cluster, driver, topic, options)
+    producer = Producer(connector, topic, options)
     try:
         producer.open(chosen.timeout)
         producer.check_partition(partition)
@@ -109,7 +107,7 @@ def produce(
             _tell(summary(producer), chosen.output)
     finally:
         producer.close()
-        driver.close()
+        connector.close()
 
 
 def summary(producer: Producer) -> Produced:

@@ -11,7 +11,7 @@ from typer.core import TyperGroup, TyperOption
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
-    from kgctl.client.net.steps import Endpoint
+    from kgctl.client.net.connector import ConnectionSettings
 
 COLORS = ("auto", "always", "never")
 OUTPUTS = ("table", "wide", "json", "yaml", "csv")
@@ -27,16 +27,18 @@ class Settings:
     timeout: float = 30.0
     is_timeout_given: bool = False
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def connection(self) -> ConnectionSettings:
+        """How to reach the chosen cluster."""
         from kgctl.client.net.bootstrap import resolve
+        from kgctl.client.net.connector import ConnectionSettings
 
-        return resolve(self.bootstrap)
+        return ConnectionSettings(resolve(self.bootstrap), timeout=self.timeout)
 
     def admin(self) -> Admin:
         """A client of the chosen cluster; use it in a `with`."""
         from kgctl.client.admin.admin import Admin
 
-        return Admin(self.endpoints(), self.timeout)
+        return Admin(self.connection())
 
     def show(self, rows: Sequence[Any], *, kind: str, row_type: type | None = None, verbose: bool = False) -> None:
         """Print rows to stdout as --output and --color say."""

@@ -64,7 +64,7 @@ def ui(
 
     chosen = settings(ctx)
     no_color = "NO_COLOR" in os.environ
-    feed = ClusterFeed(chosen.endpoints(), chosen.timeout)
+    feed = ClusterFeed(chosen.connection())
     app = KgctlApp(feed, interval_s=interval, read_only=read_only, group=group, theme=theme)
     try:
         if once:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint
 from kgctl.demo.children import Children, DemoFailed, run_kgctl
@@ -82,7 +83,7 @@ def _tell_story(report_dir: Path | None) -> None:
         say(f"  $ export KGCTL_BOOTSTRAP={broker.bootstrap_servers}")
         host, _, port = broker.bootstrap_servers.rpartition(":")
         with (
-            Admin([Endpoint(host, int(port))]) as admin,
+            Admin(ConnectionSettings((Endpoint(host, int(port)),))) as admin,
             Children(broker.bootstrap_servers, SESSION_TIMEOUT_MS) as children,
         ):
             try:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import resolve
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, STREAMING
 from kgctl.pipelines.jobs.marker import check, check_commits
@@ -100,7 +101,7 @@ def _run(settings: RunSettings, emit: Callable[[Progress], None], stop: threadin
 
 def _look_at_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:
     """What would else be found out only after Spark has started."""
-    with Admin(resolve(settings.bootstrap), settings.timeout_s) as admin:
+    with Admin(ConnectionSettings(resolve(settings.bootstrap), timeout=settings.timeout_s)) as admin:
         answer = admin.run(admin.cluster.metadata(None))
     topics = frozenset(topic.name for topic in answer.topics if topic.name is not None and not topic.error_code)
     if OFFSETS_TOPIC not in topics:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 
 from kgctl.client.net import bootstrap as addresses
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.log_ends import LogEnds
-from kgctl.pipelines.source.options import Selection
+from kgctl.pipelines.source.options import SPARK_CLIENT_ID, Selection
 from kgctl.pipelines.source.ranges import to_json
 
 # Without the first the connector's consumer waits half a second at the end of every task; the others spare it round trips.
@@ -49,7 +50,7 @@ def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, st
 def batch_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
     """Options of read. Both ends are looked up now: the connector's tasks would each see their own. Raises KgctlError."""
     options = _options(settings, topics)
-    with LogEnds(addresses.parse(settings.bootstrap)) as log_ends:
+    with LogEnds(ConnectionSettings(addresses.parse(settings.bootstrap), SPARK_CLIENT_ID)) as log_ends:
         bounds = log_ends.bounds(log_ends.partitions(Selection(topics=tuple(topics))))
         starting = dict(bounds.first)
         ending = dict(bounds.last)
@@ -73,7 +74,7 @@ def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
     internal = tuple(topic for topic in topics if topic in INTERNAL_TOPICS)
     if rows or not internal:
         return
-    with LogEnds(addresses.parse(bootstrap)) as log_ends:
+    with LogEnds(ConnectionSettings(addresses.parse(bootstrap), SPARK_CLIENT_ID)) as log_ends:
         bounds = log_ends.bounds(log_ends.find(Selection(topics=internal)).partitions)
     waiting = sum(bounds.last[one] - bounds.first[one] for one in bounds.last)
     if waiting:

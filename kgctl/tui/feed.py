@@ -7,12 +7,12 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from kgctl.client.admin.admin import Admin
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.net.steps import Endpoint
 from kgctl.model.watched import GroupLook, Look
 
 T = TypeVar("T")
@@ -45,17 +45,17 @@ class ClusterFeed:
     """A cluster. Looks and questions have a thread and connections of their own, so that neither waits for the other.
 
     The client blocks; in a thread it leaves the event loop to keys and redraws, also while it decodes 10,000 groups.
-    `timeout` is in seconds, for each look and each question.
+    The timeout of the settings bounds each look and each question.
     """
 
-    def __init__(self, bootstrap: Sequence[Endpoint], timeout: float) -> None:
-        self._bootstrap = tuple(bootstrap)
-        self._looking = _Thread(self._bootstrap, timeout, "looks")
-        self._asking = _Thread(self._bootstrap, timeout, "questions")
+    def __init__(self, connection: ConnectionSettings) -> None:
+        self._connection = connection
+        self._looking = _Thread(connection, "looks")
+        self._asking = _Thread(connection, "questions")
 
     @property
     def name(self) -> str:
-        return ",".join(map(str, self._bootstrap))
+        return ",".join(map(str, self._connection.bootstrap))
 
     async def look(self, read: Callable[[Look], T]) -> T:
         return await self._looking.ask(lambda admin: read(_look(admin)))
@@ -94,11 +94,11 @@ def look_at(admin: Admin, group: str, *, anew: bool) -> GroupLook:
 class _Thread:
     """A thread with an Admin, one question after another. It is a daemon: a node that hangs does not hold up the end."""
 
-    def __init__(self, bootstrap: Sequence[Endpoint], timeout: float, name: str) -> None:
+    def __init__(self, connection: ConnectionSettings, name: str) -> None:
         self._questions: queue.SimpleQueue[tuple[Callable[[Admin], Any], asyncio.Future[Any]] | None] = (
             queue.SimpleQueue()
         )
-        self._admin = Admin(bootstrap, timeout)
+        self._admin = Admin(connection)
         self._thread = threading.Thread(target=self._run, name=f"kgctl ui {name}", daemon=True)
         self._thread.start()
 

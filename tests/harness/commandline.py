@@ -21,6 +21,7 @@ from kgctl.app import app
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Ask, Batch, Node
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BrokerError
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.group_answers import assignment
@@ -46,7 +47,7 @@ class Kgctl:
 
     def admin(self) -> Admin:
         assert self.bootstrap
-        return Admin(parse(self.bootstrap), timeout=20)
+        return Admin(ConnectionSettings(parse(self.bootstrap), timeout=20))
 
     def commit(self, group: str, topic: str, **offsets: int) -> None:
         """Offsets as p0=5, p1=7, by plan and execution."""

@@ -1,4 +1,4 @@
-"""Listeners that are not quite brokers."""
+"""Listeners that accept connections and are not brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,30 @@ from tests.harness.feeding import offers
 
 @contextlib.contextmanager
 def listening(handle: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
-    """A port whose connections are given to `handle` one after another, until the end of the block."""
+    """A port whose connections are passed to `handle` one after another, until the end of the block."""
+    with _accepting(lambda connection: _handle(handle, connection)) as endpoint:
+        yield endpoint
+
+
+@contextlib.contextmanager
+def listening_in_parallel(handle: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
+    """A port whose connections are passed to `handle`, each in a thread of its own."""
+
+    def start(connection: socket.socket) -> None:
+        threading.Thread(target=_handle, args=(handle, connection), daemon=True).start()
+
+    with _accepting(start) as endpoint:
+        yield endpoint
+
+
+def _handle(handle: Callable[[socket.socket], None], connection: socket.socket) -> None:
+    # A client closes a connection that it does not understand.
+    with connection, contextlib.suppress(OSError):
+        handle(connection)
+
+
+@contextlib.contextmanager
+def _accepting(accept: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -25,16 +48,17 @@ def listening(handle: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
                 connection, _ = server.accept()
             except OSError:
                 return
-            # The client hangs up on what it does not understand.
-            with connection, contextlib.suppress(OSError):
-                handle(connection)
+            accept(connection)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    yield Endpoint(*server.getsockname())
-    # macOS does not wake accept() by a shutdown: a last connection does it everywhere.
+    endpoint = Endpoint(*server.getsockname())
+    yield endpoint
     with contextlib.suppress(OSError):
         server.shutdown(socket.SHUT_RDWR)
+    # A shutdown does not wake accept() on macOS; a last connection does.
+    with contextlib.suppress(OSError):
+        socket.create_connection(endpoint).close()
     server.close()
     thread.join(5)
 

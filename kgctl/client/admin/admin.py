@@ -7,10 +7,9 @@ from types import TracebackType
 from typing import TypeVar
 
 from kgctl.client.admin import groups, history, offsets, rebalance, removals, reset, topics
-from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.net.steps import Endpoint, Steps
+from kgctl.client.net.steps import Steps
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan, TopicChange
 from kgctl.model.groups import Committed, GroupDescription, Listing
 from kgctl.model.history import GroupEventRow
@@ -21,17 +20,15 @@ T = TypeVar("T")
 
 
 class Admin:
-    """A client of one cluster, for one thread. `timeout` bounds each method, in seconds.
+    """A client of one cluster, for one thread. The timeout of the settings bounds each method.
 
-    Methods raise a KgctlError when nothing can be said; a part that failed is a row with its error.
+    Methods raise a KgctlError when the whole request failed; a part that failed is a row with its error.
     """
 
-    def __init__(self, bootstrap: Iterable[Endpoint], timeout: float = 30.0, client_id: str = "kgctl") -> None:
-        self.cluster = Cluster(tuple(bootstrap), client_id)
-        self._timeout = timeout
+    def __init__(self, connection: ConnectionSettings) -> None:
+        self._connector = Connector(connection)
+        self.cluster = self._connector.cluster
         self._bookmark: history.Bookmark | None = None
-        # Half the time where there are several nodes: one that hangs leaves time to report what the others said.
-        self._driver = BlockingDriver(client_id, request_timeout=timeout / 2)
 
     def __enter__(self) -> Admin:
         return self
@@ -42,10 +39,10 @@ class Admin:
         self.close()
 
     def close(self) -> None:
-        self._driver.close()
+        self._connector.close()
 
     def run(self, steps: Steps[T]) -> T:
-        return self._driver.run(steps, self._timeout)
+        return self._connector.run(steps)
 
     # --- topics ---
 

@@ -12,11 +12,10 @@ from kgctl.client.consumer.fetcher import Fetcher, Fetching, FetchSettings
 from kgctl.client.consumer.group_session import GroupSession
 from kgctl.client.consumer.membership import GroupSettings
 from kgctl.client.consumer.starting import Reset, committed_offsets, given_offsets, log_ends, partition_counts
-from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.cluster import Node
 from kgctl.client.net.connection import Connection
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
-from kgctl.client.net.negotiation import highest_version
 from kgctl.client.net.waiting import wait_readable
 from kgctl.model.topic_partition import TopicPartition
 
@@ -59,12 +58,15 @@ class Consumer:
     `notice` is told what a person should know and no caller needs to handle: an offset that was reset, a broker that is gone.
     """
 
-    def __init__(
-        self, cluster: Cluster, driver: BlockingDriver, settings: ConsumerSettings, notice: Callable[[str], None]
-    ) -> None:
-        self._cluster, self._driver, self._settings, self._notice = cluster, driver, settings, notice
+    def __init__(self, connector: Connector, settings: ConsumerSettings, notice: Callable[[str], None]) -> None:
+        self._connector, self._settings, self._notice = connector, settings, notice
+        self._cluster = connector.cluster
         self._fetcher = Fetcher(settings.fetch)
-        self._group = GroupSession(cluster, driver, settings.group, notice) if settings.group else None
+        self._group = (
+            GroupSession(connector, settings.group, settings.commit_interval_seconds, notice)
+            if settings.group
+            else None
+        )
         self._topics: dict[str, int] = {}
         self._topics_at = 0.0
         self._limits: dict[TopicPartition, int] = {}
@@ -100,7 +102,7 @@ class Consumer:
             self._begin(self._reset(partitions, deadline), deadline)
         else:
             given = dict.fromkeys(partitions, offset)
-            self._begin(self._driver.run(given_offsets(self._cluster, given), _left(deadline)), deadline)
+            self._begin(self._connector.run(given_offsets(self._cluster, given), _left(deadline)), deadline)
 
     def subscribe(self, topics: Sequence[str], timeout: float) -> None:
         """Read the topics as a member of the group; the first `poll` joins it."""
@@ -148,7 +150,7 @@ class Consumer:
     # --- beginning ---
 
     def _look_up_topics(self, topics: Sequence[str], timeout: float) -> dict[str, int]:
-        self._topics = self._driver.run(partition_counts(self._cluster, topics), timeout)
+        self._topics = self._connector.run(partition_counts(self._cluster, topics), timeout)
         self._topics_at = time.monotonic()
         return self._topics
 
@@ -157,7 +159,7 @@ class Consumer:
         self._fetcher.assign({})
         partitions = self._group.join(list(self._topics), deadline)
         steps = committed_offsets(self._cluster, self._group.group_id, partitions)
-        positions = self._driver.run(steps, _left(deadline))
+        positions = self._connector.run(steps, _left(deadline))
         fresh = self._reset([partition for partition in partitions if partition not in positions], deadline)
         self._begin(positions | fresh, deadline)
         for partition, offset in fresh.items():
@@ -178,7 +180,7 @@ class Consumer:
 
     def _ends(self, partitions: Sequence[TopicPartition], end: Reset, deadline: float) -> dict[TopicPartition, int]:
         steps = log_ends(self._cluster, partitions, end, committed_only=self._settings.fetch.committed_only)
-        return self._driver.run(steps, _left(deadline))
+        return self._connector.run(steps, _left(deadline))
 
     # --- fetching ---
 
@@ -199,9 +201,7 @@ class Consumer:
     def _link(self, node: Node, deadline: float) -> _Link:
         link = self._links.get(node)
         if link is None:
-            steps = highest_version(self._cluster, node, FetchRequest, MAX_FETCH_VERSION)
-            version = self._driver.run(steps, deadline - time.monotonic())
-            link = self._links[node] = _Link(Connection(node.endpoint, deadline), version)
+            link = self._links[node] = _Link(*self._connector.link(node, FetchRequest, MAX_FETCH_VERSION, deadline))
         return link
 
     def _receive_ready(self, deadline: float, broken: int | None) -> list[Fetched]:
@@ -281,7 +281,7 @@ class Consumer:
         for partition in self._fetcher.stale:
             self._cluster.forget_leader(partition)
         try:
-            found = self._driver.run(self._cluster.leaders(wanted), _left(deadline))
+            found = self._connector.run(self._cluster.leaders(wanted), _left(deadline))
         except (Unreachable, TimedOut) as error:
             self._note_outage(error)
             return
@@ -317,7 +317,7 @@ class Consumer:
         self._topics_at = time.monotonic()
         known = self._topics
         try:
-            counts = self._driver.run(partition_counts(self._cluster, list(known)), _left(deadline))
+            counts = self._connector.run(partition_counts(self._cluster, list(known)), _left(deadline))
         except KgctlError:
             return  # what is wrong shows itself where it hurts
         self._topics = counts

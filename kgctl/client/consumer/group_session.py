@@ -6,12 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from kgctl.client.consumer.membership import GroupSettings, Membership
-from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable
 from kgctl.model.topic_partition import TopicPartition
 
-_COMMIT_INTERVAL_SECONDS = 1.0
 _COMMIT_SECONDS = 5.0
 _LEAST_SECONDS = 0.1
 
@@ -20,10 +18,15 @@ class GroupSession:
     """`used` gathers offsets; `tend` beats and commits when it is time; all else is told by `must_join`."""
 
     def __init__(
-        self, cluster: Cluster, driver: BlockingDriver, settings: GroupSettings, notice: Callable[[str], None]
+        self,
+        connector: Connector,
+        settings: GroupSettings,
+        commit_interval_seconds: float,
+        notice: Callable[[str], None],
     ) -> None:
-        self._driver, self._settings, self._notice = driver, settings, notice
-        self._membership = Membership(cluster, settings)
+        self._connector, self._settings, self._notice = connector, settings, notice
+        self._commit_interval_seconds = commit_interval_seconds
+        self._membership = Membership(connector.cluster, settings)
         self._used: dict[TopicPartition, int] = {}
         self._beat_at = 0.0
         self._commit_at = 0.0
@@ -49,7 +52,7 @@ class GroupSession:
         """Commit what was used in the old generation, then enter the next one."""
         self._commit(min(_COMMIT_SECONDS, _left(deadline)))
         self._used.clear()
-        partitions = self._driver.run(self._membership.join(topics), _left(deadline))
+        partitions = self._connector.run(self._membership.join(topics), _left(deadline))
         self._beat_at = self._commit_at = time.monotonic()
         self._beat_at += self._settings.heartbeat_interval_ms / 1000
         return sorted(partitions)
@@ -63,12 +66,12 @@ class GroupSession:
         interval = self._settings.heartbeat_interval_ms / 1000
         patience = interval if deadline is None else min(interval, _left(deadline))
         if self._used and now >= self._commit_at:
-            self._commit_at = now + _COMMIT_INTERVAL_SECONDS
+            self._commit_at = now + self._commit_interval_seconds
             self._commit(patience)
         if now >= self._beat_at and not self.must_join:
             self._beat_at = now + interval
             try:
-                self._driver.run(self._membership.heartbeat(), patience)
+                self._connector.run(self._membership.heartbeat(), patience)
             except (Unreachable, TimedOut) as error:
                 if not self._is_unheard:
                     self._notice(f"no heartbeat: {error}; trying again")
@@ -82,13 +85,13 @@ class GroupSession:
 
     def close(self, timeout: float) -> None:
         """Commit and leave. Over a new connection: the old one may hold a question that was interrupted."""
-        self._driver.close()
+        self._connector.close()
         deadline = time.monotonic() + timeout
         try:
             refused = self._commit(timeout)
         finally:
             try:
-                self._driver.run(self._membership.leave(), _left(deadline))
+                self._connector.run(self._membership.leave(), _left(deadline))
             except KgctlError as error:
                 self._notice(f"did not leave group {self.group_id!r} in order: {error}")
         if refused:
@@ -99,7 +102,7 @@ class GroupSession:
         if not self._used:
             return None
         try:
-            refused = self._driver.run(self._membership.commit(self._used), timeout)
+            refused = self._connector.run(self._membership.commit(self._used), timeout)
         except (Unreachable, TimedOut) as error:
             return error
         self._used.clear()

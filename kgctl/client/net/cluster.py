@@ -65,7 +65,6 @@ class Cluster:
     """Caches of one cluster; the methods that return Steps are run by a driver."""
 
     bootstrap: tuple[Endpoint, ...]
-    client_id: str = "kgctl"
     retry_waits: tuple[float, ...] = RETRY_WAITS
     nodes: dict[int, Node] = field(default_factory=dict)
     controller_id: int = -1
@@ -135,6 +134,14 @@ class Cluster:
         if version < max(low, ours[0], min_version):
             name = request.__name__.removesuffix("Request")
             return Unsupported(f"{endpoint}: the broker does not offer {name} in a version that this needs")
+        return version
+
+    def negotiate(self, endpoint: Endpoint, request: type[Message], max_version: int) -> Steps[int]:
+        """The version to send over a connection outside of the driver. Unsupported if there is no common one."""
+        failures = yield from self._learn_versions({endpoint})
+        version = failures.get(endpoint) or self.highest_version(endpoint, request, max_version=max_version)
+        if isinstance(version, KgctlError):
+            raise version
         return version
 
     @property

@@ -21,7 +21,7 @@ class Connection:
     Not for use by two threads at once.
     """
 
-    def __init__(self, endpoint: Endpoint, deadline: float, client_id: str = "kgctl") -> None:
+    def __init__(self, endpoint: Endpoint, deadline: float, client_id: str) -> None:
         self.endpoint = endpoint
         self._client_id = client_id
         self._correlation_ids = itertools.count(1)

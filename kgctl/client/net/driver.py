@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kgctl.client.net.connection import Connection
@@ -16,8 +16,8 @@ T = TypeVar("T")
 class BlockingDriver:
     """`request_timeout`: seconds that a request may take (beside what the broker is asked to wait) if others wait behind it."""
 
-    def __init__(self, client_id: str = "kgctl", request_timeout: float = 30.0) -> None:
-        self._client_id = client_id
+    def __init__(self, connect: Callable[[Endpoint, float], Connection], request_timeout: float) -> None:
+        self._connect = connect
         self._request_timeout = request_timeout
         self._connections: dict[Endpoint, Connection] = {}
 
@@ -38,11 +38,11 @@ class BlockingDriver:
             result: T = stop.value
             return result
 
-    def connection(self, endpoint: Endpoint, deadline: float) -> Connection:
+    def _connection(self, endpoint: Endpoint, deadline: float) -> Connection:
         """The open connection to an address, made if there is none. Readings of time.monotonic()."""
         known = self._connections.get(endpoint)
         if known is None or known.closed:
-            known = self._connections[endpoint] = Connection(endpoint, deadline, self._client_id)
+            known = self._connections[endpoint] = self._connect(endpoint, deadline)
         return known
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class BlockingDriver:
     def _send(self, call: Call, deadline: float) -> Connection | KgctlError:
         limit = self._limit(call, deadline)
         try:
-            connection = self.connection(call.endpoint, limit)
+            connection = self._connection(call.endpoint, limit)
             connection.send(call.request, call.version, call.response, limit)
         except KgctlError as error:
             return error

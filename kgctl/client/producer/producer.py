@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from broker.protocol.compression import Codec
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
-from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.cluster import Node
 from kgctl.client.net.connection import Connection
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
-from kgctl.client.net.negotiation import highest_version
 from kgctl.client.net.waiting import wait_readable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.input_lines import BadLine
@@ -59,10 +58,10 @@ class Producer:
     Raises what cannot be healed by trying again; `tally` says what was acknowledged until then.
     """
 
-    def __init__(self, cluster: Cluster, driver: BlockingDriver, topic: str, settings: ProducerSettings) -> None:
+    def __init__(self, connector: Connector, topic: str, settings: ProducerSettings) -> None:
         self.topic = topic
         self.tally = Tally()
-        self._cluster, self._driver, self._settings = cluster, driver, settings
+        self._connector, self._settings = connector, settings
         self._accumulator = RecordAccumulator(settings.batch_bytes, settings.linger_ms, settings.buffer_bytes)
         self._sender = Sender(self._accumulator, settings.sender, self._encode)
         self._sticky = StickyPartition(settings.batch_bytes, random.randrange)
@@ -81,9 +80,9 @@ class Producer:
 
     def open(self, timeout: float) -> None:
         """Look up the topic, which the broker may make, and get a producer id."""
-        self.partition_count = self._driver.run(find_topic(self._cluster, self.topic), timeout)
+        self.partition_count = self._connector.run(find_topic(self._connector.cluster, self.topic), timeout)
         if self._settings.sender.idempotent:
-            self._identity = self._driver.run(init_producer_id(self._cluster), timeout)
+            self._identity = self._connector.run(init_producer_id(self._connector.cluster), timeout)
         self._look_up_leaders()
 
     def check_partition(self, partition: int | None) -> None:
@@ -187,9 +186,7 @@ class Producer:
     def _link(self, node: Node, deadline: float) -> _Link:
         link = self._links.get(node)
         if link is None:
-            steps = highest_version(self._cluster, node, ProduceRequest, MAX_PRODUCE_VERSION)
-            version = self._driver.run(steps, deadline - time.monotonic())
-            link = self._links[node] = _Link(Connection(node.endpoint, deadline), version)
+            link = self._links[node] = _Link(*self._connector.link(node, ProduceRequest, MAX_PRODUCE_VERSION, deadline))
         return link
 
     def _receive(self, node: Node) -> None:
@@ -223,10 +220,12 @@ class Producer:
         """Which node leads each partition. A cluster that cannot be reached is asked again a little later."""
         wanted = [TopicPartition(self.topic, index) for index in range(self.partition_count)]
         for partition in self._sender.stale:
-            self._cluster.forget_leader(partition)
+            self._connector.cluster.forget_leader(partition)
         pause = _LOOKUP_PAUSES_SECONDS[min(self._failed_lookups, len(_LOOKUP_PAUSES_SECONDS) - 1)]
         try:
-            found = self._driver.run(self._cluster.leaders(wanted), self._settings.sender.request_timeout_ms / 1000)
+            found = self._connector.run(
+                self._connector.cluster.leaders(wanted), self._settings.sender.request_timeout_ms / 1000
+            )
         except (Unreachable, TimedOut):
             self._failed_lookups += 1
         else:

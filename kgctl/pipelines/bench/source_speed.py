@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net import bootstrap as addresses
-from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError, from_row
 from kgctl.client.producer.producer import Producer, ProducerSettings
 from kgctl.client.producer.records import OutgoingRecord
@@ -49,13 +48,13 @@ class SourceSpeed:
 
 def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value_bytes: int = 100) -> None:
     """Make the topic and write so many records to it. KgctlError if it exists."""
-    endpoints = addresses.parse(bootstrap)
-    with Admin(endpoints) as admin:
+    connection = ConnectionSettings(addresses.parse(bootstrap))
+    with Admin(connection) as admin:
         (made,) = admin.create_topics([topic], partitions=partitions)
         if made.error is not None:
             raise from_row(made.error)
-    driver = BlockingDriver()
-    producer = Producer(Cluster(endpoints), driver, topic, ProducerSettings(batch_bytes=_BATCH_BYTES))
+    connector = Connector(connection)
+    producer = Producer(connector, topic, ProducerSettings(batch_bytes=_BATCH_BYTES))
     try:
         producer.open(30.0)
         for number in range(records):
@@ -65,7 +64,7 @@ def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value
         producer.flush()
     finally:
         producer.close()
-        driver.close()
+        connector.close()
 
 
 def measure(bootstrap: str, topic: str, jars: Sequence[str], *, rounds: int = 3) -> list[SourceSpeed]:

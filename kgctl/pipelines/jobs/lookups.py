@@ -14,6 +14,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt
 from kgctl.client.admin.record_times import record_times
 from kgctl.client.net.bootstrap import resolve
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.rounds import rounds
 from kgctl.model.topic_partition import TopicPartition
@@ -52,7 +53,7 @@ class Ends:
                 wanted.setdefault(TopicPartition(topic, part), set()).add(at)
         if not wanted:
             return
-        with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
+        with Admin(ConnectionSettings(resolve(self.bootstrap), "kgctl-pipeline", self.timeout_s)) as admin:
             latest = _offsets(admin, dict.fromkeys(wanted, LATEST))
             asked_ms = time.time_ns() // 1_000_000
             now = [one for one, times in wanted.items() if one in latest and max(times) >= self.now_ms]
@@ -101,7 +102,7 @@ class FirstBehind:
         rows = [row for batch in batches for row in batch.to_pylist()]
         if not rows:
             return
-        with Admin(resolve(self.bootstrap), self.timeout_s, client_id="kgctl-pipeline") as admin:
+        with Admin(ConnectionSettings(resolve(self.bootstrap), "kgctl-pipeline", self.timeout_s)) as admin:
             wanted = [(row["topic"], row["part"], row["offset"]) for row in rows]
             found = admin.run(record_times(admin.cluster, wanted))
         times = {key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None}

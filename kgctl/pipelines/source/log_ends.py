@@ -12,9 +12,9 @@ from typing import TypeVar
 from broker.protocol.errors import ErrorCode
 from kgctl.client.admin.offsets import EARLIEST, LATEST, list_offsets
 from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, TimedOut
-from kgctl.client.net.steps import Endpoint, Pause, Steps
+from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, Where
@@ -24,7 +24,6 @@ Offsets = dict[TopicPartition, int]
 
 # A cluster that has answered before may restart meanwhile; one that never did is more likely a wrong address.
 OUTAGE_SECONDS = 60.0
-_ANSWER_SECONDS = 30.0
 _PAUSE_SECONDS = 0.5
 
 
@@ -47,11 +46,9 @@ class Found:
 class LogEnds:
     """Questions to one cluster over connections that stay open; for one thread. Raises KgctlError."""
 
-    def __init__(
-        self, bootstrap: Iterable[Endpoint], *, committed_only: bool = False, client_id: str = "kgctl-spark"
-    ) -> None:
-        self._cluster = Cluster(tuple(bootstrap), client_id)
-        self._driver = BlockingDriver(client_id, request_timeout=_ANSWER_SECONDS / 2)
+    def __init__(self, connection: ConnectionSettings, *, committed_only: bool = False) -> None:
+        self._connector = Connector(connection)
+        self._cluster = self._connector.cluster
         self._committed_only = committed_only
         self._has_answered = False
 
@@ -64,7 +61,7 @@ class LogEnds:
         self.close()
 
     def close(self) -> None:
-        self._driver.close()
+        self._connector.close()
 
     def find(self, selection: Selection) -> Found:
         """The partitions there are now. A pattern matches whole names, and internal topics never: those are named."""
@@ -114,7 +111,7 @@ class LogEnds:
         give_up_at = time.monotonic() + (OUTAGE_SECONDS if self._has_answered else 0.0)
         while True:
             try:
-                answer = self._driver.run(steps(), _ANSWER_SECONDS)
+                answer = self._connector.run(steps())
             except KgctlError as error:
                 if not (error.retriable or isinstance(error, TimedOut)) or time.monotonic() > give_up_at:
                     raise

@@ -13,10 +13,11 @@ from broker.protocol.compression import Codec
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.net import bootstrap
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.net.steps import Endpoint
 from kgctl.model.topic_partition import TopicPartition
 
+SPARK_CLIENT_ID = "kgctl-spark"
 SPARK_FETCH = FetchSettings(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
 
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")
@@ -105,7 +106,7 @@ class Selection:
 class ReadOptions:
     """`starting` None: the earliest for a batch, the latest for a stream."""
 
-    bootstrap: tuple[Endpoint, ...]
+    connection: ConnectionSettings
     selection: Selection
     starting: Where | None = None
     ending: Where = LATEST
@@ -115,22 +116,20 @@ class ReadOptions:
     include_headers: bool = False
     fail_on_data_loss: bool = True
     fetch: FetchSettings = SPARK_FETCH
-    client_id: str = "kgctl-spark"
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    bootstrap: tuple[Endpoint, ...]
+    connection: ConnectionSettings
     topic: str | None
     codec: Codec = Codec.NONE
-    client_id: str = "kgctl-spark"
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """BadOption, or BadAddress, with what to write instead."""
     options = _known(given, (*_READ_OPTIONS, *_IGNORED))
     return ReadOptions(
-        bootstrap=_bootstrap(options),
+        connection=_connection(options),
         selection=_selection(options),
         starting=_where(options, _STARTS),
         ending=_ending(options),
@@ -140,7 +139,6 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         include_headers=_flag(options, "includeHeaders", default=False),
         fail_on_data_loss=_flag(options, "failOnDataLoss", default=True),
         fetch=_fetch(options),
-        client_id=options.get("kafka.client.id", "kgctl-spark"),
     )
 
 
@@ -149,8 +147,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     name = options.get("kafka.compression.type", "none")
     if name.upper() not in Codec.__members__:
         raise BadOption(f"kafka.compression.type: {', '.join(codec.name.lower() for codec in Codec)}, not {name!r}")
-    client_id = options.get("kafka.client.id", "kgctl-spark")
-    return WriteOptions(_bootstrap(options), options.get("topic"), Codec[name.upper()], client_id)
+    return WriteOptions(_connection(options), options.get("topic"), Codec[name.upper()])
 
 
 def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
@@ -169,11 +166,11 @@ def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
     return options
 
 
-def _bootstrap(options: Mapping[str, str]) -> tuple[Endpoint, ...]:
+def _connection(options: Mapping[str, str]) -> ConnectionSettings:
     given = options.get("kafka.bootstrap.servers")
     if not given:
         raise BadOption("the option 'kafka.bootstrap.servers' is missing: HOST:PORT[,HOST:PORT...]")
-    return bootstrap.parse(given)
+    return ConnectionSettings(bootstrap.parse(given), options.get("kafka.client.id", SPARK_CLIENT_ID))
 
 
 def _selection(options: Mapping[str, str]) -> Selection:

@@ -23,7 +23,7 @@ class Snapshot:
 
 
 def log_ends_of(options: ReadOptions) -> LogEnds:
-    return LogEnds(options.bootstrap, committed_only=options.fetch.committed_only, client_id=options.client_id)
+    return LogEnds(options.connection, committed_only=options.fetch.committed_only)
 
 
 def take_snapshot(options: ReadOptions) -> Snapshot:
@@ -51,12 +51,11 @@ def plan_batch(options: ReadOptions, seen: Snapshot) -> list[OffsetRange]:
 def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTask]:
     return [
         ReadTask(
-            options.bootstrap,
+            options.connection,
             one,
             options.fetch,
             options.fail_on_data_loss,
             options.include_headers,
-            options.client_id,
         )
         for one in split(list(ranges), options.min_partitions)
     ]

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from kgctl.client.admin.offsets import commit
 from kgctl.client.net import bootstrap as addresses
-from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 
-CLIENT_ID = "kgctl-spark"
 _SECONDS = 10.0
 
 
@@ -30,14 +29,11 @@ def publish(bootstrap: str, job: str, offsets: Mapping[str, Mapping[int, int]]) 
     }
     if not wanted:
         return None
-    driver = BlockingDriver(CLIENT_ID)
     try:
-        cluster = Cluster(addresses.parse(bootstrap), CLIENT_ID)
-        answers = driver.run(commit(cluster, group_of(job), wanted), _SECONDS)
+        with Connector(ConnectionSettings(addresses.parse(bootstrap), SPARK_CLIENT_ID, _SECONDS)) as connector:
+            answers = connector.run(commit(connector.cluster, group_of(job), wanted))
     except KgctlError as error:
         return _note(job, error)
-    finally:
-        driver.close()
     failed = [error for error in answers.values() if error is not None]
     return _note(job, failed[0]) if failed else None
 

@@ -11,12 +11,10 @@ from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import Fetcher, Fetching, FetchSettings
-from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.cluster import Node
 from kgctl.client.net.connection import Connection
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
-from kgctl.client.net.negotiation import highest_version
-from kgctl.client.net.steps import Endpoint
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.ranges import OffsetRange
 
@@ -39,12 +37,11 @@ class Patience:
 class ReadTask:
     """All that a task is told; travels pickled."""
 
-    bootstrap: tuple[Endpoint, ...]
+    connection: ConnectionSettings
     range: OffsetRange
     fetch: FetchSettings
     fail_on_data_loss: bool = True
     include_headers: bool = False
-    client_id: str = "kgctl-spark"
     patience: Patience = Patience()
 
 
@@ -61,8 +58,8 @@ class _RangeReader:
     def __init__(self, task: ReadTask) -> None:
         self._task = task
         self._partition = task.range.partition
-        self._cluster = Cluster(task.bootstrap, task.client_id)
-        self._driver = BlockingDriver(task.client_id)
+        self._connector = Connector(task.connection)
+        self._cluster = self._connector.cluster
         self._fetcher = Fetcher(task.fetch)
         self._fetcher.assign({self._partition: task.range.start}, {self._partition: task.range.end})
         self._connection: Connection | None = None
@@ -87,7 +84,7 @@ class _RangeReader:
 
     def close(self) -> None:
         self._drop()
-        self._driver.close()
+        self._connector.close()
 
     @property
     def _position(self) -> int:
@@ -130,16 +127,14 @@ class _RangeReader:
 
     def _connect(self, leader: Node, deadline: float) -> Connection:
         if self._connection is None:
-            steps = highest_version(self._cluster, leader, FetchRequest, _MAX_FETCH_VERSION)
-            self._version = self._driver.run(steps, deadline - time.monotonic())
-            self._connection = Connection(leader.endpoint, deadline, self._task.client_id)
+            self._connection, self._version = self._connector.link(leader, FetchRequest, _MAX_FETCH_VERSION, deadline)
         return self._connection
 
     def _find_leader(self) -> bool:
         self._cluster.forget_leader(self._partition)
         found: Node | KgctlError
         try:
-            found = self._driver.run(self._cluster.leaders([self._partition]), _REQUEST_SECONDS)[self._partition]
+            found = self._connector.run(self._cluster.leaders([self._partition]), _REQUEST_SECONDS)[self._partition]
         except (Unreachable, TimedOut) as silence:
             found = silence
         if isinstance(found, Node):
@@ -216,7 +211,7 @@ class _RangeReader:
             steps = list_offsets(self._cluster, {self._partition: end}, committed_only=self._task.fetch.committed_only)
             answer: OffsetAt | KgctlError
             try:
-                answer = self._driver.run(steps, _REQUEST_SECONDS)[self._partition]
+                answer = self._connector.run(steps, _REQUEST_SECONDS)[self._partition]
             except (Unreachable, TimedOut) as silence:
                 answer = silence
             if isinstance(answer, KgctlError):

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from broker.protocol.compression import Codec
-from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import Connector
 from kgctl.client.producer.producer import Producer, ProducerSettings
 from kgctl.pipelines.source.options import WriteOptions
 from kgctl.pipelines.source.values import Columns, records_of
@@ -20,14 +19,14 @@ _RECORDS_BETWEEN_POLLS = 200
 def write_rows(options: WriteOptions, columns: Columns, batches: Iterable[pa.RecordBatch]) -> int:
     """How many records were acknowledged. A task that is run again writes its rows again: at least once, not exactly once."""
     producers: dict[str, Producer] = {}
-    cluster, driver = Cluster(options.bootstrap, options.client_id), BlockingDriver(options.client_id)
+    connector = Connector(options.connection)
     count = 0
     try:
         for batch in batches:
             for topic, record in records_of(batch, columns, options.topic, count + 1):
                 producer = producers.get(topic)
                 if producer is None:
-                    producer = producers[topic] = _open(cluster, driver, topic, options.codec)
+                    producer = producers[topic] = _open(connector, topic, options.codec)
                 producer.check_partition(record.partition)
                 while not producer.send(record):
                     producer.poll(1.0)
@@ -40,10 +39,10 @@ def write_rows(options: WriteOptions, columns: Columns, batches: Iterable[pa.Rec
     finally:
         for producer in producers.values():
             producer.close()
-        driver.close()
+        connector.close()
 
 
-def _open(cluster: Cluster, driver: BlockingDriver, topic: str, codec: Codec) -> Producer:
-    producer = Producer(cluster, driver, topic, ProducerSettings(codec=codec))
+def _open(connector: Connector, topic: str, codec: Codec) -> Producer:
+    producer = Producer(connector, topic, ProducerSettings(codec=codec))
     producer.open(_OPEN_SECONDS)
     return producer

@@ -11,13 +11,14 @@ from broker.server.declaration import FEWER_ENTRIES, MAX_ENTRIES
 from kgctl.client.admin.admin import Admin, offsets
 from kgctl.client.admin.topics import delete_topics, topic_configs
 from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.changes import GroupChange, TopicChange
 from tests.harness.clusters import Cluster, fresh
 
 
 @pytest.fixture
 def admin(our_cluster: Cluster) -> Iterator[Admin]:
-    with Admin(parse(our_cluster.bootstrap_servers), timeout=60) as made:
+    with Admin(ConnectionSettings(parse(our_cluster.bootstrap_servers), timeout=60)) as made:
         yield made
 
 

@@ -16,6 +16,7 @@ from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.steps import Endpoint
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.plan import PlanDialog, Stage
@@ -120,14 +121,14 @@ async def opened(dialog: PlanDialog, size: tuple[int, int] = SMALL) -> AsyncIter
 
 
 def cluster_feed(bootstrap: str) -> ClusterFeed:
-    return ClusterFeed(parse(bootstrap), 20.0)
+    return ClusterFeed(ConnectionSettings(parse(bootstrap), timeout=20))
 
 
 class GatedFeed(ClusterFeed):
     """Counts questions; they wait before they are asked while the gate is closed."""
 
     def __init__(self, bootstrap: str) -> None:
-        super().__init__(parse(bootstrap), 20.0)
+        super().__init__(ConnectionSettings(parse(bootstrap), timeout=20))
         self.gate = asyncio.Event()
         self.gate.set()
         self.asked = 0
@@ -147,8 +148,8 @@ class OtherBrokerFeed(ClusterFeed):
     """The cluster as one whose brokers know no rebalance without eviction."""
 
     def __init__(self, bootstrap: str) -> None:
-        super().__init__(parse(bootstrap), 20.0)
-        self._other = _WithoutTrigger(parse(bootstrap), "kgctl")
+        super().__init__(ConnectionSettings(parse(bootstrap), timeout=20))
+        self._other = _WithoutTrigger(parse(bootstrap))
 
     async def ask(self, question: Callable[[Admin], T]) -> T:
         def without(admin: Admin) -> T:

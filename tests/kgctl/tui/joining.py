@@ -11,6 +11,7 @@ from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Ask, Node
+from kgctl.client.net.connector import ConnectionSettings
 from tests.harness.group_answers import assignment
 
 MEMBER_ID_REQUIRED = 79
@@ -20,7 +21,7 @@ class Joining:
     """Its calls block; a join waits until the join phase ends, a sync until the leader's assignment is there."""
 
     def __init__(self, address: str, group: str, topics: Sequence[str], client_id: str) -> None:
-        self._admin = Admin(parse(address), timeout=30, client_id=client_id)
+        self._admin = Admin(ConnectionSettings(parse(address), client_id))
         self._group, self._topics = group, topics
         self.member_id, self.generation, self.leader = "", -1, ""
         (node,) = self._admin.run(self._admin.cluster.coordinators([group])).values()

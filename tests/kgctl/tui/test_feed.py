@@ -7,6 +7,7 @@ import time
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.history import GroupEventRow
 from kgctl.tui.feed import look_at
 
@@ -22,7 +23,7 @@ class Slow(Admin):
 
 
 def test_a_look_at_a_group_is_of_the_moment_of_its_description() -> None:
-    with LocalBroker() as broker, Slow(parse(broker.bootstrap_servers)) as admin:
+    with LocalBroker() as broker, Slow(ConnectionSettings(parse(broker.bootstrap_servers))) as admin:
         look = look_at(admin, "g", anew=True)
     assert look.group.error is not None
     assert look.events == ()

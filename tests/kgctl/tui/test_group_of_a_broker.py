@@ -11,6 +11,7 @@ from textual.widgets import Input
 
 from broker.local import LocalBroker
 from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.plan import Stage
 from kgctl.tui.screens.removal import RemoveMemberDialog
@@ -29,7 +30,7 @@ def broker() -> Iterator[LocalBroker]:
 
 @pytest.fixture
 def feed(broker: LocalBroker) -> Iterator[ClusterFeed]:
-    feed = ClusterFeed(parse(broker.bootstrap_servers), 10)
+    feed = ClusterFeed(ConnectionSettings(parse(broker.bootstrap_servers), timeout=10))
     yield feed
     feed.close()
 

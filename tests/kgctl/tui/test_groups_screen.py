@@ -11,6 +11,7 @@ from textual.widgets import Footer, Input
 
 from broker.local import LocalBroker
 from kgctl.client.net.bootstrap import parse
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.failure import RowError
 from kgctl.model.watched import Look
 from kgctl.tui.app import KgctlApp
@@ -328,7 +329,7 @@ def test_read_only_switches_the_actions_off_for_all_to_see(key: str) -> None:
 @pytest.mark.parametrize(("key", "dialog"), [("r", ResetDialog), ("b", RebalanceDialog), ("x", RemoveMemberDialog)])
 def test_actions_open_their_dialog_for_the_group_of_the_cursor(key: str, dialog: type[Any]) -> None:
     async def run(bootstrap: str) -> None:
-        feed = ClusterFeed(parse(bootstrap), 20)
+        feed = ClusterFeed(ConnectionSettings(parse(bootstrap), timeout=20))
         app = KgctlApp(feed)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(app.heard.is_set)
@@ -353,7 +354,7 @@ def test_actions_open_their_dialog_for_the_group_of_the_cursor(key: str, dialog:
 
 def test_a_change_is_looked_at_at_once() -> None:
     async def run(bootstrap: str) -> None:
-        feed = ClusterFeed(parse(bootstrap), 20)
+        feed = ClusterFeed(ConnectionSettings(parse(bootstrap), timeout=20))
         app = KgctlApp(feed, interval_s=300)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(app.heard.is_set)

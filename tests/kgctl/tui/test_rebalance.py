@@ -12,6 +12,7 @@ import pytest
 from textual.widgets import Checkbox, Input
 
 from broker.local import LocalBroker
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.groups import GroupDescription
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.plan import Stage
@@ -208,7 +209,7 @@ def test_a_rebalance_that_does_not_end_in_time_was_begun_all_the_same(
     group = fresh("g")
 
     async def play() -> None:
-        feed = ClusterFeed(kgctl.admin().cluster.bootstrap, 1.0)
+        feed = ClusterFeed(ConnectionSettings(kgctl.admin().cluster.bootstrap, timeout=1.0))
         with member_of(kgctl, group, {topic: [0]}):
             async with opened(RebalanceDialog(feed, group)) as scene:
                 await trigger(scene)

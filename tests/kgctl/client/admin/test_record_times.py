@@ -10,6 +10,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.record_times import PARTITION_BYTES, record_times
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Ask, Batch, Node
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BrokerError
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster
@@ -19,7 +20,7 @@ FIRST_MS = 1_700_000_000_000
 
 @pytest.fixture
 def admin(cluster: Cluster) -> Admin:
-    return Admin(parse(cluster.bootstrap_servers), timeout=20)
+    return Admin(ConnectionSettings(parse(cluster.bootstrap_servers), timeout=20))
 
 
 def test_the_time_is_that_of_the_first_record_at_or_behind_the_offset(admin: Admin) -> None:

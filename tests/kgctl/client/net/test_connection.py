@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from broker.protocol import codec
-from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from broker.protocol.messages.metadata import MetadataResponse
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connection import Connection
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, Unreachable
 from kgctl.client.net.steps import Endpoint
-from tests.harness.feeding import offers
+from tests.harness.feeding import API_VERSIONS, METADATA
 from tests.harness.listeners import listening, wait_for_the_end
+from tests.harness.scripted_node import ScriptedNode
 
 Listener = Callable[[Callable[[socket.socket], None]], Endpoint]
 
@@ -31,7 +31,7 @@ def listen() -> Iterator[Listener]:
 
 
 def ask(endpoint: Endpoint, timeout: float = 5.0) -> None:
-    with Admin([endpoint], timeout=timeout) as admin:
+    with Admin(ConnectionSettings((endpoint,), timeout=timeout)) as admin:
         admin.list_topics()
 
 
@@ -98,27 +98,26 @@ def test_what_is_not_kafka_is_told_as_that(listen: Listener, reply: bytes, sente
 
 
 def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> None:
-    connection = Connection(listen(wait_for_the_end), time.monotonic() + 5)
+    connection = Connection(listen(wait_for_the_end), time.monotonic() + 5, "test")
     connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5)
     with pytest.raises(TimedOut, match="no answer in time"):
         connection.receive(time.monotonic() + 0.1)
     assert connection.closed
 
 
-def test_a_broker_older_than_our_ApiVersions_is_understood(listen: Listener) -> None:
-    """KIP-511: it answers in version 0, whatever the version of the question."""
-
-    def old(connection: socket.socket) -> None:
-        for answer in (ApiVersionsResponse(error_code=35, api_keys=[]), offers({3: (0, 4)})):
-            correlation_id = connection.recv(65536)[8:12]
-            body = codec.encode(answer, 0)
-            connection.sendall((4 + len(body)).to_bytes(4, "big") + correlation_id + body)
-        question = connection.recv(65536)
-        body = codec.encode(MetadataResponse(brokers=[], topics=[]), int.from_bytes(question[6:8], "big"))
-        connection.sendall((4 + len(body)).to_bytes(4, "big") + question[8:12] + body)
-        wait_for_the_end(connection)
-
-    ask(listen(old))
+def test_a_broker_older_than_our_ApiVersions_is_asked_only_what_it_offers() -> None:
+    """KIP-511: it answers in version 0, whatever the version of the request."""
+    node = ScriptedNode(
+        {METADATA: lambda _: MetadataResponse(brokers=[], topics=[])}, offered={API_VERSIONS: (0, 0), METADATA: (0, 4)}
+    )
+    with node.listening() as endpoint:
+        ask(endpoint)
+    assert [(request.api_key, request.version) for request in node.received] == [
+        (API_VERSIONS, 4),
+        (API_VERSIONS, 0),
+        (METADATA, 4),
+    ]
+    assert node.refused == []
 
 
 def test_requests_may_overtake_their_answers(listen: Listener) -> None:

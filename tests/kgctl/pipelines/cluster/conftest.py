@@ -11,6 +11,7 @@ import pytest
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net import bootstrap
+from kgctl.client.net.connector import ConnectionSettings
 from tests.kgctl.pipelines.cluster.copying import Copy
 from tests.kgctl.pipelines.cluster.standalone import Cluster, standalone
 
@@ -73,7 +74,7 @@ def conf_for(scratch: Path) -> tuple[tuple[str, str], ...]:
 def fill(bootstrap_servers: str, topic: str, records: int) -> None:
     from confluent_kafka import Producer
 
-    with Admin(bootstrap.parse(bootstrap_servers)) as admin:
+    with Admin(ConnectionSettings(bootstrap.parse(bootstrap_servers))) as admin:
         (row,) = admin.create_topics([topic], partitions=PARTITIONS, configs={"retention.ms": "-1"})
         assert row.error is None, row
     failed: list[object] = []

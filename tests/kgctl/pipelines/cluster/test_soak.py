@@ -15,9 +15,9 @@ import pytest
 from broker.local import LocalBroker
 from kgctl.client.admin.offsets import commit
 from kgctl.client.net import bootstrap
-from kgctl.client.net.cluster import Cluster as Brokers
-from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.catalog import OFFSETS_TOPIC
 from tests.harness.commandline import Kgctl
 from tests.kgctl.pipelines.cluster.pipeline_runs import pipeline, rows, run_to_the_end
@@ -76,17 +76,18 @@ def committing(where: str) -> Iterator[list[str]]:
 
 
 def _commit_until(where: str, stop: threading.Event, acknowledged: list[str]) -> None:
-    driver, brokers = BlockingDriver("soak"), Brokers(bootstrap.parse(where), "soak")
+    connector = Connector(ConnectionSettings(bootstrap.parse(where), "soak"))
+    partition = TopicPartition("orders", 0)
     try:
         for number in itertools.count():
             group = f"soak-{number}"
             with contextlib.suppress(KgctlError):
-                if driver.run(commit(brokers, group, {("orders", 0): number}), 2) == {("orders", 0): None}:
+                if connector.run(commit(connector.cluster, group, {partition: number}), 2) == {partition: None}:
                     acknowledged.append(group)
             if stop.wait(0.005):
                 return
     finally:
-        driver.close()
+        connector.close()
 
 
 def await_more(acknowledged: list[str]) -> str:
@@ -120,13 +121,14 @@ def assert_all_is_there_once(out: Path, where: str, acknowledged: list[str]) -> 
 
 def places_in_the_log(where: str, partitions: set[int]) -> dict[tuple[int, int], str]:
     """Partition and offset of each commit of these tests, with its group, as librdkafka reads them."""
-    from confluent_kafka import Consumer, KafkaError, TopicPartition
+    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka import TopicPartition as OtherPartition
 
     options: dict[str, Any] = {"bootstrap.servers": where, "group.id": "reader", "enable.auto.commit": False}
     consumer = Consumer({**options, "enable.partition.eof": True})
     found, ended = dict[tuple[int, int], str](), set[int]()
     try:
-        consumer.assign([TopicPartition(OFFSETS_TOPIC, number, 0) for number in partitions])
+        consumer.assign([OtherPartition(OFFSETS_TOPIC, number, 0) for number in partitions])
         while ended != partitions:
             for message in consumer.consume(1000, 5):
                 error, key = message.error(), message.key()

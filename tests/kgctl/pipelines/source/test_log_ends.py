@@ -14,7 +14,7 @@ from tests.kgctl.pipelines.source.topics import Topics
 
 def ends_of(topics: Topics, **options: str) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     read = read_options({"kafka.bootstrap.servers": topics.bootstrap_servers, **options})
-    with LogEnds(read.bootstrap, committed_only=read.fetch.committed_only) as log_ends:
+    with LogEnds(read.connection, committed_only=read.fetch.committed_only) as log_ends:
         bounds = log_ends.bounds(log_ends.partitions(read.selection))
         starting = log_ends.resolve(-2 if read.starting is None else read.starting, bounds, "startingOffsets")
         return starting, log_ends.resolve(read.ending, bounds, "endingOffsets")
@@ -80,7 +80,7 @@ def test_offsets_outside_of_the_log_are_a_loss_or_pulled_in(topics: Topics) -> N
     topics.count(name, 5)
     zero = TopicPartition(name, 0)
     with LogEnds(
-        read_options({"kafka.bootstrap.servers": topics.bootstrap_servers, "subscribe": name}).bootstrap
+        read_options({"kafka.bootstrap.servers": topics.bootstrap_servers, "subscribe": name}).connection
     ) as ends:
         bounds = ends.bounds([zero])
     with pytest.raises(DataLoss, match=f"{name}-0: there is no offset 8.*failOnDataLoss=false"):
@@ -91,6 +91,6 @@ def test_offsets_outside_of_the_log_are_a_loss_or_pulled_in(topics: Topics) -> N
 def test_an_address_where_nothing_listens_is_told_at_once() -> None:
     with (
         pytest.raises(KgctlError, match="nothing listens there"),
-        LogEnds(read_options({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}).bootstrap) as ends,
+        LogEnds(read_options({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}).connection) as ends,
     ):
         ends.find(read_options({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}).selection)

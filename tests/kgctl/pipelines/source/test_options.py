@@ -15,7 +15,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 def test_defaults_are_those_of_sparks_source() -> None:
     options = read_options(NEEDED)
-    assert options.bootstrap == (Endpoint("a", 1), Endpoint("b", 2))
+    assert options.connection.bootstrap == (Endpoint("a", 1), Endpoint("b", 2))
     assert options.selection == Selection(topics=("t",))
     assert (options.starting, options.ending) == (None, -1)
     assert options.fail_on_data_loss

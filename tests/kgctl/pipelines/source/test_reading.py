@@ -14,6 +14,7 @@ from broker.protocol.messages.delete_records import DeleteRecordsRequest, Delete
 from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.net import bootstrap
 from kgctl.client.net.cluster import Ask
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.losses import DataLoss
@@ -28,7 +29,9 @@ SOON = Patience(outage=20.0, missing_topic=0.5, no_progress=0.5)
 def task(topics: Topics, topic: str, start: int, end: int, partition: int = 0, **settings: Any) -> ReadTask:
     fetch = settings.pop("fetch", FetchSettings(max_wait_ms=50))
     place = OffsetRange(TopicPartition(topic, partition), start, end)
-    return ReadTask(bootstrap.parse(topics.bootstrap_servers), place, fetch, patience=SOON, **settings)
+    return ReadTask(
+        ConnectionSettings(bootstrap.parse(topics.bootstrap_servers)), place, fetch, patience=SOON, **settings
+    )
 
 
 def read(one: ReadTask) -> list[dict[str, Any]]:

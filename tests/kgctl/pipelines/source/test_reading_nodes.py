@@ -20,6 +20,7 @@ from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.record_batch import Record, build_batch
 from broker.protocol.wire_types import Message
 from kgctl.client.consumer.fetcher import FetchSettings
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint
 from kgctl.model.topic_partition import TopicPartition
@@ -111,7 +112,7 @@ class TwoNodes:
 
 def task(nodes: TwoNodes, **patience: float) -> ReadTask:
     place = OffsetRange(TopicPartition("t", 0), 0, 100)
-    return ReadTask((nodes.endpoints[0],), place, FetchSettings(), patience=Patience(**patience))
+    return ReadTask(ConnectionSettings((nodes.endpoints[0],)), place, FetchSettings(), patience=Patience(**patience))
 
 
 def test_the_new_leader_is_asked_for_what_is_missing() -> None:

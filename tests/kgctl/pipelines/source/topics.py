@@ -8,6 +8,7 @@ from typing import Any
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net import bootstrap
+from kgctl.client.net.connector import ConnectionSettings
 
 _numbers = itertools.count(1)
 
@@ -19,7 +20,7 @@ class Topics:
         self.bootstrap_servers = bootstrap_servers
 
     def admin(self) -> Admin:
-        return Admin(bootstrap.parse(self.bootstrap_servers))
+        return Admin(ConnectionSettings(bootstrap.parse(self.bootstrap_servers)))
 
     def make(self, partitions: int = 1, **configs: str) -> str:
         name = f"source-{next(_numbers)}"

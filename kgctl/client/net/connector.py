@@ -1,0 +1,72 @@
+"""The only place that opens connections: how to reach a cluster, and what a client shares while it talks to one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+from broker.protocol.wire_types import Message
+from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.connection import Connection
+from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.steps import Endpoint, Steps
+
+T = TypeVar("T")
+
+DEFAULT_CLIENT_ID = "kgctl"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """How to reach a cluster. `timeout` bounds one operation, in seconds; an operation may need several requests."""
+
+    bootstrap: tuple[Endpoint, ...]
+    client_id: str = DEFAULT_CLIENT_ID
+    timeout: float = 30.0
+
+
+class Link(NamedTuple):
+    """A connection for the requests of one kind, and the version to send them in."""
+
+    connection: Connection
+    version: int
+
+
+class Connector:
+    """Runs steps over shared connections, and opens connections of their own for producers and fetchers.
+
+    For one thread. Close it, or use it in a `with`.
+    """
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self.settings = settings
+        self.cluster = Cluster(settings.bootstrap)
+        # Half of the time per request: a node that hangs leaves time to ask another one, or to report the others' answers.
+        self._driver = BlockingDriver(self.connect, request_timeout=settings.timeout / 2)
+
+    def __enter__(self) -> Connector:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, steps: Steps[T], timeout: float | None = None) -> T:
+        """Carry out the steps within `timeout` seconds, by default the operation timeout of the settings."""
+        return self._driver.run(steps, self.settings.timeout if timeout is None else timeout)
+
+    def connect(self, endpoint: Endpoint, deadline: float) -> Connection:
+        """A new connection. Deadlines are readings of time.monotonic()."""
+        return Connection(endpoint, deadline, self.settings.client_id)
+
+    def link(self, node: Node, request: type[Message], max_version: int, deadline: float) -> Link:
+        """A new connection to a node for one kind of request. Unsupported if the node does not offer it."""
+        version = self.run(self.cluster.negotiate(node.endpoint, request, max_version), deadline - time.monotonic())
+        return Link(self.connect(node.endpoint, deadline), version)
+
+    def close(self) -> None:
+        """Close the shared connections. The connector stays usable: the next steps open new ones."""
+        self._driver.close()

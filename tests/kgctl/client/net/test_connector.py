@@ -1,0 +1,93 @@
+"""Every connection of a client carries the settings of its connector."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from broker.protocol.messages.fetch import FetchResponse
+from broker.protocol.messages.init_producer_id import InitProducerIdResponse
+from broker.protocol.messages.list_offsets import ListOffsetsResponse
+from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
+from broker.protocol.record_batch import Record, build_batch
+from kgctl.client.admin.admin import Admin
+from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
+from kgctl.client.consumer.starting import Reset
+from kgctl.client.net.cluster import Node
+from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.net.errors import Unsupported
+from kgctl.client.producer.producer import Producer, ProducerSettings
+from kgctl.client.producer.records import OutgoingRecord
+from tests.harness.feeding import API_VERSIONS, METADATA
+from tests.harness.scripted_node import ScriptedNode, one_partition
+
+PRODUCE, FETCH, LIST_OFFSETS, INIT_PRODUCER_ID = 0, 1, 2, 22
+
+
+@pytest.fixture
+def node() -> ScriptedNode:
+    partition = ProduceResponse.Partition(index=0, base_offset=0)
+    offsets = ListOffsetsResponse.Partition(partition_index=0, offset=0, timestamp=-1)
+    records = build_batch([Record(0, 1, None, b"value")])
+    fetched = FetchResponse.Partition(partition_index=0, high_watermark=1, last_stable_offset=1, records=records)
+    return ScriptedNode(
+        {
+            INIT_PRODUCER_ID: lambda _: InitProducerIdResponse(producer_id=7, producer_epoch=0),
+            PRODUCE: lambda _: ProduceResponse(
+                responses=[ProduceResponse.Topic(name="orders", partition_responses=[partition])]
+            ),
+            LIST_OFFSETS: lambda _: ListOffsetsResponse(
+                topics=[ListOffsetsResponse.Topic(name="orders", partitions=[offsets])]
+            ),
+            FETCH: lambda _: FetchResponse(responses=[FetchResponse.Topic(topic="orders", partitions=[fetched])]),
+        }
+    )
+
+
+@contextlib.contextmanager
+def connected(node: ScriptedNode, client_id: str = "billing") -> Iterator[Connector]:
+    with node.listening() as endpoint:
+        one_partition(node, endpoint, "orders")
+        with Connector(ConnectionSettings((endpoint,), client_id, timeout=10)) as connector:
+            yield connector
+
+
+def requests(node: ScriptedNode) -> set[tuple[int, str | None]]:
+    return {(request.api_key, request.client_id) for request in node.received}
+
+
+def test_every_request_of_a_producer_carries_the_client_id(node: ScriptedNode) -> None:
+    with connected(node) as connector:
+        producer = Producer(connector, "orders", ProducerSettings())
+        producer.open(10)
+        assert producer.send(OutgoingRecord(b"value"))
+        producer.flush()
+        producer.close()
+    assert requests(node) == {(key, "billing") for key in (API_VERSIONS, METADATA, INIT_PRODUCER_ID, PRODUCE)}
+
+
+def test_every_request_of_a_consumer_carries_the_client_id(node: ScriptedNode) -> None:
+    with connected(node) as connector:
+        consumer = Consumer(connector, ConsumerSettings(reset=Reset.EARLIEST), print)
+        consumer.assign(["orders"], 10)
+        while not consumer.poll(10):
+            pass
+        consumer.close()
+    assert requests(node) == {(key, "billing") for key in (API_VERSIONS, METADATA, LIST_OFFSETS, FETCH)}
+
+
+def test_every_request_of_an_admin_carries_the_client_id(node: ScriptedNode) -> None:
+    with connected(node) as connector, Admin(connector.settings) as admin:
+        assert [row.topic for row in admin.list_topics()] == ["orders"]
+    assert requests(node) == {(key, "billing") for key in (API_VERSIONS, METADATA)}
+
+
+def test_a_link_to_a_node_that_lacks_the_request_is_refused(node: ScriptedNode) -> None:
+    node.offered = {API_VERSIONS: (0, 4), METADATA: (0, 12)}
+    with connected(node) as connector:
+        endpoint = connector.settings.bootstrap[0]
+        with pytest.raises(Unsupported, match="does not offer Produce"):
+            connector.link(Node(0, *endpoint), ProduceRequest, 12, time.monotonic() + 10)

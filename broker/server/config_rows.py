@@ -1,4 +1,4 @@
-"""The configs of topics and of the broker as DescribeConfigs shows them: value, where it comes from, what it hides."""
+"""The configs of topics and of the broker as DescribeConfigs shows them: value, source and synonyms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Source(IntEnum):
-    """Where a value comes from; the numbers are Kafka's."""
+    """The source of a value, with Kafka's numbers."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -25,12 +25,12 @@ class Source(IntEnum):
 
 
 TYPE_NUMBERS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7}
-# Options that say the same in other units, the stronger first; the log is told milliseconds.
+# The same option in other units, in order of precedence; the log uses milliseconds.
 _OTHER_UNITS = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
     "log.roll.ms": ("log.roll.hours",),
 }
-# What may be changed while the broker runs: the defaults of the topic configs.
+# Options that may change while the broker runs: the defaults of the topic configs.
 DYNAMIC_OPTIONS = frozenset(config.synonym for config in TOPIC_CONFIGS.values() if config.synonym and config.used)
 
 
@@ -43,7 +43,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """One config in force. The first synonym is what gives the value; the others would, without it."""
+    """One effective config. Its value is that of the first synonym; the others are the fallbacks, in order."""
 
     name: str
     value: str | None
@@ -58,10 +58,10 @@ class ConfigRow:
 
 
 def topic_rows(configs: Mapping[str, str], resources: Resources) -> Iterator[ConfigRow]:
-    """Every topic config, with the values that a topic with these `configs` of its own gets."""
+    """Every topic config, as it applies to a topic that sets `configs`."""
     for name, config in TOPIC_CONFIGS.items():
         synonyms = list(_broker_synonyms(config.synonym, resources, Source.DYNAMIC_BROKER)) if config.synonym else []
-        value = _in_force(config.synonym, synonyms, resources) if synonyms else config.default
+        value = _effective(config.synonym, synonyms, resources) if synonyms else config.default
         if name in configs:
             value = configs[name]
             synonyms.insert(0, Synonym(name, value, Source.TOPIC))
@@ -81,7 +81,7 @@ def broker_rows(resources: Resources) -> Iterator[ConfigRow]:
 
 
 def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:
-    """The options that were changed while the broker ran."""
+    """The options that were changed at run time."""
     for name, value in sorted(resources.log.broker_configs.items()):
         synonyms = [Synonym(name, value, Source.DYNAMIC_DEFAULT_BROKER)]
         option = OPTIONS.get(name)
@@ -101,9 +101,9 @@ def _broker_synonyms(name: str, resources: Resources, dynamic: Source) -> Iterat
             yield Synonym(known, spell(OPTIONS[known].default), Source.DEFAULT)
 
 
-def _in_force(option: str | None, synonyms: list[Synonym], resources: Resources) -> str | None:
-    """The value that the strongest synonym gives, in the units of the topic config."""
-    strongest = synonyms[0]
-    if strongest.source is Source.DYNAMIC_BROKER or strongest.name == option:
-        return strongest.value
+def _effective(option: str | None, synonyms: list[Synonym], resources: Resources) -> str | None:
+    """The value of the first synonym, in the units of the topic config."""
+    first = synonyms[0]
+    if first.source is Source.DYNAMIC_BROKER or first.name == option:
+        return first.value
     return str(resources.config.retention_ms if option == "log.retention.ms" else resources.config.roll_ms)

@@ -1,4 +1,4 @@
-"""The broker as a program: data directory, lock, logs, ready file, signals, and one line with an exit code for each failure."""
+"""The broker as a program: data directory, lock, logs, ready file, signals; each failure is one line and an exit code."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
     from broker.storage import Log
 
 PARENT_CHECK_SECONDS = 1.0
-LEAST_DESCRIPTORS = 64
-RECOVERED_TOLD = 10
+MIN_DESCRIPTORS = 64
+# Recovered partitions that the log names; it counts the others.
+RECOVERED_SHOWN = 10
 
 logger = logging.getLogger("broker.daemon")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The command line, as `python -m broker --help` explains it."""
+    """The command-line arguments; `python -m broker --help` documents them."""
 
     data_dir: str | None = None
     listen: str | None = None
@@ -63,12 +64,12 @@ class Settings:
 
 
 def run(settings: Settings) -> int:
-    """Run until a signal, the parent's end or a failure; the exit code."""
+    """Run until a signal, the end of the parent or a failure. Returns the exit code."""
     os.umask(0o077)
     start = _Start(settings)
     try:
         return start.run()
-    except Exception as error:  # noqa: BLE001  the root of the program: whatever happened is told in one line
+    except Exception as error:  # noqa: BLE001  the root of the program reports any failure in one line
         code, line = explain(error, start.data_dir)
         start.note_end(line)
         return _report(error, code, line)
@@ -77,7 +78,7 @@ def run(settings: Settings) -> int:
 
 
 class _Start:
-    """What a start takes and has to give back: ready files, the lock, the note about this run."""
+    """What a start acquires and must release: ready files, the lock, the record of this run."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -91,7 +92,7 @@ class _Start:
 
     def run(self) -> int:
         settings = self._settings
-        # Before anything can fail or take time: whoever waits for the file must not find that of a killed broker.
+        # First of all: a program that waits for the file must not find the file of a killed broker.
         for path in self._ready_files:
             data_directory.remove_stale_ready(path)
         config = load_config(
@@ -100,8 +101,8 @@ class _Start:
         if not settings.insecure_listen and not config.listen.is_loopback():
             raise Refusal(
                 USAGE,
-                f"{config.listen} can be reached from other machines, unencrypted and by anyone; "
-                "--insecure-listen allows it",
+                f"{config.listen} is reachable from other machines, and connections are neither encrypted nor "
+                "authenticated; pass --insecure-listen to allow it",
             )
         _prepare_data_dir(self.data_dir)
         self._lock = data_directory.hold(self.data_dir)
@@ -116,7 +117,7 @@ class _Start:
         _raise_descriptor_limit()
 
         log = _open_log(config, self.data_dir, settings)
-        _tell_recovery(previous, log)
+        _log_recovery(previous, log)
         program = _Program(settings, config, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
@@ -128,7 +129,7 @@ class _Start:
         return code
 
     def remove_ready_files(self) -> None:
-        """Those of this broker or of a dead one; never those of another that holds the directory."""
+        """Remove the ready files of this broker or of a dead one, never those of another broker that holds the directory."""
         if self._lock is not None:
             for path in self._ready_files:
                 data_directory.remove_ready(path)
@@ -142,19 +143,19 @@ class _Start:
     def note_end(self, reason: str, *, clean: bool = False) -> None:
         if self._run is not None:
             ended = replace(self._run, ended_ms=time.time_ns() // 1_000_000, clean=clean, reason=reason)
-            # The disk may be the very reason.
+            # The failure may be that of the disk.
             with contextlib.suppress(OSError):
                 data_directory.write_run(self.data_dir, ended)
 
 
-def _tell_recovery(previous: Run | None, log: Log) -> None:
+def _log_recovery(previous: Run | None, log: Log) -> None:
     if previous is not None and not previous.clean:
         ended = f"failed: {previous.reason}" if previous.reason else f"did not stop cleanly: {KILLED}"
         logger.warning("the previous run (pid %s) %s", previous.pid, ended)
     if log.recovered:
-        told = ", ".join(log.recovered[:RECOVERED_TOLD])
-        more = f" and {len(log.recovered) - RECOVERED_TOLD} more" if len(log.recovered) > RECOVERED_TOLD else ""
-        logger.info("recovered %s%s", told, more)
+        shown = ", ".join(log.recovered[:RECOVERED_SHOWN])
+        more = len(log.recovered) - RECOVERED_SHOWN
+        logger.info("recovered %s%s", shown, f" and {more} more" if more > 0 else "")
     for loss in log.losses:
         logger.warning("loss accepted: %s", loss)
 
@@ -164,30 +165,31 @@ def _prepare_data_dir(data_dir: Path) -> None:
     kind = data_directory.network_file_system(data_dir)
     if kind is not None:
         raise Refusal(
-            NETWORK, f"data directory {data_dir} is on a network file system ({kind}), whose syncs prove nothing"
+            NETWORK,
+            f"data directory {data_dir} is on a network file system ({kind}), which does not guarantee durable syncs",
         )
     if data_directory.is_foreign(data_dir):
         raise Refusal(
-            DIRECTORY, f"{data_dir} is not empty and holds no broker's data: name an empty or a new directory"
+            DIRECTORY, f"{data_dir} is not empty and is not a broker's data directory: give an empty or a new directory"
         )
 
 
 def _raise_descriptor_limit() -> None:
-    """Connections and segments are open files: take what the system allows without asking, refuse to start on a handful."""
+    """Raise the limit of open files, which connections and segments need; refuse to start if it stays too low."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # macOS calls its hard limit unlimited and still refuses more than OPEN_MAX.
+    # macOS reports an unlimited hard limit but refuses more than OPEN_MAX.
     wanted = 10240 if sys.platform == "darwin" and hard == resource.RLIM_INFINITY else hard
     if soft != wanted and soft != resource.RLIM_INFINITY:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
         except (OSError, ValueError):
-            logger.info("the limit of %s open files stays", soft)
-    if soft != resource.RLIM_INFINITY and soft < LEAST_DESCRIPTORS:
+            logger.info("cannot raise the limit of %s open files", soft)
+    if soft != resource.RLIM_INFINITY and soft < MIN_DESCRIPTORS:
         raise Refusal(
-            DESCRIPTORS, f"too few file descriptors: ulimit -n is {soft}, at least {LEAST_DESCRIPTORS} are needed"
+            DESCRIPTORS, f"too few file descriptors: ulimit -n is {soft}, at least {MIN_DESCRIPTORS} are needed"
         )
 
 
@@ -218,7 +220,7 @@ class _Program:
         self.reason = "stopped"
 
     def run(self) -> int:
-        # asyncio loads OpenSSL where it can (6 ms), but goes without; the broker speaks plain text.
+        # asyncio imports OpenSSL if it can, which takes 6 ms; the broker serves plaintext only.
         sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
         import asyncio
 
@@ -240,10 +242,10 @@ class _Program:
         try:
             self._log.close(clean=clean)
         except Exception:
-            # After a failure its cause is what matters; the next start recovers.
+            # Report the first failure, not this one; the next start recovers.
             if clean:
                 raise
-            logger.exception("the log could not be closed")
+            logger.exception("cannot close the log")
 
     async def _serve(self) -> None:
         import asyncio
@@ -294,7 +296,7 @@ class _Program:
             self._go_to_background()
 
     def _go_to_background(self) -> None:
-        # Whoever waits on the other end of stderr takes its end as the sign that the broker is ready.
+        # A program that reads our stderr takes its end as the sign that the broker is ready.
         handler = leave_stderr()
         if handler is not None:
             handler.take_stderr()
@@ -306,13 +308,13 @@ class _Program:
         self._stop.set_result(number.name)
 
     def _watch_parent(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The end of the pipe tells at once, but a forked sibling may hold it open; so the parent's pid is asked too."""
+        """Stop when the parent ends: stdin closes at once, unless a forked sibling holds it open, so check the pid too."""
 
         def gone() -> None:
             self.parent_is_gone = True
             loop.remove_reader(0)
             if not self._stop.done():
-                self._stop.set_result("the parent is gone")
+                self._stop.set_result("the parent process ended")
 
         def read() -> None:
             if not os.read(0, 4096):
@@ -329,7 +331,7 @@ class _Program:
 
 
 def _report(error: Exception, code: int, line: str) -> int:
-    """Tell the user in one line, the log file in full."""
+    """Report the failure on stderr in one line, and in the log file in full."""
     handler = leave_stderr()
     if handler is not None:
         logger.error("%s", line, exc_info=error if code in (UNEXPECTED, STORAGE) else None)

@@ -1,6 +1,6 @@
-"""Why the broker does not start or stops: for each reason an exit code and one line for the user.
+"""Failures that keep the broker from starting or stop it: an exit code and one line for the user for each.
 
-Codes up to 7 mean what they mean for every command of kgctl; those above 10 are the broker's own.
+Codes up to 7 have the meaning that they have for every kgctl command; codes above 10 are specific to the broker.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from broker.data_directory import HeldError
 UNEXPECTED, USAGE, HELD = 1, 2, 6
 DAMAGE, NEWER, NO_SPACE, DESCRIPTORS, ADDRESS, NETWORK, DIRECTORY, STORAGE = range(11, 19)
 
-# What the system's limits are called, wherever they were met.
+# Limits of the operating system, wherever the broker meets them.
 LIMITS = {errno.ENOSPC: NO_SPACE, errno.EDQUOT: NO_SPACE, errno.EMFILE: DESCRIPTORS, errno.ENFILE: DESCRIPTORS}
 
 
 class Refusal(Exception):
-    """The broker cannot start or go on: one line for the user, and the exit code."""
+    """The broker cannot start or continue: one line for the user, and the exit code."""
 
     def __init__(self, code: int, line: str) -> None:
         super().__init__(line)
@@ -27,17 +27,17 @@ class Refusal(Exception):
 
 
 class FailStop(Exception):
-    """The broker stopped itself; the cause is chained."""
+    """The broker stopped itself; `__cause__` is the failure."""
 
 
 def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, str]:
-    """The exit code and the line."""
+    """The exit code and the line for the user."""
     if isinstance(error, Refusal):
         return error.code, str(error)
     if isinstance(error, ConfigError):
         return USAGE, str(error)
     if isinstance(error, HeldError):
-        return HELD, f"the data directory is held by another broker: {error}"
+        return HELD, f"another broker uses the data directory: {error}"
     if isinstance(error, FailStop) and error.__cause__ is not None:
         code, line = explain(error.__cause__, data_dir)
         return code, f"stopped: {line}"
@@ -54,7 +54,7 @@ def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, 
     number = _errno_of(error)
     if number in LIMITS:
         cause = "no space left" if LIMITS[number] == NO_SPACE else f"too few file descriptors ({_limit()})"
-        # The file may be any, such as the log; the device is the data directory's as a rule.
+        # The file may be any file, the log file for example; usually it is on the device of the data directory.
         where = f"in {data_dir}: " if data_dir is not None and str(data_dir) not in str(error) else ""
         return LIMITS[number], f"{cause}: {where}{error}"
     if isinstance(error, StorageError):
@@ -65,7 +65,7 @@ def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, 
 
 
 def _errno_of(error: BaseException | None) -> int | None:
-    """The error number at the root of a chain of causes; SQLite's "full" counts as ENOSPC."""
+    """The error number at the root of a chain of causes; SQLite's FullError counts as ENOSPC."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return error.errno

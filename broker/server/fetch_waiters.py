@@ -1,4 +1,4 @@
-"""Parked fetches: what they watch, when they expire. One timer serves them all."""
+"""Parked fetches: the partitions that they watch and their deadlines. One timer serves them all."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ PartitionKey = tuple[str, int]
 
 
 class Wait(Protocol):
-    """Something that waits for partitions to grow."""
+    """A parked fetch, which waits for partitions to grow."""
 
     @property
     def keys(self) -> Iterable[PartitionKey]:
-        """The partitions that it watches."""
+        """The partitions that the fetch watches."""
         ...
 
     def attempt(self, *, final: bool) -> bool:
-        """Answer if there is enough by now, or in any case if `final`; whether it answered."""
+        """Answer if there is enough to read, and always if `final`. Returns whether it answered."""
         ...
 
     def abort(self) -> None:
-        """Close the connection: there will be no answer."""
+        """Close the connection; the fetch gets no answer."""
         ...
 
 
 class FetchWaiters:
-    """Wakes waits when a watched partition moves or their time is up."""
+    """Attempts a wait when a watched partition grows or its deadline passes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fail: Callable[[BaseException], None]) -> None:
-        """`fail` is called with a StorageError, which ends the broker."""
+        """`fail` takes a StorageError, which stops the broker."""
         self._loop = loop
         self._fail = fail
-        # Dictionaries as ordered sets: who waits longest is served first.
+        # Dictionaries serve as ordered sets: the longest wait is served first.
         self._watching: dict[PartitionKey, dict[Wait, None]] = {}
         self._moved: dict[PartitionKey, None] = {}
         self._waits: dict[Wait, tuple[float, tuple[PartitionKey, ...]]] = {}
@@ -54,7 +54,7 @@ class FetchWaiters:
         return len(self._waits)
 
     def park(self, wait: Wait, max_wait_ms: int) -> None:
-        """Keep `wait` until it answers; after `max_wait_ms` it is attempted for the last time."""
+        """Keep `wait` until it answers. After `max_wait_ms` comes its final attempt."""
         deadline = self._loop.time() + max_wait_ms / 1000
         keys = tuple(wait.keys)
         self._waits[wait] = deadline, keys
@@ -66,7 +66,7 @@ class FetchWaiters:
         self._arm()
 
     def drop(self, wait: Wait) -> None:
-        """Forget a wait that needs no answer any more."""
+        """Forget a wait that needs no answer."""
         found = self._waits.pop(wait, None)
         if found is None:
             return
@@ -78,14 +78,14 @@ class FetchWaiters:
                     del self._watching[key]
 
     def moved(self, topic: str, partition: int) -> None:
-        """Note that a partition has grown; `wake` looks at it once that is durable.
+        """Note that a partition has grown; `wake` serves its waits once the records are durable.
 
-        Also if nobody watches yet: a fetch may park before the round.
+        Partitions without a wait count too: a fetch may park before the flush.
         """
         self._moved[topic, partition] = None
 
     def wake(self) -> None:
-        """Attempt every wait that watches a partition that moved."""
+        """Attempt every wait that watches a partition that has grown."""
         if not self._moved:
             return
         moved, self._moved = self._moved, {}
@@ -97,13 +97,13 @@ class FetchWaiters:
                 self.drop(wait)
 
     def topic_gone(self, topic: str) -> None:
-        """End every wait that watches a topic which is deleted."""
+        """Finish every wait that watches a deleted topic."""
         for key in [key for key in self._watching if key[0] == topic]:
             for wait in list(self._watching.get(key, {})):
                 self._finish(wait)
 
     def end_all(self) -> None:
-        """Answer everyone with what there is."""
+        """Answer every wait with what there is to read."""
         for wait in list(self._waits):
             self._finish(wait)
         if self._timer is not None:
@@ -116,18 +116,18 @@ class FetchWaiters:
             self._attempt(wait, final=True)
 
     def _attempt(self, wait: Wait, *, final: bool) -> bool:
-        """What goes wrong with one fetch is not to keep the others from theirs."""
+        """Attempt a wait. An error closes the connection of this fetch and does not affect other fetches."""
         try:
             return wait.attempt(final=final)
         except StorageError as error:
             self._fail(error)
         except Exception:
-            logger.exception("a fetch that had waited failed")
+            logger.exception("a parked fetch failed")
             wait.abort()
         return True
 
     def _arm(self) -> None:
-        """Set the timer for the first deadline of a wait that is still there."""
+        """Set the timer to the first deadline of a wait that is still parked."""
         while self._deadlines and self._deadlines[0][2] not in self._waits:
             heappop(self._deadlines)
         if not self._deadlines:

@@ -1,4 +1,4 @@
-"""The story of groups in the broker's own log: a line for each event."""
+"""Log lines about groups: one line for each group event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from broker.cores.groups.events import GroupEvent
 
-# Names may be as long as a request.
+# Clients choose names; a name may be as long as a request.
 SHOWN_CHARACTERS = 255
 
 logger = logging.getLogger("broker.groups")
@@ -23,7 +23,7 @@ def log_events(events: Iterable[GroupEvent]) -> None:
 
 
 def line_of(event: GroupEvent) -> str:
-    """Names and reasons come from clients: they are quoted, so that none of them begins a line of its own."""
+    """The log line of an event. Names and reasons come from clients; quoting keeps them from starting a new line."""
     parts = [
         f"group {_quoted(event.group_id)} {event.type.value}",
         f"generation {event.generation}",
@@ -43,7 +43,7 @@ def line_of(event: GroupEvent) -> str:
 
 
 def _why(event: GroupEvent) -> str:
-    """What took the members, where it is not the event's own cause."""
+    """Why the members left, if that differs from the cause of the event."""
     causes = Counter(cause.value for cause in event.left_causes)
     if not causes or (event.cause is not None and causes.keys() == {event.cause.value}):
         return ""

@@ -1,4 +1,4 @@
-"""Where the daemon's log lines go: a file of bounded size, and stderr until it is left."""
+"""The daemon's log: a file of bounded size, and stderr until the broker leaves it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOG_FILE_BYTES, OLD_LOG_FILES = 10 * 1024 * 1024, 5
 
 
 def start_logging(log_file: Path, to_stderr: int) -> None:
-    # A log line that cannot be written must not end up as a traceback on stderr.
+    # A log line that cannot be written must not print a traceback to stderr.
     logging.raiseExceptions = False
     layout = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     layout.converter = time.gmtime
@@ -27,23 +27,23 @@ def start_logging(log_file: Path, to_stderr: int) -> None:
 
 
 class RotatingLog(logging.FileHandler):
-    """Appends to a log file; a full one is kept under the next of a few numbers (logging.handlers takes 5 ms to load)."""
+    """Appends to a log file and keeps a few numbered old files. (Importing logging.handlers would take 5 ms.)"""
 
-    def __init__(self, path: Path, most_bytes: int = LOG_FILE_BYTES, old_files: int = OLD_LOG_FILES) -> None:
+    def __init__(self, path: Path, max_bytes: int = LOG_FILE_BYTES, old_files: int = OLD_LOG_FILES) -> None:
         super().__init__(path, encoding="utf-8")
-        self._most_bytes, self._old_files = most_bytes, old_files
+        self._max_bytes, self._old_files = max_bytes, old_files
         self._has_stderr = False
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            if self.stream is not None and self.stream.tell() >= self._most_bytes:
+            if self.stream is not None and self.stream.tell() >= self._max_bytes:
                 self._rotate()
         except OSError:
             self.handleError(record)
         super().emit(record)
 
     def take_stderr(self) -> None:
-        """What anyone writes to stderr from now on goes to the file."""
+        """Redirect everything that the process writes to stderr to the file."""
         self._has_stderr = True
         if self.stream is not None:
             os.dup2(self.stream.fileno(), 2)
@@ -61,7 +61,7 @@ class RotatingLog(logging.FileHandler):
 
 
 def leave_stderr() -> RotatingLog | None:
-    """Log to the file only from now on; the handler of that file."""
+    """Log to the file only, no longer to stderr. Returns the handler of the file."""
     found = None
     for handler in list(logging.getLogger().handlers):
         if isinstance(handler, RotatingLog):

@@ -1,4 +1,4 @@
-"""What one connection has yet to write: bytes, and slices of files that go out without being read into memory."""
+"""Outbox: what one connection still has to write, as bytes and as slices of files that `sendfile` copies."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from broker.storage import FileSlice
 
-# Below this a copy costs less than another system call.
+# Below this size a copy costs less than another system call.
 SENDFILE_BYTES = 64 * 1024
-# What is put together for one write, at most about so much.
+# About the most that one write joins together.
 WRITE_BYTES = 256 * 1024
-# What one connection may send from files before other connections get their turn.
+# How much one connection may send before other connections get their turn.
 TURN_BYTES = 4 * 1024 * 1024
 _IN_MEMORY = (bytes, memoryview, bytearray)
 
@@ -32,15 +32,15 @@ def _is_small(part: object) -> bool:
 
 
 class Outbox:
-    """Writes to a transport as fast as the client reads, holding at most one chunk of a file in memory.
+    """Writes to a transport as fast as the client reads, with at most one chunk of a file in memory.
 
-    `blocked` says that the client does not keep up: until `resume` is called nothing more should be read from it.
+    While `blocked`, the client does not keep up, and the connection should not read from it.
     """
 
     __slots__ = ("_closing", "_loop", "_parts", "_scheduled", "_sent", "_transport", "blocked")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        # With a limit of 0 the transport says when its buffer is empty, which is when sendfile may take over.
+        # With a limit of 0 the transport reports when its buffer is empty; only then may sendfile write to the socket.
         transport.set_write_buffer_limits(0)
         self._transport = transport
         self._loop = loop
@@ -51,7 +51,7 @@ class Outbox:
         self.blocked = False
 
     def put(self, parts: Iterable[object]) -> None:
-        """Take what is to be written next; small pieces of files are read when their turn comes, in one write with others."""
+        """Add parts to write. Small slices of files are read when they are next, and joined with others into one write."""
         self._parts.extend(parts)
 
     def close(self) -> None:
@@ -61,12 +61,12 @@ class Outbox:
             self._transport.close()
 
     def flush(self) -> None:
-        """Write what can be written now. What cannot be read from its file ends the connection, and nothing else."""
+        """Write what can be written now. A file that cannot be read closes this connection and affects no other."""
         try:
             self._flush()
         except (OSError, StorageError) as error:
-            # The client was told how long the answer is; only closing says that the rest does not come.
-            logger.error("cannot read what is to be sent: %s", error)
+            # The client knows the length of the answer; only closing tells it that the rest is missing.
+            logger.error("cannot read the records of an answer: %s", error)
             self._parts.clear()
             self._transport.abort()
 
@@ -100,25 +100,25 @@ class Outbox:
 
     def _write_small_parts(self) -> int:
         parts = self._parts
-        together: list[bytes] = []
+        joined: list[bytes] = []
         size = 0
         while parts and size < WRITE_BYTES and _is_small(parts[0]):
             part = parts.popleft()
             data = cast(bytes, part) if type(part) in _IN_MEMORY else cast("FileSlice", part).tobytes()
-            together.append(data)
+            joined.append(data)
             size += len(data)
-        self._transport.write(together[0] if len(together) == 1 else b"".join(together))
+        self._transport.write(joined[0] if len(joined) == 1 else b"".join(joined))
         return size
 
     def _send_slice(self, part: FileSlice) -> int:
-        """Send some of a file; the number of bytes that left or lie in the transport's buffer."""
+        """Send a part of a file slice. Returns how many bytes are sent or in the transport's buffer."""
         position, left = part.position + self._sent, part.length - self._sent
         sent = 0
         if self._transport.get_write_buffer_size() == 0:
             sent = self._sendfile(part.fileno, position, min(left, TURN_BYTES))
             position += sent
             left -= sent
-        # What sendfile left open the transport takes: it knows when the socket is writable again.
+        # The transport writes what sendfile could not: it knows when the socket is writable again.
         copied = min(left, SENDFILE_BYTES)
         if copied:
             chunk = os.pread(part.fileno, copied, position)
@@ -141,6 +141,6 @@ class Outbox:
                     break
                 sent += step
         except OSError:
-            # Full (the usual end), or gone: then the transport's own write finds out and closes.
+            # The socket is full, as usual, or closed; in that case the transport's write fails and closes.
             pass
         return sent

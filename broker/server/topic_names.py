@@ -1,4 +1,4 @@
-"""Which names a topic may have, and what is wrong with one that it may not."""
+"""Topic names: which are valid, and which collide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def name_error(name: str) -> str | None:
-    """Why `name` cannot be a topic's name; None if it can."""
+    """Why `name` is not a valid topic name; None if it is."""
     if not name:
         return "Topic name is invalid: it is empty."
     if name in (".", ".."):
@@ -23,14 +23,14 @@ def name_error(name: str) -> str | None:
 
 
 class NameIndex:
-    """Finds the topic that metrics could not tell from a new one, because '.' and '_' look the same there."""
+    """Finds topics whose names collide in Kafka's metrics, where '.' and '_' are the same."""
 
     def __init__(self, topics: Iterable[str]) -> None:
         self._topics = topics
         self._unified: dict[str, str] | None = None
 
     def collision(self, name: str) -> str | None:
-        """The topic that a new one of this name would collide with. All names are looked at once, for the first that could."""
+        """The topic with which a new topic of this name would collide. The first name that could collide builds the index."""
         if "." not in name and "_" not in name:
             return None
         if self._unified is None:
@@ -38,7 +38,7 @@ class NameIndex:
         return self._unified.get(_unify(name))
 
     def add(self, name: str) -> None:
-        """A topic was made."""
+        """Add the name of a new topic."""
         if self._unified is not None:
             self._unified[_unify(name)] = name
 

@@ -203,7 +203,7 @@ def test_a_directory_of_something_else_is_refused(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("")
     code, line = refused(tmp_path)
     assert code == 17
-    assert "is not empty and holds no broker's data" in line
+    assert "is not empty and is not a broker's data directory" in line
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -269,7 +269,7 @@ def test_it_stops_when_the_pipe_on_stdin_ends(tmp_path: Path):
         program.process.stdin.close()
         program.process.stdin = None
         assert program.process.wait(PATIENCE_S) == 0
-    assert "the parent is gone" in (tmp_path / "broker.log").read_text()
+    assert "the parent process ended" in (tmp_path / "broker.log").read_text()
 
 
 def test_it_stops_when_its_parent_is_another_process_than_was_said(tmp_path: Path):

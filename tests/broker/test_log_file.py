@@ -15,7 +15,7 @@ from broker.server.log_file import RotatingLog
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[RotatingLog]:
-    handler = RotatingLog(tmp_path / "x.log", most_bytes=10, old_files=2)
+    handler = RotatingLog(tmp_path / "x.log", max_bytes=10, old_files=2)
     yield handler
     handler.close()
 
@@ -44,7 +44,7 @@ def test_the_oldest_file_is_dropped(tmp_path: Path, log: RotatingLog):
 
 def test_a_file_from_an_earlier_run_is_continued(tmp_path: Path):
     (tmp_path / "x.log").write_text("0123456789")
-    handler = RotatingLog(tmp_path / "x.log", most_bytes=10, old_files=2)
+    handler = RotatingLog(tmp_path / "x.log", max_bytes=10, old_files=2)
     write(handler, "new")
     handler.close()
     assert contents(tmp_path) == {"x.log": "new\n", "x.log.1": "0123456789"}
@@ -53,7 +53,7 @@ def test_a_file_from_an_earlier_run_is_continued(tmp_path: Path):
 def test_stderr_follows_the_file_through_a_rotation(tmp_path: Path):
     code = (
         "import logging, os, pathlib, sys; from broker.server.log_file import RotatingLog\n"
-        "log = RotatingLog(pathlib.Path(sys.argv[1]), most_bytes=10); log.take_stderr(); os.write(2, b'0123456789')\n"
+        "log = RotatingLog(pathlib.Path(sys.argv[1]), max_bytes=10); log.take_stderr(); os.write(2, b'0123456789')\n"
         "log.emit(logging.LogRecord('x', 20, '', 0, 'new', None, None)); os.write(2, b'after')"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "x.log")], check=True)

@@ -1,4 +1,4 @@
-"""ApiVersions: which requests the broker knows, in which versions."""
+"""ApiVersions: which requests the broker supports, in which versions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, INT64, STRING,
 
 
 class ApiVersionsRequest(Message):
-    """v3 name and version of the client's software (KIP-511)."""
+    """v3 adds the name and version of the client software (KIP-511)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 18, range(5), 3
 
@@ -15,9 +15,9 @@ class ApiVersionsRequest(Message):
 
 
 class ApiVersionsResponse(Message):
-    """v1 throttle time; v3 features (KIP-584); v4 features may start at version 0.
+    """v1 adds the throttle time; v3 adds features (KIP-584); v4 allows features to start at version 0.
 
-    The header in front of it is always the old one, so that a client of any age can read it.
+    Its header is never flexible, so that a client of any age can read it.
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 18, range(5), 3

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: groups of the newer protocol (KIP-848), on clusters that have them."""
+"""ConsumerGroupDescribe: groups of the consumer protocol (KIP-848), on clusters that have them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ConsumerGroupDescribeRequest(Message):
 
 
 class ConsumerGroupDescribeResponse(Message):
-    """v1 whether a member speaks the classic (0) or the newer protocol (1)."""
+    """v1 adds the member type: 0 for a classic member, 1 for a consumer member."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 69, range(2), 0
 

@@ -1,4 +1,4 @@
-"""CreatePartitions: give topics more partitions."""
+"""CreatePartitions: add partitions to topics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, STRING, Messag
 
 
 class CreatePartitionsRequest(Message):
-    """The count is the new total."""
+    """`count` is the new total."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 37, range(4), 2
 

@@ -1,4 +1,4 @@
-"""CreateTopics: make topics."""
+"""CreateTopics: create topics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT8, INT16, INT32, STRING, 
 
 
 class CreateTopicsRequest(Message):
-    """v4 lets partitions and replication factor be -1 for the broker's defaults (KIP-464)."""
+    """v4 allows -1 for the number of partitions and the replication factor: the broker's defaults (KIP-464)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 19, range(2, 8), 5
 
@@ -31,7 +31,7 @@ class CreateTopicsRequest(Message):
 
 
 class CreateTopicsResponse(Message):
-    """v5 the configuration that the topic got (KIP-525); v7 topic id (KIP-516)."""
+    """v5 adds the configuration of the new topic (KIP-525); v7 adds the topic id (KIP-516)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 19, range(2, 8), 5
 

@@ -1,4 +1,4 @@
-"""DeleteGroups: remove empty groups with their offsets."""
+"""DeleteGroups: delete empty groups and their offsets."""
 
 from __future__ import annotations
 

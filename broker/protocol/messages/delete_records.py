@@ -1,4 +1,4 @@
-"""DeleteRecords: move the start of partitions forward."""
+"""DeleteRecords: advance the log start offset of partitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, INT64, STRING, Messa
 
 
 class DeleteRecordsRequest(Message):
-    """Offset -1 stands for the high watermark."""
+    """Offset -1 means the high watermark."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 21, range(3), 2
 

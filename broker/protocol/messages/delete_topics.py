@@ -1,4 +1,4 @@
-"""DeleteTopics: remove topics with all their records."""
+"""DeleteTopics: delete topics and their records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, STRING, UUID, ZERO_U
 
 
 class DeleteTopicsRequest(Message):
-    """v6 names or topic ids (KIP-516)."""
+    """v6 identifies topics by name or by id (KIP-516)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 20, range(1, 7), 4
 
@@ -20,7 +20,7 @@ class DeleteTopicsRequest(Message):
 
 
 class DeleteTopicsResponse(Message):
-    """v5 error message; v6 topic id."""
+    """v5 adds the error message; v6 adds the topic id."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 20, range(1, 7), 4
 

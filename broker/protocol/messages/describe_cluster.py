@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT8, INT16, INT32, STRING, 
 
 
 class DescribeClusterRequest(Message):
-    """v1 brokers or controllers (KIP-919); v2 fenced brokers too (KIP-1073)."""
+    """v1 chooses between brokers and controllers (KIP-919); v2 can include fenced brokers (KIP-1073)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 60, range(3), 0
 
@@ -16,7 +16,7 @@ class DescribeClusterRequest(Message):
 
 
 class DescribeClusterResponse(Message):
-    """v1 endpoint type; v2 whether a broker is fenced."""
+    """v1 adds the endpoint type; v2 adds whether a broker is fenced."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 60, range(3), 0
 

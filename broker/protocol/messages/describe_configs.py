@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT8, INT16, INT32, STRING, 
 
 
 class DescribeConfigsRequest(Message):
-    """v3 asks for documentation (KIP-569)."""
+    """v3 can ask for documentation (KIP-569)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 32, range(1, 5), 4
 
@@ -21,7 +21,7 @@ class DescribeConfigsRequest(Message):
 
 
 class DescribeConfigsResponse(Message):
-    """v3 type and documentation (KIP-569)."""
+    """v3 adds type and documentation (KIP-569)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 32, range(1, 5), 4
 

@@ -1,4 +1,4 @@
-"""DescribeGroupDetails: what DescribeGroups does not say of a group. Ours, not Kafka's."""
+"""DescribeGroupDetails: what DescribeGroups omits. An extension of this broker, not part of Kafka."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class DescribeGroupDetailsRequest(Message):
 
 
 class DescribeGroupDetailsResponse(Message):
-    """`state_since_ms` is wall clock time; an age is -1 where the broker does not know it."""
+    """`state_since_ms` is wall-clock time. An age of -1 is unknown."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 10000, range(1), 0
 

@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, BYTES, INT16, INT32, STRING,
 
 
 class DescribeGroupsRequest(Message):
-    """v3 asks for authorized operations (KIP-430); v6 answers GROUP_ID_NOT_FOUND where there is no group (KIP-1043)."""
+    """v3 can ask for authorized operations (KIP-430); v6 reports GROUP_ID_NOT_FOUND for a missing group (KIP-1043)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 15, range(7), 5
 
@@ -15,7 +15,7 @@ class DescribeGroupsRequest(Message):
 
 
 class DescribeGroupsResponse(Message):
-    """v1 throttle time; v3 authorized operations; v4 instance ids; v6 error message."""
+    """v1 adds the throttle time; v3 adds authorized operations; v4 adds instance ids; v6 adds the error message."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 15, range(7), 5
 

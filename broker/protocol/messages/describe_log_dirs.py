@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, INT64, STRING,
 
 
 class DescribeLogDirsRequest(Message):
-    """Null topics stand for all."""
+    """Null topics means all topics."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 35, range(1, 5), 2
 
@@ -18,7 +18,7 @@ class DescribeLogDirsRequest(Message):
 
 
 class DescribeLogDirsResponse(Message):
-    """v3 error code; v4 size and free space of the volume (KIP-827)."""
+    """v3 adds the error code; v4 adds size and free space of the volume (KIP-827)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 35, range(1, 5), 2
 

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: partitions of topics, page by page (KIP-966)."""
+"""DescribeTopicPartitions: partitions of topics, in pages (KIP-966)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DescribeTopicPartitionsRequest(Message):
 
 
 class DescribeTopicPartitionsResponse(Message):
-    """Kafka's own admin client fails on null replica lists: they are empty instead."""
+    """Replica lists are empty rather than null: Kafka's admin client fails on null."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 75, range(1), 0
 

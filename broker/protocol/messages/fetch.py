@@ -1,4 +1,4 @@
-"""Fetch: read record batches of partitions, waiting for them if asked to."""
+"""Fetch: read record batches of partitions, and wait for them if asked to."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from broker.protocol.wire_types import (
 
 
 class FetchRequest(Message):
-    """v5 log start offset; v7 sessions (KIP-227); v9 leader epoch (KIP-320); v11 rack (KIP-392); v12 last fetched
-    epoch; v13 topic ids instead of names (KIP-516); v15 replica state (KIP-903); v17 directory id (KIP-853); v18
-    high watermark (KIP-1166).
+    """v5 adds the log start offset; v7 adds fetch sessions (KIP-227); v9 adds the leader epoch (KIP-320); v11 adds the
+    rack (KIP-392); v12 adds the last fetched epoch; v13 replaces topic names with ids (KIP-516); v15 adds the replica
+    state (KIP-903); v17 adds the directory id (KIP-853); v18 adds the high watermark (KIP-1166).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 1, range(4, 19), 12
@@ -67,8 +67,8 @@ class FetchRequest(Message):
 
 
 class FetchResponse(Message):
-    """v5 log start offset; v7 error code and session; v11 preferred replica; v12 diverging epoch and current leader;
-    v13 topic ids; v16 endpoints of leaders (KIP-951).
+    """v5 adds the log start offset; v7 adds error code and session id; v11 adds the preferred read replica; v12 adds
+    the diverging epoch and the current leader; v13 replaces topic names with ids; v16 adds leader endpoints (KIP-951).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 1, range(4, 19), 12
@@ -102,7 +102,7 @@ class FetchResponse(Message):
             ARRAY("AbortedTransaction"), default=None, null_since=0
         )
         preferred_read_replica: int = wire(INT32, default=-1, since=11)
-        # Anything with a length, which `encode_parts` hands on as it is; decoded: a view, or None.
+        # Encoding takes any object with a length, which `encode_parts` passes through; decoding gives a view or None.
         records: Any = wire(RECORDS, null_since=0)
 
     class Topic(Struct):

@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker coordinates a group or a transaction."""
+"""FindCoordinator: which broker coordinates a group or a transactional id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT8, INT16, INT32, STRING, Messag
 
 
 class FindCoordinatorRequest(Message):
-    """v1 key type; v4 several keys (KIP-699); v6 share groups (KIP-932)."""
+    """v1 adds the key type; v4 takes several keys (KIP-699); v6 adds share groups (KIP-932)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 10, range(7), 3
 
@@ -16,7 +16,7 @@ class FindCoordinatorRequest(Message):
 
 
 class FindCoordinatorResponse(Message):
-    """v1 throttle time and error message; v4 an answer for each key."""
+    """v1 adds throttle time and error message; v4 answers each key separately."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 10, range(7), 3
 

@@ -1,4 +1,4 @@
-"""Heartbeat: a member says that it is alive, and learns of a rebalance."""
+"""Heartbeat: extend the session of a member, and report a rebalance to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import INT16, INT32, STRING, Message, wire
 
 
 class HeartbeatRequest(Message):
-    """v3 instance id (KIP-345)."""
+    """v3 adds the instance id (KIP-345)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 12, range(5), 4
 
@@ -17,7 +17,7 @@ class HeartbeatRequest(Message):
 
 
 class HeartbeatResponse(Message):
-    """v1 throttle time."""
+    """v1 adds the throttle time."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 12, range(5), 4
 

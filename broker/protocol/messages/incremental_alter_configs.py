@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT8, INT16, INT32, STRING, 
 
 
 class IncrementalAlterConfigsRequest(Message):
-    """Operations: 0 set, 1 delete, 2 append to a list, 3 take from a list."""
+    """Operations: 0 set, 1 delete, 2 append to a list, 3 subtract from a list."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 44, range(2), 1
 

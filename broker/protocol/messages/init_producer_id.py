@@ -1,4 +1,4 @@
-"""InitProducerId: a producer id for idempotent writes."""
+"""InitProducerId: a producer id and epoch for idempotent writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import INT16, INT32, INT64, STRING, Message, wir
 
 
 class InitProducerIdRequest(Message):
-    """v3 the id and epoch to go on with (KIP-360)."""
+    """v3 adds the current id and epoch, to bump the epoch (KIP-360)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 22, range(6), 2
 

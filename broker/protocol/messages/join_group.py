@@ -1,4 +1,4 @@
-"""JoinGroup: enter a group, or come back in a rebalance."""
+"""JoinGroup: join a group, or rejoin it in a rebalance."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from broker.protocol.wire_types import ARRAY, BOOL, BYTES, INT16, INT32, STRING,
 
 
 class JoinGroupRequest(Message):
-    """v1 rebalance timeout; v4 a second join with the id from MEMBER_ID_REQUIRED (KIP-394); v5 instance id
-    (KIP-345); v8 reason (KIP-800).
+    """v1 adds the rebalance timeout; v4 joins again with the id from MEMBER_ID_REQUIRED (KIP-394); v5 adds the instance
+    id (KIP-345); v8 adds the reason (KIP-800).
 
-    Version 0 has no rebalance timeout: the session timeout stands in for -1.
+    In v0 the rebalance timeout is -1: the session timeout applies instead.
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 11, range(10), 6
@@ -29,10 +29,10 @@ class JoinGroupRequest(Message):
 
 
 class JoinGroupResponse(Message):
-    """v2 throttle time; v5 instance ids of the members; v7 protocol type, and null for a missing protocol (KIP-559);
-    v9 skip_assignment (KIP-814).
+    """v2 adds the throttle time; v5 adds the instance ids of members; v7 adds the protocol type and allows a null
+    protocol name (KIP-559), which is an empty string before; v9 adds skip_assignment (KIP-814).
 
-    Only the leader gets the members. Before v7 a missing protocol is an empty string.
+    Only the leader receives the members.
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 11, range(10), 6

@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, STRING, Message, Str
 
 
 class LeaveGroupRequest(Message):
-    """v3 several members, each by member id or instance id (KIP-345); v5 a reason for each (KIP-800)."""
+    """v3 takes several members, each by member id or instance id (KIP-345); v5 adds a reason for each (KIP-800)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 13, range(6), 4
 
@@ -21,7 +21,7 @@ class LeaveGroupRequest(Message):
 
 
 class LeaveGroupResponse(Message):
-    """v1 throttle time; v3 an error for each member."""
+    """v1 adds the throttle time; v3 adds an error code for each member."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 13, range(6), 4
 

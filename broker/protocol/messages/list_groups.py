@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, STRING, Message, Str
 
 
 class ListGroupsRequest(Message):
-    """v4 filter by state (KIP-518); v5 filter by group type (KIP-848)."""
+    """v4 filters by state (KIP-518); v5 filters by group type (KIP-848)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 16, range(6), 3
 
@@ -15,7 +15,7 @@ class ListGroupsRequest(Message):
 
 
 class ListGroupsResponse(Message):
-    """v1 throttle time; v4 state; v5 group type."""
+    """v1 adds the throttle time; v4 adds the state; v5 adds the group type."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 16, range(6), 3
 

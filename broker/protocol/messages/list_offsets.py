@@ -1,4 +1,4 @@
-"""ListOffsets: the offset at a timestamp, or at an end of the log."""
+"""ListOffsets: the offset for a timestamp, or at either end of the log."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from broker.protocol.wire_types import ARRAY, INT8, INT16, INT32, INT64, STRING,
 
 
 class ListOffsetsRequest(Message):
-    """v2 isolation level; v4 leader epoch (KIP-320); v7 to v9 special timestamps -3 to -5; v10 timeout (KIP-1075).
+    """v2 adds the isolation level; v4 adds the leader epoch (KIP-320); v10 adds the timeout (KIP-1075).
 
-    Timestamp -1 is the end of the log, -2 its start, -3 the record with the newest timestamp.
+    Special timestamps: -1 log end offset, -2 log start offset, -3 record with the highest timestamp (v7, KIP-734), -4
+    start of the local log (v8, KIP-405), -5 last tiered offset (v9, KIP-1005).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 2, range(1, 11), 6
@@ -29,7 +30,7 @@ class ListOffsetsRequest(Message):
 
 
 class ListOffsetsResponse(Message):
-    """v2 throttle time; v4 leader epoch."""
+    """v2 adds the throttle time; v4 adds the leader epoch."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 2, range(1, 11), 6
 

@@ -6,8 +6,8 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, STRING, UUID, 
 
 
 class MetadataRequest(Message):
-    """v1 null topics for all; v4 may forbid creation of topics; v8 asks for authorized operations (KIP-430); v10
-    topic ids (KIP-516); v11 drops the cluster's operations.
+    """v1 uses null for all topics; v4 can forbid topic creation; v8 can ask for authorized operations (KIP-430); v10
+    adds topic ids (KIP-516); v11 drops authorized operations of the cluster (KIP-700).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 3, range(14), 9
@@ -23,8 +23,9 @@ class MetadataRequest(Message):
 
 
 class MetadataResponse(Message):
-    """v1 rack, controller, internal topics; v2 cluster id; v3 throttle time; v5 offline replicas; v7 leader epoch;
-    v8 authorized operations; v10 topic ids; v12 null names; v13 error code (KIP-1102).
+    """v1 adds rack, controller id and is_internal; v2 adds the cluster id; v3 adds the throttle time; v5 adds offline
+    replicas; v7 adds the leader epoch; v8 adds authorized operations; v10 adds topic ids; v12 allows null names; v13
+    adds the error code (KIP-1102).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 3, range(14), 9

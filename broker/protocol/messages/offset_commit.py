@@ -1,4 +1,4 @@
-"""OffsetCommit: store how far a group has read."""
+"""OffsetCommit: store the committed offsets of a group."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, INT64, STRING, Messa
 
 
 class OffsetCommitRequest(Message):
-    """v5 drops the retention time; v6 leader epoch (KIP-320); v7 instance id (KIP-345); v9 member epochs of the
-    newer group protocol (KIP-848).
+    """v5 drops the retention time; v6 adds the leader epoch (KIP-320); v7 adds the instance id (KIP-345); v9 also takes
+    a member epoch in place of the generation (KIP-848).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 8, range(2, 10), 8
@@ -31,7 +31,7 @@ class OffsetCommitRequest(Message):
 
 
 class OffsetCommitResponse(Message):
-    """v3 throttle time."""
+    """v3 adds the throttle time."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 8, range(2, 10), 8
 

@@ -1,4 +1,4 @@
-"""OffsetDelete: forget committed offsets of a group."""
+"""OffsetDelete: delete committed offsets of a group (KIP-496). It has no flexible version."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, STRING, Message, Str
 
 
 class OffsetDeleteRequest(Message):
-    """Never flexible (KIP-496)."""
-
     API_KEY, VERSIONS = 47, range(1)
 
     class Partition(Struct):

@@ -1,4 +1,4 @@
-"""OffsetFetch: read what a group has committed."""
+"""OffsetFetch: read the committed offsets of groups."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, INT64, STRING,
 
 
 class OffsetFetchRequest(Message):
-    """v2 null topics for all; v7 require_stable (KIP-447); v8 several groups (KIP-709); v9 member id and epoch
-    (KIP-848).
+    """v2 uses null for all topics; v7 adds require_stable (KIP-447); v8 takes several groups (KIP-709); v9 adds member
+    id and epoch (KIP-848).
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 9, range(1, 10), 6
@@ -29,7 +29,9 @@ class OffsetFetchRequest(Message):
 
 
 class OffsetFetchResponse(Message):
-    """v2 error code; v3 throttle time; v5 leader epoch (KIP-320); v8 several groups (KIP-709)."""
+    """v2 adds the error code; v3 adds the throttle time; v5 adds the leader epoch (KIP-320); v8 answers several groups
+    (KIP-709).
+    """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 9, range(1, 10), 6
 

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader epoch ended."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, INT64, STRING, Messa
 
 
 class OffsetForLeaderEpochRequest(Message):
-    """v3 replica id."""
+    """v3 adds the replica id."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 23, range(2, 5), 4
 

@@ -18,11 +18,13 @@ from broker.protocol.wire_types import (
 
 
 class ProduceRequest(Message):
-    """v7 zstd (KIP-110); v12 transactions of the second kind (KIP-890); v13 topic ids instead of names (KIP-516)."""
+    """v7 allows zstd (KIP-110); v12 adds partitions to the transaction implicitly (KIP-890); v13 replaces topic names
+    with ids (KIP-516).
+    """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 0, range(3, 14), 9
 
-    # Versions 0 to 2 are advertised and refused: without them librdkafka switches compression off (KAFKA-18659).
+    # v0 to v2 are advertised but refused: without them librdkafka disables compression (KAFKA-18659).
     ADVERTISED_SINCE = 0
 
     class Partition(Struct):
@@ -41,8 +43,8 @@ class ProduceRequest(Message):
 
 
 class ProduceResponse(Message):
-    """v5 log start offset; v8 which records were refused, and why (KIP-467); v10 the current leader (KIP-951); v13
-    topic ids.
+    """v5 adds the log start offset; v8 adds an error for each refused record (KIP-467); v10 adds the current leader
+    (KIP-951); v13 replaces topic names with ids.
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 0, range(3, 14), 9

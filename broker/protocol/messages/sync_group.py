@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in the assignment, each member collects its own."""
+"""SyncGroup: the leader sends all assignments, and each member receives its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BYTES, INT16, INT32, STRING, Messa
 
 
 class SyncGroupRequest(Message):
-    """v3 instance id (KIP-345); v5 protocol type and name, which must match the group's (KIP-559)."""
+    """v3 adds the instance id (KIP-345); v5 adds protocol type and name, which must match those of the group (KIP-559)."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 14, range(6), 4
 
@@ -24,7 +24,7 @@ class SyncGroupRequest(Message):
 
 
 class SyncGroupResponse(Message):
-    """v1 throttle time; v5 protocol type and name."""
+    """v1 adds the throttle time; v5 adds protocol type and name."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 14, range(6), 4
 

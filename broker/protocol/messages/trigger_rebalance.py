@@ -1,4 +1,4 @@
-"""TriggerRebalance: call the members of groups together for a new generation; all keep their ids. Ours, not Kafka's."""
+"""TriggerRebalance: start a rebalance in which all members keep their ids. An extension of this broker, not of Kafka."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, INT16, INT32, STRING, Message, Str
 
 
 class TriggerRebalanceRequest(Message):
-    """The reason is kept in the group's story."""
+    """The reason becomes part of the history of the group."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 10001, range(1), 0
 
@@ -18,10 +18,10 @@ class TriggerRebalanceRequest(Message):
 
 
 class TriggerRebalanceResponse(Message):
-    """`generation_id` is the one that ends: the rebalance is over once the group is Stable in a later one.
+    """`generation_id` is the one that ends: the rebalance is complete once the group is Stable in a later one.
 
-    No error also means that a rebalance was under way already. GROUP_ID_NOT_FOUND: no such group. INVALID_REQUEST: the group is
-    Empty, so there is nobody to rebalance.
+    NONE is also the answer if a rebalance is in progress already. GROUP_ID_NOT_FOUND: the group does not exist.
+    INVALID_REQUEST: the group is Empty, so there are no members to rebalance.
     """
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 10001, range(1), 0

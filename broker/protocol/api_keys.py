@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from broker.protocol.wire_types import Message
 
-# Kafka counts up from 0; ours stay out of its way.
+# The range of our own requests, far above Kafka's keys.
 NATIVE_FIRST_KEY = 10000
 
 
 class Api(NamedTuple):
-    """One kind of request. `versions` are those that we can read and write."""
+    """One kind of request. `versions` are those that can be read and written."""
 
     key: int
     name: str
@@ -26,15 +26,15 @@ class Api(NamedTuple):
 
     @property
     def advertised_versions(self) -> range:
-        """What ApiVersions says: it may start before `versions`, with versions that are then refused."""
+        """The versions in ApiVersions. They may start below `versions`; requests in those versions are refused."""
         return range(getattr(self.request, "ADVERTISED_SINCE", self.versions.start), self.versions.stop)
 
     def is_flexible(self, version: int) -> bool:
-        """Whether the version has tagged fields, in its headers too."""
+        """Whether the version has tagged fields, also in its headers."""
         return version >= self.request.FLEXIBLE_SINCE
 
 
-# One module holds one api: a command line that sends three kinds of requests loads three.
+# One module per API: a command that sends three kinds of requests loads only three modules.
 _MODULES = {
     0: "produce",
     1: "fetch",
@@ -72,7 +72,7 @@ _MODULES = {
 
 
 class _Apis(Mapping[int, Api]):
-    """Loads the module of an api when it is first looked up."""
+    """Loads the module of an API at its first lookup."""
 
     def __init__(self) -> None:
         self._loaded: dict[int, Api] = {}

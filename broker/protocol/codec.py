@@ -1,4 +1,4 @@
-"""Encode and decode messages with functions that are specialised per message and version at first use."""
+"""Encode and decode messages with functions that are compiled per message and version at first use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Part: TypeAlias = "bytes | memoryview | Sized"
 
 
 def decode(cls: type[M], data: bytes, version: int, offset: int = 0, *, entries: int = UNLIMITED) -> M:
-    """Read one message at `offset`; bytes after it are ignored. Records stay views on `data`.
+    """Read one message at `offset`, and ignore the bytes after it. Records are views of `data`.
 
-    DecodeError if it is malformed, or if its arrays have more than so many entries together.
+    DecodeError if it is malformed, or if its arrays have more than `entries` entries in total.
     """
     reader = cls.readers.get(version) or specialise_reader(cls, version)
     try:
@@ -31,13 +31,13 @@ def decode(cls: type[M], data: bytes, version: int, offset: int = 0, *, entries:
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The message as bytes; fields that the version lacks are left out. EncodeError if a value does not fit."""
+    """The message as bytes, without fields that the version lacks. EncodeError if a value does not fit."""
     written = _write(message, version)
     return written if type(written) is bytes else b"".join(written)
 
 
 def encode_entries(message: Message, field: str, version: int) -> bytes:
-    """The entries of an outermost array of structs, for an `Encoded` that later stands in their place. EncodeError as above."""
+    """Encode the entries of a top-level array of structs, to be added to an `Encoded`. EncodeError if a value does not fit."""
     cls = type(message)
     try:
         return specialise_entries(cls, field, version)(getattr(message, field))
@@ -46,7 +46,7 @@ def encode_entries(message: Message, field: str, version: int) -> bytes:
 
 
 def encode_parts(message: Message, version: int) -> list[Part]:
-    """Like `encode`, in buffers to be sent one after another: each RECORDS value as it was given, the rest joined."""
+    """Like `encode`, but as buffers to send in order: RECORDS values are passed through, the rest is joined."""
     written = _write(message, version)
     return [written] if type(written) is bytes else written
 

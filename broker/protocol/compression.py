@@ -1,4 +1,4 @@
-"""The codecs of record batches, with a bound on what compressed bytes may grow to."""
+"""Compression codecs of record batches, with a limit on the decompressed size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from broker.protocol.wire_types import DecodeError
 
 
 class Codec(IntEnum):
-    """The number is what a batch's attributes carry."""
+    """The value is the codec number in the attributes of a batch."""
 
     NONE = 0
     GZIP = 1
@@ -19,12 +19,12 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-# Java's snappy library cuts its input into blocks behind a header of its own; some clients write plain snappy.
+# Java's snappy library (xerial) adds its own header and splits the input into blocks; some clients write raw snappy.
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 
-# Version 1, independent blocks of at most 64 KiB, no checksums: what Kafka writes, and its reader refuses linked blocks.
+# Version 1, independent blocks of at most 64 KiB, no checksums, as Kafka writes them. Kafka cannot read linked blocks.
 _LZ4_HEADER = bytes.fromhex("04224d18604082")
 _LZ4_BLOCK_BYTES = 64 * 1024
 _LZ4_STORED = 0x80000000
@@ -33,7 +33,7 @@ _FIRST_GUESS_BYTES = 64 * 1024
 
 
 def compress(codec: Codec, plain: bytes) -> bytes:
-    """The bytes as Kafka's other clients expect them."""
+    """Compress in the form that Kafka clients expect."""
     if codec is Codec.NONE:
         return plain
     if codec is Codec.SNAPPY:
@@ -48,7 +48,7 @@ def compress(codec: Codec, plain: bytes) -> bytes:
 
 
 def decompress(codec: int, packed: bytes, max_bytes: int) -> bytes:
-    """The plain bytes; DecodeError if the codec is unknown, the bytes are damaged or there are more than `max_bytes`."""
+    """Decompress. DecodeError if the codec is unknown, the data is damaged, or the result exceeds `max_bytes`."""
     if codec == Codec.NONE:
         return packed
     if codec == Codec.SNAPPY:
@@ -65,7 +65,7 @@ def decompress(codec: int, packed: bytes, max_bytes: int) -> bytes:
 
 
 def _decompress_into(module: Any, packed: bytes, max_bytes: int) -> bytes:
-    """These formats do not promise their size up front: try ever larger buffers, up to the bound."""
+    """These formats do not declare the decompressed size: try larger buffers, up to the limit."""
     import cramjam
 
     size = min(max_bytes, max(_FIRST_GUESS_BYTES, 4 * len(packed)))

@@ -1,4 +1,4 @@
-"""What consumers tell each other through the group: subscriptions and assignments, opaque to the coordinator."""
+"""Subscriptions and assignments that consumers exchange through the group, opaque to the coordinator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ B = TypeVar("B", bound=Message)
 
 
 class ConsumerProtocolSubscription(Message):
-    """v1 the partitions that the member owns (KIP-429); v2 their generation (KIP-792); v3 rack (KIP-881)."""
+    """v1 adds the owned partitions (KIP-429); v2 adds their generation (KIP-792); v3 adds the rack (KIP-881)."""
 
     VERSIONS = range(4)
 
@@ -31,7 +31,7 @@ class ConsumerProtocolSubscription(Message):
 
 
 class ConsumerProtocolAssignment(Message):
-    """All versions are alike; a member answers in the version of the subscriptions."""
+    """All versions are identical; the leader uses the version of the subscriptions."""
 
     VERSIONS = range(4)
 
@@ -44,23 +44,23 @@ class ConsumerProtocolAssignment(Message):
 
 
 def encode_blob(message: ConsumerProtocolSubscription | ConsumerProtocolAssignment, version: int = 3) -> bytes:
-    """The message behind its version, as JoinGroup and SyncGroup carry it."""
+    """The message after its version, as in JoinGroup and SyncGroup."""
     return version.to_bytes(_VERSION_BYTES, "big") + encode(message, version)
 
 
 def decode_subscription(blob: bytes) -> ConsumerProtocolSubscription:
-    """Read the metadata of a member; DecodeError if it is something else."""
+    """Decode the metadata of a member. DecodeError if it is not a subscription."""
     return _decode_blob(ConsumerProtocolSubscription, blob)
 
 
 def decode_assignment(blob: bytes) -> ConsumerProtocolAssignment:
-    """Read the assignment of a member; DecodeError if it is something else, an empty one too."""
+    """Decode the assignment of a member. DecodeError if it is not an assignment, or empty."""
     return _decode_blob(ConsumerProtocolAssignment, blob)
 
 
 def _decode_blob(cls: type[B], blob: bytes) -> B:
     version = int.from_bytes(blob[:_VERSION_BYTES], "big", signed=True)
     if len(blob) < _VERSION_BYTES or version < 0:
-        raise DecodeError(f"{cls.__name__} has no version in front")
+        raise DecodeError(f"{cls.__name__} does not start with a version")
     # Later versions only add fields at the end.
     return decode(cls, blob, min(version, cls.VERSIONS[-1]), _VERSION_BYTES)

@@ -1,4 +1,4 @@
-"""Frames on a connection: length prefix, request and response headers, and a buffer that is bounded."""
+"""Frames of a connection: length prefix, request and response headers, and a bounded receive buffer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REQUEST = struct.Struct(">hhih")
 
 
 class RequestHeader(NamedTuple):
-    """What stands before the body of a request; the body starts at `body_offset` of the same frame."""
+    """The header of a request. The body starts at `body_offset` of the same frame."""
 
     api_key: int
     api_version: int
@@ -29,7 +29,7 @@ class RequestHeader(NamedTuple):
 
 
 def decode_request_header(frame: bytes) -> RequestHeader:
-    """Read the header of any request. Of an api that is not ours the body is out of reach: its header may go on."""
+    """Read the header of any request. For an unknown API, `body_offset` is unreliable: the header may be longer."""
     try:
         api_key, api_version, correlation_id, length = _REQUEST.unpack_from(frame)
         position = _REQUEST.size
@@ -59,7 +59,7 @@ def request_frame(message: Message, version: int, correlation_id: int, client_id
 
 
 def response_parts(message: Message, version: int, correlation_id: int) -> list[Part]:
-    """A response with its header and length prefix, in buffers to be sent one after another."""
+    """A response with its header and length prefix, as buffers to send in order."""
     parts = encode_parts(message, version)
     flexible = _has_tagged_header(type(message), version)
     length = 4 + flexible + sum(len(part) for part in parts)
@@ -73,12 +73,12 @@ def response_parts(message: Message, version: int, correlation_id: int) -> list[
 
 
 def response_frame(message: Message, version: int, correlation_id: int) -> bytes:
-    """Like `response_parts`, in one piece; for responses whose records are bytes."""
+    """Like `response_parts`, but joined; only for responses whose records are bytes."""
     return b"".join(response_parts(message, version, correlation_id))  # type: ignore[arg-type]
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """The correlation id that a response frame starts with."""
+    """The correlation id at the start of a response frame."""
     if len(frame) < 4:
         raise DecodeError("a response is shorter than its header")
     return int.from_bytes(frame[:4], "big", signed=True)
@@ -98,14 +98,14 @@ def decode_response(cls: type[M], frame: bytes, version: int) -> tuple[int, M]:
 
 
 def _has_tagged_header(cls: type[Message], version: int) -> bool:
-    # A client that asks for ApiVersions does not know yet whether the broker has flexible versions.
+    # A client that sends ApiVersions does not know yet whether the broker supports flexible versions.
     return version >= cls.FLEXIBLE_SINCE and cls.API_KEY != ApiVersionsRequest.API_KEY
 
 
 class FrameBuffer:
-    """Cuts received chunks into frames.
+    """Splits received chunks into frames.
 
-    Holds what was received and no more: a length that a client announces allocates nothing.
+    It holds only received bytes: the length that a client sends allocates nothing.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
@@ -115,14 +115,14 @@ class FrameBuffer:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of the frame that is not whole yet."""
+        """The size of the incomplete frame in bytes."""
         return len(self._pending)
 
     def feed(self, chunk: bytes | bytearray | memoryview) -> Iterator[bytes]:
-        """Take what was received; yields each frame that it completes, without the length prefix.
+        """Add received bytes and yield each complete frame without its length prefix.
 
-        DecodeError as soon as a length is negative or over the limit; the connection cannot go on after that.
-        To be exhausted before the next call.
+        Raises DecodeError as soon as a length is negative or over the limit; close the connection then.
+        Exhaust the iterator before the next call.
         """
         if self._pending:
             self._pending += chunk
@@ -146,7 +146,7 @@ class FrameBuffer:
             self._pending += data[position:]
 
     def _take_pending(self) -> bytes | None:
-        """Cut the frame that was waited for, once it is whole."""
+        """The pending frame, once it is complete."""
         if self._wanted == _LENGTH.size <= len(self._pending):
             self._wanted += self._length_at(self._pending, 0)
         if len(self._pending) < self._wanted:

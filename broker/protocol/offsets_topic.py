@@ -34,7 +34,7 @@ Key: TypeAlias = OffsetCommitKey | GroupMetadataKey
 
 
 class _OffsetCommitKey(Message):
-    """Versions 0 and 1 are alike; the version tells the kind of the key."""
+    """v0 and v1 are identical; the version identifies the kind of key."""
 
     VERSIONS = range(2)
 
@@ -50,7 +50,7 @@ class _GroupMetadataKey(Message):
 
 
 class OffsetCommitValue(Message):
-    """v1 alone has the expiry; v3 leader epoch; v4 tagged fields."""
+    """Only v1 has the expiry; v3 adds the leader epoch; v4 adds tagged fields."""
 
     VERSIONS, FLEXIBLE_SINCE = range(5), 4
 
@@ -62,7 +62,7 @@ class OffsetCommitValue(Message):
 
 
 class GroupMetadataValue(Message):
-    """v1 rebalance timeout; v2 time of the last change of state; v3 instance ids; v4 tagged fields."""
+    """v1 adds the rebalance timeout; v2 adds the time of the last state change; v3 adds instance ids; v4 adds tagged fields."""
 
     VERSIONS, FLEXIBLE_SINCE = range(5), 4
 
@@ -88,25 +88,25 @@ Value: TypeAlias = OffsetCommitValue | GroupMetadataValue
 
 
 def partition_for(group_id: str, partitions: int = PARTITIONS) -> int:
-    """The partition that holds a group: Java's hash of its name, made positive."""
+    """The partition of a group: the absolute value of Java's hash of its name, modulo `partitions`."""
     units = group_id.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
         hashed = (31 * hashed + (high << 8 | low)) & 0xFFFFFFFF
     signed = hashed - (1 << 32) if hashed >> 31 else hashed
-    # Java has no positive counterpart of the smallest int; Kafka takes 0.
+    # The smallest int has no absolute value in Java; Kafka uses 0.
     return 0 if signed == -(1 << 31) else abs(signed) % partitions
 
 
 def encode_key(key: Key) -> bytes:
-    """The key with its version in front: 1 for an offset, 2 for a group."""
+    """The key after its version: 1 for an offset, 2 for a group."""
     if isinstance(key, OffsetCommitKey):
-        return _behind_version(_OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), 1)
-    return _behind_version(_GroupMetadataKey(group=key.group), 2)
+        return _with_version(_OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), 1)
+    return _with_version(_GroupMetadataKey(group=key.group), 2)
 
 
 def decode_key(data: bytes) -> Key | None:
-    """The key, or None for a kind that came later than these (newer group protocols). DecodeError if malformed."""
+    """The key, or None for an unknown kind, as of newer group protocols. DecodeError if malformed."""
     version = _version_of(data)
     if version in _OffsetCommitKey.VERSIONS:
         commit = decode(_OffsetCommitKey, data, version, _VERSION_BYTES)
@@ -117,22 +117,22 @@ def decode_key(data: bytes) -> Key | None:
 
 
 def encode_value(value: Value) -> bytes:
-    """The value with its version in front: 3, or 1 for an offset that expires at a time of its own."""
+    """The value after its version: 3, or 1 for an offset with an expiry."""
     expires = isinstance(value, OffsetCommitValue) and value.expire_timestamp != _NO_EXPIRY
-    return _behind_version(value, 1 if expires else 3)
+    return _with_version(value, 1 if expires else 3)
 
 
 def decode_offset_value(data: bytes) -> OffsetCommitValue:
-    """Read the value of an offset key; a tombstone, None, is the caller's to see."""
+    """Decode the value of an offset key. The caller handles tombstones."""
     return _decode_value(OffsetCommitValue, data)
 
 
 def decode_group_value(data: bytes) -> GroupMetadataValue:
-    """Read the value of a group key; a tombstone, None, is the caller's to see."""
+    """Decode the value of a group key. The caller handles tombstones."""
     return _decode_value(GroupMetadataValue, data)
 
 
-def _behind_version(message: Message, version: int) -> bytes:
+def _with_version(message: Message, version: int) -> bytes:
     return version.to_bytes(_VERSION_BYTES, "big") + encode(message, version)
 
 

@@ -1,4 +1,4 @@
-"""Record batches (format v2): headers and checksums without a copy, records when somebody wants to read them."""
+"""Record batches (format v2): read headers and checksums without copying, decode records on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from broker.protocol.wire_types import DecodeError, EncodeError
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 HEADER_BYTES = 61
-# Base offset and length: what a batch's own length does not count.
+# Base offset and length, which the length of a batch does not include.
 LOG_OVERHEAD_BYTES = 12
 DEFAULT_MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
@@ -28,7 +28,7 @@ _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
 
 class BatchHeader(NamedTuple):
-    """The fixed part of a batch, as it stands on the wire and on disk."""
+    """The fixed part of a batch, in the order of the wire and disk format."""
 
     base_offset: int
     batch_length: int
@@ -58,7 +58,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> int:
-        """A `Codec`, or a number that nobody has given a meaning yet."""
+        """A `Codec`, or a number without a meaning."""
         return self.attributes & _CODEC_MASK
 
     @property
@@ -75,7 +75,7 @@ class BatchHeader(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record; `timestamp` in ms since 1970, key and value may be null."""
+    """One record. `timestamp` is in ms since 1970; key and value may be null."""
 
     offset: int
     timestamp: int
@@ -93,9 +93,9 @@ def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
 
 
 def batches(buffer: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of each batch in turn.
+    """Yield (position, header) of each batch.
 
-    DecodeError if the lengths do not add up; with `partial_tail` a cut last batch ends it, as fetches may be cut.
+    Raises DecodeError if the lengths do not add up. With `partial_tail`, ignore an incomplete last batch, as in a Fetch.
     """
     position, size = 0, len(buffer)
     while position < size:
@@ -103,7 +103,7 @@ def batches(buffer: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int
             return
         header = parse_header(buffer, position)
         if header.size_bytes < HEADER_BYTES:
-            raise DecodeError("a record batch announces less than its header")
+            raise DecodeError("a record batch has a length below the size of its header")
         if header.size_bytes > size - position:
             if partial_tail:
                 return
@@ -113,18 +113,18 @@ def batches(buffer: Buffer, *, partial_tail: bool = False) -> Iterator[tuple[int
 
 
 def check_crc(buffer: Buffer, position: int, header: BatchHeader) -> bool:
-    """Whether the checksum of the batch at `position` is right."""
+    """Whether the checksum of the batch at `position` is correct."""
     return _crc(buffer, position, header.size_bytes) == header.crc
 
 
 def patch(buffer: bytearray, position: int, *, base_offset: int, leader_epoch: int) -> None:
-    """Give the batch at `position` its place in the log; the checksum does not cover these two."""
+    """Set base offset and leader epoch of the batch at `position`; the checksum does not cover them."""
     struct.pack_into(">q", buffer, position, base_offset)
     struct.pack_into(">i", buffer, position + _LEADER_EPOCH_AT, leader_epoch)
 
 
 def set_log_append_time(buffer: bytearray, position: int, timestamp_ms: int) -> None:
-    """Give all records of the batch at `position` the time of the log, and compute the checksum anew."""
+    """Give all records of the batch at `position` the append time, and update the checksum."""
     header = parse_header(buffer, position)
     struct.pack_into(">h", buffer, position + _CHECKED_FROM, header.attributes | _LOG_APPEND_TIME)
     struct.pack_into(">q", buffer, position + _MAX_TIMESTAMP_AT, timestamp_ms)
@@ -144,7 +144,7 @@ def decode_records(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     max_records: int = _MAX_INT32,
 ) -> list[Record]:
-    """The records of the batch at `position`, with their offsets in the log. DecodeError if malformed; ignores the CRC."""
+    """Decode the records of the batch at `position`, with absolute offsets. DecodeError if malformed; ignores the CRC."""
     header, plain = _plain_records(buffer, position, max_decompressed_bytes, max_records)
     try:
         return _decode(plain, header)
@@ -159,9 +159,9 @@ def scan_records(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     max_records: int = _MAX_INT32,
 ) -> Iterator[tuple[int, int, bool]]:
-    """(offset, timestamp, has a key) of each record in turn, without making the records.
+    """Yield (offset, timestamp, whether it has a key) of each record, without building records.
 
-    DecodeError, maybe after some of them, where `decode_records` has one, and if offsets do not rise within the batch.
+    Raises DecodeError, possibly after some records, where `decode_records` does, and if offsets do not increase.
     """
     header, plain = _plain_records(buffer, position, max_decompressed_bytes, max_records)
     try:
@@ -183,7 +183,7 @@ def _plain_records(
     payload = bytes(memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes])
     plain = decompress(header.codec, payload, max_decompressed_bytes)
     if not 0 <= header.record_count <= len(plain) // _SMALLEST_RECORD_BYTES:
-        raise DecodeError("a record batch announces more records than it has bytes for")
+        raise DecodeError("a record batch has more records than bytes")
     return header, plain
 
 
@@ -261,7 +261,7 @@ def _read_bytes(data: bytes, position: int, limit: int) -> tuple[bytes | None, i
 def _read_headers(data: bytes, position: int, limit: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
     count, position = read_varint(data, position)
     if not 0 <= count <= limit - position:
-        raise DecodeError("a record announces more headers than it has bytes for")
+        raise DecodeError("a record has more headers than bytes")
     headers = []
     for _ in range(count):
         name, position = _read_bytes(data, position, limit)
@@ -286,10 +286,10 @@ def build_batch(
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> bytes:
-    """A batch of these records, whose offsets rise; gaps, as compaction leaves them, are kept.
+    """Build a batch of records with increasing offsets. Gaps, as left by compaction, are preserved.
 
-    `base_offset` and `last_offset` may lie outside of the records (they must be given if there are none).
-    With `log_append_time_ms` all records carry that time. EncodeError if offsets or times lie too far apart.
+    `base_offset` and `last_offset` may lie outside the records; they are required if there are none.
+    With `log_append_time_ms`, all records get that time. EncodeError if offsets or times are too far apart.
     """
     if base_offset is None:
         base_offset = records[0].offset
@@ -305,7 +305,7 @@ def build_batch(
         or not 0 <= last_offset - base_offset <= _MAX_INT32
         or (records and records[-1].offset - base_offset > _MAX_INT32)
     ):
-        raise EncodeError("records lie too far apart for one batch")
+        raise EncodeError("records are too far apart for one batch")
     attributes = int(codec) | _TRANSACTIONAL * is_transactional | _CONTROL * is_control
     if log_append_time_ms is not None:
         attributes |= _LOG_APPEND_TIME

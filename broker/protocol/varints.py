@@ -1,4 +1,4 @@
-"""Variable-length integers and the tagged fields that nobody asked for."""
+"""Variable-length integers, and skipping of unknown tagged fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _ONE_BYTE = [bytes([n]) for n in range(128)]
 
 
 def uvarint(value: int) -> bytes:
-    """An unsigned varint, as lengths and tags have it."""
+    """Encode an unsigned varint, used for lengths and tags."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -18,7 +18,7 @@ def uvarint(value: int) -> bytes:
 
 
 def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
-    """(value, position after it); at most five bytes and 32 bits."""
+    """(value, position after it) of an unsigned varint of at most five bytes and 32 bits."""
     value = shift = 0
     while True:
         byte = data[position]
@@ -35,13 +35,13 @@ def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """A signed (zigzag) varint, as records have it."""
+    """Encode a signed (zigzag) varint, used in records."""
     folded = (value << 1) ^ (value >> 63)
     return _ONE_BYTE[folded] if folded < 128 else uvarint(folded)
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """(value, position after it) of a signed varint; at most ten bytes and 64 bits."""
+    """(value, position after it) of a signed varint of at most ten bytes and 64 bits."""
     byte = data[position]
     position += 1
     if byte < 0x80:
@@ -70,7 +70,7 @@ def skip_tagged_fields(data: bytes, position: int, count: int) -> int:
 
 
 def skip_tagged_value(data: bytes, position: int) -> int:
-    """The position after one tagged field whose number was read already."""
+    """The position after the value of one tagged field."""
     length, position = read_uvarint(data, position)
     if length > len(data) - position:
         raise DecodeError("a tagged field is cut short")

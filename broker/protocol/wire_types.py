@@ -1,4 +1,4 @@
-"""Wire types and the declarations that messages are made of; `codec` turns them into functions."""
+"""Wire types and declarations of messages; `codec` turns them into functions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ NEVER = 1 << 15
 
 
 class DecodeError(ValueError):
-    """The bytes are not what the message and version say."""
+    """The bytes do not match the declared message and version."""
 
 
 class EncodeError(ValueError):
-    """The values do not fit the message and version."""
+    """A value does not fit the declared message and version."""
 
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
@@ -32,7 +32,7 @@ class Scalar:
 
 
 class Sequence:
-    """A value with a length before it: text, bytes, or records, which are bytes that nobody copies."""
+    """A length-prefixed value: text, bytes, or records, which are bytes that are not copied."""
 
     __slots__ = ("name", "prefix", "prefix_size")
 
@@ -44,7 +44,7 @@ class Sequence:
 
 
 class ARRAY:
-    """A counted list of one type, or of structs; a struct that stands beside in the same message goes by its name."""
+    """A counted list of values of one type. A struct that is declared in the same message is given by name."""
 
     __slots__ = ("element",)
 
@@ -67,7 +67,7 @@ UUID = Scalar("UUID", "16s", 16)
 STRING = Sequence("STRING", "h", 2)
 BYTES = Sequence("BYTES", "i", 4)
 RECORDS = Sequence("RECORDS", "i", 4)
-# The longest text; in the form of flexible versions too, which could announce more.
+# The maximum length of a string, also in flexible versions, whose encoding would allow more.
 STRING_BYTES = 2**15 - 1
 
 ZERO_UUID = bytes(16)
@@ -76,7 +76,7 @@ WireType: TypeAlias = "Scalar | Sequence | ARRAY | StructMeta"
 
 
 class Field:
-    """One declared field: its type and the versions that have it."""
+    """A declared field: its type and the versions that have it."""
 
     __slots__ = ("default", "flexible", "name", "null_since", "since", "tag", "type", "until")
 
@@ -103,7 +103,7 @@ class Field:
         return version >= self.null_since
 
     def absent(self) -> Any:
-        """The value for a version that lacks the field."""
+        """The value in versions without the field."""
         return [] if isinstance(self.default, list) else self.default
 
 
@@ -119,18 +119,18 @@ def wire(
 ) -> Any:
     """Declare a field.
 
-    `since` and `until` are the first and the last version that have it; from `null_since` it may be None.
-    `tag` makes it a tagged field, left out when it equals its default (a tagged struct: None).
-    `flexible=False` keeps the length prefix of the old form in flexible versions too.
-    A list as default stands for a fresh empty list.
+    `since` and `until` are the first and last version with the field; from `null_since` on it may be None.
+    `tag` makes it a tagged field, which is omitted if it equals its default (for a tagged struct: None).
+    `flexible=False` keeps the fixed-width length prefix in flexible versions.
+    A list as default means a new empty list.
     """
     if default is REQUIRED and (since or until != NEVER or tag is not None):
-        raise TypeError("a field that some versions lack needs a default")
+        raise TypeError("a field that is absent in some versions needs a default")
     return Field(type, default, since, until, null_since, tag, flexible)
 
 
 class Encoded:
-    """Stands in an outermost array of structs of a message: so many entries, encoded before and in parts."""
+    """Entries of a top-level array of structs that are already encoded, in parts."""
 
     __slots__ = ("_count", "parts")
 
@@ -150,7 +150,7 @@ class Encoded:
 class StructMeta(type):
     """Turns `name: type = wire(...)` lines into slots and a keyword-only constructor.
 
-    Not dataclasses: their decorator takes 0.4 ms a class, and the broker has 150 ms from spawn to first answer.
+    Not dataclasses: their decorator takes 0.4 ms per class, and the broker has 150 ms from spawn to its first response.
     """
 
     FIELDS: tuple[Field, ...]
@@ -178,7 +178,7 @@ class StructMeta(type):
 
 
 def _resolve(struct: StructMeta, beside: dict[str, Any]) -> None:
-    """Put structs in the place of their names: a class body does not see the classes beside it."""
+    """Replace names of structs by the structs: a class body cannot refer to sibling classes."""
     for field in struct.FIELDS:
         if isinstance(field.type, str):
             field.type = beside[field.type]
@@ -229,7 +229,7 @@ class Struct(metaclass=StructMeta):
 
 
 class Message(Struct):
-    """A struct that stands alone, in several versions."""
+    """A top-level struct in several versions."""
 
     API_KEY: ClassVar[int] = -1
     VERSIONS: ClassVar[range] = range(1)

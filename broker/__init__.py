@@ -1,13 +1,14 @@
 """A local, single-node broker that speaks the Kafka wire protocol.
 
-    broker.server        the only room that awaits: sockets, wiring, handlers for topics and records
-    broker.api           group requests over a view of the topics and the coordinator      pure
-    broker.storage           segments and SQLite   |   broker.cores.groups   consumer groups    (the latter pure)
-    broker.timers        keyed deadlines on an explicit clock                              pure
-    broker.protocol      bytes <-> messages, record batches, errors                        pure
+    broker.server      listeners, connections, routing, flushing; the only package that awaits
+    broker.config      options and listener addresses
+    broker.storage     everything on disk: segment files and SQLite
+    broker.cores       pure state machines; `cores.groups` is the group coordinator
+    broker.timers      keyed deadlines on an explicit clock (pure)
+    broker.protocol    bytes <-> messages, record batches, error codes (pure)
 
-Imports go down only. Beside the house: `broker.config.config` (options), `broker.__main__` (`python -m broker`),
-`broker.local` (LocalBroker, which starts one in a child process) and `broker.pytest_plugin`.
+Imports go down only. Entry points: `broker.__main__` (`python -m broker`), `broker.local` (LocalBroker, a broker in a
+child process) and `broker.pytest_plugin`.
 """
 
 from __future__ import annotations

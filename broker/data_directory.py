@@ -1,4 +1,4 @@
-"""One data directory from outside: where it is by default, who holds it, its ready file, what file system it is on."""
+"""A data directory seen from outside: default location, lock, ready file, last run, type of file system."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME = "lock", "ready.json", "broker.log", "last-run.json"
-# Why a run ended that has left no word.
+# The reason of a run that recorded none.
 KILLED = "killed, or the machine went down"
-# A directory without any of these is not a broker's.
+# A directory without any of these does not hold a broker's data.
 STORE_NAMES = frozenset(("store.db", "segments", "synced-ends", "watermark"))
-# What a start may leave that failed before it made a store, and what a new file system has.
+# Files that a failed start may leave before the store exists, and what an empty file system contains.
 EARLY_NAMES = frozenset((LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME, "lost+found"))
 
 # fmt: off
@@ -32,12 +32,12 @@ NETWORK_FILE_SYSTEMS = frozenset((
 
 
 class HeldError(Exception):
-    """Another broker holds the data directory."""
+    """Another broker holds the lock of the data directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """What a broker that serves requests tells: its ready file."""
+    """The content of the ready file of a broker that serves requests."""
 
     address: str
     pid: int
@@ -50,7 +50,7 @@ class Ready:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The last run on a data directory. `ended_ms` and `reason` are None until it ends, and stay so if it is killed."""
+    """The last run on a data directory. `ended_ms` and `reason` are None until it ends, and stay None if it is killed."""
 
     pid: int
     started_ms: int
@@ -60,15 +60,15 @@ class Run:
 
 
 def default_data_dir() -> Path:
-    """The data directory of this user's broker (XDG)."""
+    """The default data directory of this user (XDG)."""
     home = os.environ.get("XDG_DATA_HOME", "")
     return Path(home if os.path.isabs(home) else Path.home() / ".local" / "share") / "kgctl" / "broker"
 
 
 def hold(data_dir: Path) -> int:
-    """Take the directory for this program until it ends; the lock's file descriptor. Raises HeldError."""
+    """Lock the directory until this process ends. Returns the file descriptor of the lock. Raises HeldError."""
     descriptor = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    # Readers of the holder's pid take a shared lock for an instant: one refusal proves nothing.
+    # `holder_pid` takes a shared lock for an instant: retry before giving up.
     for attempt in range(10):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,7 +94,7 @@ def _describe_holder(data_dir: Path) -> str:
 
 
 def holder_pid(data_dir: Path) -> int | None:
-    """The pid of the broker that holds the directory now; None if there is none."""
+    """The pid of the broker that holds the lock; None if there is none."""
     try:
         descriptor = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -110,33 +110,33 @@ def holder_pid(data_dir: Path) -> int | None:
 
 
 def running(data_dir: Path) -> Ready | None:
-    """The ready file of the broker that serves this directory now; None if none does. A stale file does not count."""
+    """The ready file of the broker that serves this directory; None if there is none or the file is stale."""
     ready = read_ready(data_dir / READY_NAME)
     return ready if ready is not None and ready.pid == holder_pid(data_dir) else None
 
 
 def read_ready(path: Path) -> Ready | None:
     try:
-        told: dict[str, Any] = json.loads(path.read_bytes())
-        # A broker of a later version may tell more.
-        return Ready(**{field.name: told[field.name] for field in fields(Ready)})
+        content: dict[str, Any] = json.loads(path.read_bytes())
+        # A later version may have more fields.
+        return Ready(**{field.name: content[field.name] for field in fields(Ready)})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
 def write_ready(path: Path, ready: Ready) -> None:
-    _write_whole(path, asdict(ready))
+    _write_atomically(path, asdict(ready))
 
 
-def _write_whole(path: Path, content: dict[str, Any]) -> None:
-    """A reader sees the old file, none, or all of this one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+def _write_atomically(path: Path, content: dict[str, Any]) -> None:
+    """Write a file atomically: a reader sees the old file, no file, or all of the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        os.replace(draft, path)
+        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            draft.unlink()
+            temporary.unlink()
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -146,27 +146,27 @@ def remove_ready(path: Path) -> None:
 
 
 def remove_stale_ready(path: Path) -> None:
-    """Remove a ready file whose broker does not run any more."""
+    """Remove a ready file if its broker no longer runs."""
     ready = read_ready(path)
     if ready is not None and holder_pid(Path(ready.data_dir)) != ready.pid:
         remove_ready(path)
 
 
 def last_run(data_dir: Path) -> Run | None:
-    """What the last run has left word of; None if there was none."""
+    """The record of the last run; None if there is none."""
     try:
-        told: dict[str, Any] = json.loads((data_dir / RUN_NAME).read_bytes())
-        return Run(**{field.name: told[field.name] for field in fields(Run)})
+        content: dict[str, Any] = json.loads((data_dir / RUN_NAME).read_bytes())
+        return Run(**{field.name: content[field.name] for field in fields(Run)})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
 def write_run(data_dir: Path, run: Run) -> None:
-    _write_whole(data_dir / RUN_NAME, asdict(run))
+    _write_atomically(data_dir / RUN_NAME, asdict(run))
 
 
 def is_foreign(data_dir: Path) -> bool:
-    """Whether something is in the directory and none of it is a broker's."""
+    """Whether the directory holds files but no data of a broker."""
     names = set(os.listdir(data_dir))
     return not names & STORE_NAMES and bool(
         [name for name in names - EARLY_NAMES if not name.startswith((f".{READY_NAME}.", f".{RUN_NAME}.", LOG_NAME))]
@@ -174,7 +174,7 @@ def is_foreign(data_dir: Path) -> bool:
 
 
 def network_file_system(path: Path) -> str | None:
-    """The type of the network file system that `path` is on; None for a local one or where it cannot be told."""
+    """The type of the network file system that holds `path`; None if it is local or unknown."""
     kind = _darwin_file_system(path) if sys.platform == "darwin" else _linux_file_system(path)
     return kind if kind in NETWORK_FILE_SYSTEMS else None
 
@@ -188,7 +188,7 @@ def _linux_file_system(path: Path) -> str | None:
 
 
 def file_system_of(path: str, mountinfo: str) -> str | None:
-    """The type of the file system that holds the absolute `path`, from the text of Linux's mountinfo."""
+    """The type of the file system that holds the absolute `path`, according to Linux's mountinfo."""
     found, kind = "", None
     for line in mountinfo.splitlines():
         before, separator, after = line.partition(" - ")
@@ -196,7 +196,7 @@ def file_system_of(path: str, mountinfo: str) -> str | None:
             continue
         mount_point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split(" ")[4])
         inside = path == mount_point or path.startswith(mount_point.rstrip("/") + "/")
-        # A later mount on the same point covers the earlier.
+        # A later mount on the same mount point hides the earlier one.
         if inside and len(mount_point) >= len(found):
             found, kind = mount_point, after.split(" ")[0]
     return kind

@@ -1,4 +1,4 @@
-"""LocalBroker: a broker in a child process, for tests and programs; and how any program starts and finds brokers."""
+"""LocalBroker: a broker in a child process, for tests and programs; and functions to start a broker and find one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STOP_TIMEOUT_S = 30.0
 
 
 class BrokerFailed(Exception):
-    """The broker did not start; `line` is what it said, `code` its exit code (None: it did not answer in time)."""
+    """The broker did not start. `line` is its error message, `code` its exit code (None: it did not start in time)."""
 
     def __init__(self, line: str, code: int | None) -> None:
         super().__init__(line)
@@ -61,14 +61,15 @@ class BrokerFailed(Exception):
 
 
 class LocalBroker:
-    """A broker of your own in a child process: `with LocalBroker() as kafka: connect(kafka.bootstrap_servers)`.
+    """A broker in a child process: `with LocalBroker() as kafka: connect(kafka.bootstrap_servers)`.
 
     config      Kafka's broker options, for example {"num.partitions": 3}
-    data_dir    where it keeps everything; by default a temporary directory that is removed at the end
-    durability  "process": acknowledged records survive the broker's death; "power": a power cut too, at a sync per round
-    listen      HOST:PORT; port 0 lets the system choose once, a restart keeps the port
+    data_dir    the data directory; by default a temporary one, which is removed at the end
+    durability  "process": acknowledged records survive a crash of the broker; "power": also a power cut, at one sync per
+                flush
+    listen      HOST:PORT; port 0 picks a free port, which a restart keeps
 
-    It ends with the `with` block, and with this process however that ends.
+    The broker stops at the end of the `with` block, and when this process ends for any reason.
     """
 
     def __init__(
@@ -85,12 +86,12 @@ class LocalBroker:
         self._durability = durability
         self._listen = listen
         self._ready: Ready | None = None
-        # Made at the first start; what it holds goes with this object, and at the end of the program at the latest.
-        self._belongings: _Belongings | None = None
-        self._release: weakref.finalize[[_Belongings], LocalBroker] | None = None
+        # Created at the first start; released with this object, at the latest when the program exits.
+        self._child: _Child | None = None
+        self._release: weakref.finalize[[_Child], LocalBroker] | None = None
 
     def __repr__(self) -> str:
-        where = self._given_dir if self._belongings is None else self._belongings.data_dir
+        where = self._given_dir if self._child is None else self._child.data_dir
         address = "not running" if self._ready is None else self._ready.address
         return f"<LocalBroker {address}, data in {where or 'a temporary directory'}>"
 
@@ -105,7 +106,7 @@ class LocalBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """ "HOST:PORT", as every client wants it."""
+        """HOST:PORT, as clients expect it."""
         return self._running().address
 
     @property
@@ -114,8 +115,8 @@ class LocalBroker:
 
     @property
     def data_dir(self) -> Path:
-        if self._belongings is not None:
-            return self._belongings.data_dir
+        if self._child is not None:
+            return self._child.data_dir
         if self._given_dir is not None:
             return self._given_dir
         raise RuntimeError("the broker has not been started")
@@ -125,30 +126,30 @@ class LocalBroker:
         return self.data_dir / LOG_NAME
 
     def start(self) -> None:
-        """Start it and wait until it serves requests. Raises BrokerFailed with the broker's own words."""
+        """Start it and wait until it serves requests. Raises BrokerFailed with the broker's error message."""
         if self._ready is not None:
-            raise RuntimeError("the broker has been started already")
-        if self._belongings is None:
-            self._belongings = _Belongings(self._given_dir)
-            self._release = weakref.finalize(self, _Belongings.release, self._belongings)
-        data_dir = self._belongings.data_dir
+            raise RuntimeError("the broker is already running")
+        if self._child is None:
+            self._child = _Child(self._given_dir)
+            self._release = weakref.finalize(self, _Child.release, self._child)
+        data_dir = self._child.data_dir
         arguments = ["--data-dir", str(data_dir), "--listen", self._listen, "--durability", self._durability]
         for name, value in self._config.items():
             arguments += ["--override", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         arguments += ["--parent", str(os.getpid())] + ["--temporary"] * (self._given_dir is None)
-        self._belongings.process, self._ready, _ = spawn_broker(arguments, data_dir, keep_stdin=True)
+        self._child.process, self._ready, _ = spawn_broker(arguments, data_dir, keep_stdin=True)
         self._listen = self._ready.address
 
     def stop(self) -> None:
-        """Stop it cleanly; its data stay until the end of the `with` block."""
+        """Stop it cleanly. Its data remains until the end of the `with` block."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it (SIGKILL), as a crash would."""
+        """Kill it with SIGKILL, as in a crash."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Start it again on the same data and port, after a clean stop if it still runs."""
+        """Stop it cleanly if it runs, and start it again with the same data and port."""
         self.stop()
         self.start()
 
@@ -157,7 +158,7 @@ class LocalBroker:
         self._ready = None
         if self._release is not None:
             self._release()
-        self._belongings = self._release = None
+        self._child = self._release = None
 
     def _running(self) -> Ready:
         if self._ready is None:
@@ -166,12 +167,12 @@ class LocalBroker:
 
     def _end(self, number: signal.Signals) -> None:
         self._ready = None
-        if self._belongings is not None:
-            self._belongings.end_process(number)
+        if self._child is not None:
+            self._child.end_process(number)
 
 
-class _Belongings:
-    """The child process and the directory of a LocalBroker; holds no reference to it."""
+class _Child:
+    """The child process and directory of a LocalBroker. It has no reference to the LocalBroker, so that one can be freed."""
 
     def __init__(self, given_dir: Path | None) -> None:
         self.owner_pid = os.getpid()
@@ -185,7 +186,7 @@ class _Belongings:
             _end_process(process, number)
 
     def release(self) -> None:
-        # A fork of the program inherits this object, but owns neither the broker nor its directory.
+        # A fork of the program inherits this object but owns neither the broker nor its directory.
         if os.getpid() != self.owner_pid:
             return
         self.end_process(signal.SIGTERM)
@@ -207,11 +208,11 @@ def _end_process(process: subprocess.Popen[bytes], number: signal.Signals) -> No
 def spawn_broker(
     arguments: Sequence[str], data_dir: Path, *, keep_stdin: bool, timeout_s: float = START_TIMEOUT_S
 ) -> tuple[subprocess.Popen[bytes], Ready, list[str]]:
-    """Start a broker in a session of its own and wait until it serves: the process, its ready file, its warnings.
+    """Start a broker in a new session and wait until it serves. Returns the process, its ready file and its warnings.
 
-    With `keep_stdin` a pipe to its stdin stays open as long as this process lives. Raises BrokerFailed.
+    With `keep_stdin`, a pipe to its stdin stays open while this process lives. Raises BrokerFailed.
     """
-    # A session of its own: Ctrl-C reaches the caller alone, which may still need its broker to clean up.
+    # In a new session, Ctrl-C does not reach the broker: the caller may still need it to clean up.
     process = subprocess.Popen(
         [*broker_command(), *arguments, "--background"],
         stdin=subprocess.PIPE if keep_stdin else subprocess.DEVNULL,
@@ -221,14 +222,14 @@ def spawn_broker(
         start_new_session=True,
     )
     try:
-        said = _read_until_end(process, time.monotonic() + timeout_s)
-        ready = read_ready(data_dir / READY_NAME) if said is not None else None
+        stderr_text = _read_until_end(process, time.monotonic() + timeout_s)
+        ready = read_ready(data_dir / READY_NAME) if stderr_text is not None else None
         if ready is not None and ready.pid == process.pid:
-            return process, ready, said.splitlines() if said else []
-        if said is None:
+            return process, ready, stderr_text.splitlines() if stderr_text else []
+        if stderr_text is None:
             raise BrokerFailed(f"the broker was not ready within {timeout_s:g} seconds", None)
         code = process.wait(STOP_TIMEOUT_S)
-        last = said.strip().splitlines()[-1:] or [f"the broker ended with code {code}"]
+        last = stderr_text.strip().splitlines()[-1:] or [f"the broker ended with code {code}"]
         raise BrokerFailed(last[0].removeprefix("Error: "), code)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -240,27 +241,27 @@ def spawn_broker(
 
 
 def _read_until_end(process: subprocess.Popen[bytes], deadline: float) -> str | None:
-    """All that the broker says on stderr until it lets go of it, ready or dead; None if that takes too long."""
+    """The broker's stderr up to its end, when the broker is ready or dead; None if that takes too long."""
     assert process.stderr is not None
-    said = b""
+    stderr_text = b""
     with process.stderr, selectors.DefaultSelector() as selector:
         selector.register(process.stderr, selectors.EVENT_READ)
         while selector.select(max(deadline - time.monotonic(), 0)):
             chunk = os.read(process.stderr.fileno(), 65536)
             if not chunk:
-                return said.decode("utf-8", "replace")
-            said += chunk
+                return stderr_text.decode("utf-8", "replace")
+            stderr_text += chunk
     return None
 
 
 def broker_command() -> list[str]:
-    """The beginning of the command line that runs this installation's broker."""
-    # -P: a `broker` package in the current directory is not ours.
+    """The command that runs the broker of this installation, without arguments."""
+    # -P: do not import a `broker` package from the current directory.
     return [sys.executable, "-P", "-m", "broker"]
 
 
 def broker_environment() -> dict[str, str]:
-    """This environment, in which the child finds the package that this process has imported."""
+    """The environment for a child that imports the same `broker` package as this process."""
     environment = dict(os.environ)
     root = Path(__file__).resolve().parents[1]
     if root.name not in ("site-packages", "dist-packages"):

@@ -1,4 +1,4 @@
-"""pytest fixtures that start brokers: `local_kafka`, one for the whole run, and `fresh_kafka`, one for each test."""
+"""pytest fixtures that start brokers: `local_kafka`, one per test run, and `fresh_kafka`, one per test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def local_kafka() -> Iterator[LocalBroker]:
-    """A broker that all tests of the run share; connect to `local_kafka.bootstrap_servers`."""
+    """A broker that all tests of a run share; connect to `local_kafka.bootstrap_servers`."""
     from broker.local import LocalBroker
 
     with LocalBroker() as kafka:
@@ -22,7 +22,7 @@ def local_kafka() -> Iterator[LocalBroker]:
 
 @pytest.fixture
 def fresh_kafka() -> Iterator[LocalBroker]:
-    """An empty broker of this test's own; it may be killed and restarted."""
+    """An empty broker for one test, which may kill and restart it."""
     from broker.local import LocalBroker
 
     with LocalBroker() as kafka:

@@ -1,4 +1,4 @@
-"""`python -m broker`: ready, stop, recovery, and one line with its own exit code for each failure."""
+"""`python -m broker`: start, stop, recovery, and one line and one exit code for each failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from broker.local import broker_command, broker_environment
 from tests.harness.broker_program import PATIENCE_S, accepts, eventually, refused, started
 
 
-def test_the_ready_file_tells_the_address_when_requests_are_served(tmp_path: Path):
+def test_the_ready_file_holds_the_address_once_requests_are_served(tmp_path: Path):
     with started(tmp_path / "d", "--ready-file", str(tmp_path / "mine.json")) as program:
         ready = program.ready()
         assert ready.pid == program.pid
@@ -35,7 +35,7 @@ def test_the_ready_file_tells_the_address_when_requests_are_served(tmp_path: Pat
         assert json.loads((tmp_path / "mine.json").read_text())["address"] == ready.address
 
 
-def test_files_are_the_users_alone(tmp_path: Path):
+def test_files_are_readable_only_by_the_user(tmp_path: Path):
     with started(tmp_path / "a" / "d") as program:
         program.ready()
         for path in [tmp_path / "a" / "d", *(tmp_path / "a" / "d").rglob("*")]:
@@ -48,10 +48,10 @@ def test_a_signal_stops_it_cleanly_and_removes_the_ready_file(tmp_path: Path, nu
     with started(tmp_path) as program:
         program.ready()
         program.process.send_signal(number)
-        code, said = program.end()
+        code, stderr = program.end()
         assert code == 0
         assert not program.ready_path.exists()
-        assert "Traceback" not in said
+        assert "Traceback" not in stderr
     assert number.name in (tmp_path / "broker.log").read_text()
 
 
@@ -65,7 +65,7 @@ def test_a_killed_broker_starts_again_on_its_data(tmp_path: Path):
         eventually(lambda: program.ready().pid == program.pid, "the new ready file")
 
 
-def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
+def test_a_second_start_names_the_process_that_holds_the_data_directory(tmp_path: Path):
     with started(tmp_path) as first:
         ready = first.ready()
         code, line = refused(tmp_path)
@@ -75,7 +75,7 @@ def test_a_second_start_says_who_holds_the_data_directory(tmp_path: Path):
         assert first.ready_path.exists()
 
 
-def test_a_port_in_use_is_told(tmp_path: Path):
+def test_a_port_in_use_is_reported(tmp_path: Path):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -87,13 +87,13 @@ def test_a_port_in_use_is_told(tmp_path: Path):
         assert not (tmp_path / "ready.json").exists()
 
 
-def test_an_address_of_another_machine_is_told(tmp_path: Path):
+def test_an_address_of_another_machine_is_reported(tmp_path: Path):
     code, line = refused(tmp_path, "--insecure-listen", listen="192.0.2.1:0")
     assert code == 15
     assert "cannot listen on 192.0.2.1:0" in line
 
 
-def test_other_machines_are_let_in_only_if_that_was_asked_for(tmp_path: Path):
+def test_an_address_that_other_machines_can_reach_requires_an_option(tmp_path: Path):
     code, line = refused(tmp_path, listen="0.0.0.0:0")
     assert code == 2
     assert "--insecure-listen" in line
@@ -112,7 +112,7 @@ def test_other_machines_are_let_in_only_if_that_was_asked_for(tmp_path: Path):
         (["--listen", "nowhere"], "not HOST:PORT"),
     ],
 )
-def test_a_wrong_configuration_is_told(tmp_path: Path, arguments: list[str], message: str):
+def test_a_wrong_configuration_is_reported(tmp_path: Path, arguments: list[str], message: str):
     code, line = refused(tmp_path / "d", *arguments, listen=None)
     assert code == 2
     assert message in line
@@ -125,12 +125,12 @@ def test_options_come_from_files_and_overrides(tmp_path: Path):
     with started(tmp_path / "d", *arguments, listen=None) as program:
         assert program.ready().unimplemented_options == ["log.dirs", "num.io.threads"]
         program.process.terminate()
-        code, said = program.end()
+        code, stderr = program.end()
     assert code == 0
-    assert said.count("num.io.threads is not implemented") == 1
+    assert stderr.count("num.io.threads is not implemented") == 1
 
 
-def test_wrong_arguments_are_told():
+def test_wrong_arguments_are_reported():
     ended = subprocess.run([*broker_command(), "--nonsense"], capture_output=True, text=True, env=broker_environment())
     assert ended.returncode == 2
     assert ended.stderr == "Error: unrecognized arguments: --nonsense\n"
@@ -147,14 +147,14 @@ def test_help_documents_every_exit_code():
     }
 
 
-def test_what_only_programs_pass_is_not_in_the_help():
+def test_internal_options_are_not_in_the_help():
     ended = subprocess.run([*broker_command(), "--help"], capture_output=True, text=True, env=broker_environment())
     assert not {"--background", "--parent", "--temporary"} & set(re.findall(r"--[a-z-]+", ended.stdout))
     assert "--accept-loss" in ended.stdout
 
 
 @pytest.mark.parametrize("arguments", [[], ["--override", "nonsense=1"]])
-def test_the_ready_file_of_a_killed_broker_does_not_outlive_the_next_start(tmp_path: Path, arguments: list[str]):
+def test_the_next_start_removes_the_ready_file_of_a_killed_broker(tmp_path: Path, arguments: list[str]):
     mine = tmp_path / "mine.json"
     with started(tmp_path / "d", "--ready-file", str(mine)) as program:
         program.ready()
@@ -162,7 +162,7 @@ def test_the_ready_file_of_a_killed_broker_does_not_outlive_the_next_start(tmp_p
         program.process.kill()
         program.process.wait()
     assert mine.exists()
-    # The lock is held so that the start ends before it serves.
+    # Hold the lock so that the start fails before it serves.
     lock = data_directory.hold(tmp_path / "d")
     refused(tmp_path / "d", "--ready-file", str(mine), *arguments)
     os.close(lock)
@@ -170,7 +170,7 @@ def test_the_ready_file_of_a_killed_broker_does_not_outlive_the_next_start(tmp_p
     assert not (tmp_path / "d" / "ready.json").exists()
 
 
-def test_a_start_that_is_refused_leaves_the_ready_file_of_the_broker_that_runs(tmp_path: Path):
+def test_a_refused_start_keeps_the_ready_file_of_the_running_broker(tmp_path: Path):
     with started(tmp_path / "d", "--ready-file", str(tmp_path / "mine.json")) as program:
         program.ready()
         eventually((tmp_path / "mine.json").exists, "the second ready file")
@@ -178,7 +178,7 @@ def test_a_start_that_is_refused_leaves_the_ready_file_of_the_broker_that_runs(t
         assert (tmp_path / "mine.json").exists()
 
 
-def test_a_start_after_a_kill_says_so_and_what_was_recovered(tmp_path: Path):
+def test_a_start_after_a_kill_reports_it_and_what_was_recovered(tmp_path: Path):
     with started(tmp_path) as program:
         producer = Producer({"bootstrap.servers": program.ready().address})
         producer.produce("t", b"one")
@@ -188,18 +188,18 @@ def test_a_start_after_a_kill_says_so_and_what_was_recovered(tmp_path: Path):
     with started(tmp_path) as second:
         second.ready()
         second.process.terminate()
-        _, said = second.end()
-    assert f"the previous run (pid {program.pid}) did not stop cleanly: killed" in said
-    assert "recovered t-0 up to offset 1" in said
+        _, stderr = second.end()
+    assert f"the previous run (pid {program.pid}) did not stop cleanly: killed" in stderr
+    assert "recovered t-0 up to offset 1" in stderr
     with started(tmp_path) as third:
         third.ready()
         third.process.terminate()
-        _, said = third.end()
-    assert "previous run" not in said
-    assert "recovered" not in said
+        _, stderr = third.end()
+    assert "previous run" not in stderr
+    assert "recovered" not in stderr
 
 
-def test_a_directory_of_something_else_is_refused(tmp_path: Path):
+def test_a_directory_with_other_files_is_refused(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("")
     code, line = refused(tmp_path)
     assert code == 17
@@ -207,21 +207,21 @@ def test_a_directory_of_something_else_is_refused(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_an_address_that_others_reach_is_warned_about(tmp_path: Path):
+def test_an_address_that_other_machines_can_reach_causes_a_warning(tmp_path: Path):
     with started(tmp_path, "--insecure-listen", "--background", listen="0.0.0.0:0") as program:
         assert program.process.stderr is not None
         assert "advertised.listeners" in program.process.stderr.read()
 
 
-def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path):
+def test_a_data_directory_that_is_a_file_is_reported(tmp_path: Path):
     (tmp_path / "d").write_text("")
     code, line = refused(tmp_path / "d")
     assert code == 17
     assert str(tmp_path / "d") in line
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_data_directory_that_may_not_be_written_is_told(tmp_path: Path):
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write anywhere")
+def test_a_read_only_data_directory_is_reported(tmp_path: Path):
     (tmp_path / "d").mkdir(mode=0o500)
     code, line = refused(tmp_path / "d")
     assert code == 17
@@ -232,7 +232,7 @@ def limit_descriptors(count: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
 
 
-def test_too_few_file_descriptors_are_told(tmp_path: Path):
+def test_too_few_file_descriptors_are_reported(tmp_path: Path):
     code, line = refused(tmp_path, preexec_fn=limit_descriptors(63))
     assert code == 14
     assert "too few file descriptors: ulimit -n is 63" in line
@@ -241,18 +241,18 @@ def test_too_few_file_descriptors_are_told(tmp_path: Path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
-def test_a_full_disk_at_start_is_told(tmp_path: Path, small_disk: list[str]):
+def test_a_full_disk_at_start_is_reported(tmp_path: Path, small_disk: list[str]):
     (tmp_path / "d").mkdir()
     code, line = refused(tmp_path / "d", before=[*small_disk, "size=16k", str(tmp_path / "d")])
     assert code == 13
     assert "no space left" in line
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path: Path):
+def test_a_second_signal_ends_it_immediately(tmp_path: Path):
     with started(tmp_path) as program:
         address = program.ready().address
         host, _, port = address.rpartition(":")
-        # An answer that nobody reads holds up the clean stop.
+        # An open connection delays the clean stop.
         with socket.create_connection((host, int(port))):
             program.process.send_signal(signal.SIGSTOP)
             program.process.send_signal(signal.SIGTERM)
@@ -272,20 +272,20 @@ def test_it_stops_when_the_pipe_on_stdin_ends(tmp_path: Path):
     assert "the parent process ended" in (tmp_path / "broker.log").read_text()
 
 
-def test_it_stops_when_its_parent_is_another_process_than_was_said(tmp_path: Path):
+def test_it_stops_if_its_parent_is_not_the_given_process(tmp_path: Path):
     with started(tmp_path, "--parent", "1", stdin=subprocess.PIPE) as program:
         assert program.process.wait(PATIENCE_S) == 0
 
 
-def test_a_background_broker_lets_go_of_stderr_when_it_is_ready(tmp_path: Path):
+def test_a_background_broker_closes_stderr_once_it_is_ready(tmp_path: Path):
     with started(tmp_path, "--background", "--override", "num.io.threads=8") as program:
         assert program.process.stderr is not None
-        said = program.process.stderr.read()
+        stderr = program.process.stderr.read()
         assert program.process.poll() is None
         ready = program.ready()
         assert ready.pid == program.pid
-    assert said.count("\n") == 1
-    assert "num.io.threads" in said
+    assert stderr.count("\n") == 1
+    assert "num.io.threads" in stderr
     assert "serving at" in (tmp_path / "broker.log").read_text()
 
 

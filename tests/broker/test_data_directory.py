@@ -1,4 +1,4 @@
-"""The data directory from outside: lock, ready file, file system."""
+"""The data directory seen from outside: lock, ready file, last run, file system."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_ready(pid: int, data_dir: Path) -> Ready:
 
 @pytest.fixture
 def holder(tmp_path: Path):
-    """Another program that holds tmp_path."""
+    """Another process that holds the lock of tmp_path."""
     program = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -70,21 +70,21 @@ def test_the_file_system_is_that_of_the_nearest_and_latest_mount(path: str, kind
     assert file_system_of(path, MOUNTS) == kind
 
 
-def test_no_mounts_tell_nothing():
+def test_without_mounts_the_file_system_is_unknown():
     assert file_system_of("/x", "") is None
 
 
-def test_this_machines_temporary_directory_is_no_network_file_system(tmp_path: Path):
+def test_the_temporary_directory_is_on_a_local_file_system(tmp_path: Path):
     assert data_directory.network_file_system(tmp_path) is None
 
 
-def test_a_held_directory_tells_its_holder(tmp_path: Path, holder: subprocess.Popen[bytes]):
+def test_a_held_directory_names_its_holder(tmp_path: Path, holder: subprocess.Popen[bytes]):
     assert data_directory.holder_pid(tmp_path) == holder.pid
     with pytest.raises(HeldError, match=f"pid {holder.pid}, not serving yet"):
         data_directory.hold(tmp_path)
 
 
-def test_a_holder_that_serves_is_told_with_its_address(tmp_path: Path, holder: subprocess.Popen[bytes]):
+def test_a_holder_that_serves_is_named_with_its_address(tmp_path: Path, holder: subprocess.Popen[bytes]):
     ready = a_ready(holder.pid, tmp_path)
     data_directory.write_ready(tmp_path / data_directory.READY_NAME, ready)
     assert data_directory.running(tmp_path) == ready
@@ -92,7 +92,7 @@ def test_a_holder_that_serves_is_told_with_its_address(tmp_path: Path, holder: s
         data_directory.hold(tmp_path)
 
 
-def test_a_killed_holder_leaves_the_directory_free_and_its_ready_file_void(
+def test_a_killed_holder_releases_the_directory_and_its_ready_file_is_stale(
     tmp_path: Path, holder: subprocess.Popen[bytes]
 ):
     data_directory.write_ready(tmp_path / data_directory.READY_NAME, a_ready(holder.pid, tmp_path))
@@ -106,12 +106,12 @@ def test_a_killed_holder_leaves_the_directory_free_and_its_ready_file_void(
     assert data_directory.holder_pid(tmp_path) is None
 
 
-def test_looking_for_the_holder_takes_nothing(tmp_path: Path):
+def test_looking_for_the_holder_creates_nothing(tmp_path: Path):
     assert data_directory.holder_pid(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_ready_file_is_written_whole_and_read_back(tmp_path: Path):
+def test_a_ready_file_is_written_atomically_and_read_back(tmp_path: Path):
     path = tmp_path / "ready.json"
     data_directory.write_ready(path, a_ready(1, tmp_path))
     data_directory.write_ready(path, a_ready(2, tmp_path))
@@ -122,7 +122,7 @@ def test_a_ready_file_is_written_whole_and_read_back(tmp_path: Path):
     assert data_directory.read_ready(path) is None
 
 
-def test_a_ready_file_that_tells_more_is_understood(tmp_path: Path):
+def test_unknown_fields_of_a_ready_file_are_ignored(tmp_path: Path):
     path = tmp_path / "ready.json"
     path.write_text(json.dumps({**asdict(a_ready(1, tmp_path)), "mood": "good"}))
     assert data_directory.read_ready(path) == a_ready(1, tmp_path)
@@ -135,7 +135,7 @@ def test_a_broken_ready_file_counts_as_none(tmp_path: Path, text: str):
     assert data_directory.read_ready(path) is None
 
 
-def test_the_default_directory_is_the_users(monkeypatch: pytest.MonkeyPatch):
+def test_the_default_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_DATA_HOME", "/x")
     assert data_directory.default_data_dir() == Path("/x/kgctl/broker")
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
@@ -154,13 +154,13 @@ def test_the_default_directory_is_the_users(monkeypatch: pytest.MonkeyPatch):
         (["segments"], False),
     ],
 )
-def test_a_directory_with_other_things_alone_is_not_a_broker_s(tmp_path: Path, names: list[str], foreign: bool):
+def test_a_directory_with_only_other_files_is_foreign(tmp_path: Path, names: list[str], foreign: bool):
     for name in names:
         (tmp_path / name).touch()
     assert data_directory.is_foreign(tmp_path) is foreign
 
 
-def test_a_run_leaves_word_of_its_end(tmp_path: Path):
+def test_the_last_run_is_recorded(tmp_path: Path):
     assert data_directory.last_run(tmp_path) is None
     run = data_directory.Run(pid=7, started_ms=1)
     data_directory.write_run(tmp_path, run)

@@ -1,4 +1,4 @@
-"""What the daemon says when its data are newer, damaged or lost, and when the disk fails under it."""
+"""How the daemon reports data that is newer, damaged or lost, and a failing disk."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def flip_a_byte(path: Path, position: int) -> None:
         file.write(bytes([byte[0] ^ 0x40]))
 
 
-def test_a_data_directory_of_a_newer_version_is_told_and_left_alone(tmp_path: Path):
+def test_a_data_directory_of_a_newer_version_is_refused_and_left_unchanged(tmp_path: Path):
     data_dir = tmp_path / "d"
     data_dir.mkdir()
     subprocess.run([sys.executable, "-c", NEWER, str(data_dir)], check=True)
@@ -68,7 +68,7 @@ def test_a_data_directory_of_a_newer_version_is_told_and_left_alone(tmp_path: Pa
     assert (data_dir / "store.db").read_bytes() == before
 
 
-def test_a_damaged_store_is_told(tmp_path: Path):
+def test_a_damaged_store_is_reported(tmp_path: Path):
     with started(tmp_path) as program:
         assert produce(program.ready().address, 10) == 10
         stop(program)
@@ -79,7 +79,7 @@ def test_a_damaged_store_is_told(tmp_path: Path):
     assert "put back a copy" in line
 
 
-def test_lost_commits_are_told_and_can_be_accepted(tmp_path: Path):
+def test_lost_commits_are_reported_and_can_be_accepted(tmp_path: Path):
     with started(tmp_path) as program:
         program.ready()
         stop(program)
@@ -99,7 +99,7 @@ def test_lost_commits_are_told_and_can_be_accepted(tmp_path: Path):
         assert accepts(program.ready().address)
 
 
-def test_a_write_that_fails_stops_the_broker_with_the_cause(tmp_path: Path):
+def test_a_failed_write_stops_the_broker_and_is_reported(tmp_path: Path):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
 
@@ -107,9 +107,9 @@ def test_a_write_that_fails_stops_the_broker_with_the_cause(tmp_path: Path):
         address = program.ready().address
         acknowledged = produce(address, 4000)
         assert acknowledged < 4000
-        code, said = program.end()
+        code, stderr = program.end()
         assert code == 18
-        last = said.splitlines()[-1]
+        last = stderr.splitlines()[-1]
         assert last.startswith("Error: stopped: ")
         assert os.strerror(errno.EFBIG) in last
         assert not program.ready_path.exists()
@@ -125,10 +125,10 @@ def test_a_disk_that_fills_up_stops_the_broker(tmp_path: Path, small_disk: list[
     with started(data_dir, before=[*small_disk, "size=3m", str(data_dir)]) as program:
         program.ready_path = Path(f"/proc/{program.pid}/root") / str(program.ready_path).lstrip("/")
         acknowledged = produce(program.ready().address, 4000)
-        code, said = program.end()
+        code, stderr = program.end()
     assert 0 < acknowledged < 4000
     assert code == 13
-    last = said.splitlines()[-1]
+    last = stderr.splitlines()[-1]
     assert "no space left" in last
     assert str(data_dir) in last
 
@@ -138,7 +138,7 @@ def segments(data_dir: Path) -> list[Path]:
 
 
 def read_values(address: str) -> list[bytes | None]:
-    """All that a consumer gets until it is told that it is at the end."""
+    """The values that a consumer reads up to the end of the partition."""
     consumer = Consumer(
         {"bootstrap.servers": address, "group.id": "x", "enable.auto.commit": False, "enable.partition.eof": True}
     )
@@ -146,7 +146,7 @@ def read_values(address: str) -> list[bytes | None]:
     messages: list[bytes | None] = []
     while True:
         message = consumer.poll(PATIENCE_S)
-        assert message is not None, "waited in vain for the end of the partition"
+        assert message is not None, "timed out waiting for the end of the partition"
         error = message.error()
         if error is not None:
             assert error.code() == KafkaError._PARTITION_EOF, error
@@ -162,11 +162,11 @@ def written(data_dir: Path, *values: bytes) -> None:
         stop(program)
 
 
-@pytest.mark.parametrize("harm", ["cut", "removed"])
-def test_a_segment_that_is_not_all_there_is_told_at_the_start_and_can_be_given_up(tmp_path: Path, harm: str):
+@pytest.mark.parametrize("damage", ["cut", "removed"])
+def test_an_incomplete_segment_is_reported_at_the_start_and_its_loss_can_be_accepted(tmp_path: Path, damage: str):
     written(tmp_path, b"one", b"two", b"three")
     (file,) = segments(tmp_path)
-    if harm == "cut":
+    if damage == "cut":
         os.truncate(file, 100)
     else:
         file.unlink()
@@ -176,26 +176,26 @@ def test_a_segment_that_is_not_all_there_is_told_at_the_start_and_can_be_given_u
     assert "--accept-loss" in line
     with started(tmp_path, "--accept-loss") as program:
         address = program.ready().address
-        assert read_values(address) == ([b"one"] if harm == "cut" else [])
+        assert read_values(address) == ([b"one"] if damage == "cut" else [])
         assert log_end(address) == 3
         assert produce(address, 1, b"four") == 1
         assert read_values(address)[-1] == b"four"
         assert log_end(address) == 4
         stop(program)
-    told = "lost offsets 1 to 2 of t-0" if harm == "cut" else "lost offsets 0 to 2 of t-0"
+    loss = "lost offsets 1 to 2 of t-0" if damage == "cut" else "lost offsets 0 to 2 of t-0"
     assert f"loss accepted: {file}" in (tmp_path / "broker.log").read_text()
-    assert told in (tmp_path / "broker.log").read_text()
+    assert loss in (tmp_path / "broker.log").read_text()
     with started(tmp_path) as program:
         assert read_values(program.ready().address)[-1] == b"four"
 
 
-def test_a_flipped_bit_costs_its_batch_once_the_loss_is_accepted(tmp_path: Path):
+def test_a_flipped_bit_loses_its_batch_once_the_loss_is_accepted(tmp_path: Path):
     written(tmp_path, b"one", b"two", b"three")
     (file,) = segments(tmp_path)
     flip_a_byte(file, file.read_bytes().index(b"two"))
     with started(tmp_path, "--accept-loss", "--background") as program:
         address = program.ready().address
         assert program.process.stderr is not None
-        said = program.process.stderr.read()
+        stderr = program.process.stderr.read()
         assert read_values(address) == [b"one", b"three"]
-    assert f"{file} is damaged: lost offsets 1 of t-0; it is kept as {file.name}.damaged" in said
+    assert f"{file} is damaged: lost offsets 1 of t-0; it is kept as {file.name}.damaged" in stderr

@@ -1,4 +1,4 @@
-"""LocalBroker and the pytest plugin: a broker for a block of code, gone afterwards whatever happens."""
+"""LocalBroker and the pytest plugin: a broker that lives as long as a block of code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.harness.broker_program import accepts, eventually, is_alive
 pytest_plugins = ["pytester"]
 
 
-def test_a_broker_serves_inside_its_block_and_is_gone_after_it():
+def test_a_broker_serves_inside_its_block_and_stops_at_the_end():
     with LocalBroker() as kafka:
         pid, data_dir, address = kafka.pid, kafka.data_dir, kafka.bootstrap_servers
         assert accepts(address)
@@ -27,7 +28,7 @@ def test_a_broker_serves_inside_its_block_and_is_gone_after_it():
     assert not accepts(address)
 
 
-def test_it_is_the_package_s_lazy_attribute():
+def test_it_is_a_lazy_attribute_of_the_package():
     assert broker.LocalBroker is LocalBroker
     with pytest.raises(AttributeError):
         _ = broker.Nothing
@@ -35,13 +36,13 @@ def test_it_is_the_package_s_lazy_attribute():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_two_brokers_live_side_by_side():
+def test_two_brokers_can_run_at_the_same_time():
     with LocalBroker() as one, LocalBroker() as other:
         assert one.bootstrap_servers != other.bootstrap_servers
         assert one.data_dir != other.data_dir
 
 
-def test_a_given_data_directory_stays(tmp_path: Path):
+def test_a_given_data_directory_is_kept(tmp_path: Path):
     with LocalBroker(data_dir=tmp_path / "d") as kafka:
         assert kafka.data_dir == tmp_path / "d"
         assert kafka.log_file.exists()
@@ -65,7 +66,7 @@ def test_a_restart_keeps_address_and_directory(end):
     assert not data_dir.exists()
 
 
-def test_options_are_passed_on_and_a_wrong_one_is_told_in_the_broker_s_words():
+def test_options_reach_the_broker_and_a_wrong_one_raises_its_error_message():
     with LocalBroker({"num.partitions": 3, "auto.create.topics.enable": False}):
         pass
     kafka = LocalBroker({"num.partitons": 3})
@@ -75,7 +76,7 @@ def test_options_are_passed_on_and_a_wrong_one_is_told_in_the_broker_s_words():
     kafka.close()
 
 
-def test_what_has_not_been_started_has_no_address():
+def test_a_broker_that_was_not_started_has_no_address():
     with pytest.raises(RuntimeError):
         _ = LocalBroker().bootstrap_servers
     with pytest.raises(RuntimeError):
@@ -96,7 +97,7 @@ def test_its_representation_shows_address_and_directory(tmp_path: Path):
 
 
 def test_starting_twice_is_refused():
-    with LocalBroker() as kafka, pytest.raises(RuntimeError, match="started already"):
+    with LocalBroker() as kafka, pytest.raises(RuntimeError, match="already running"):
         kafka.start()
 
 
@@ -126,9 +127,9 @@ def run_parent(then: str) -> tuple[subprocess.Popen[str], int, Path]:
 @pytest.mark.parametrize(
     "then",
     ["sys.stdin.read()", "", "del kafka; print(flush=True); sys.stdin.read()", "import os; os._exit(3)", "1 / 0"],
-    ids=["killed", "ended", "forgot it", "exited at once", "failed"],
+    ids=["killed", "ended", "dropped it", "exited immediately", "failed"],
 )
-def test_it_goes_with_its_parent_however_that_ends(then: str):
+def test_it_stops_with_its_parent_however_that_ends(then: str):
     parent, pid, data_dir = run_parent(then)
     if then == "sys.stdin.read()":
         parent.kill()
@@ -141,7 +142,7 @@ def test_it_goes_with_its_parent_however_that_ends(then: str):
     parent.communicate("")
 
 
-def test_it_goes_with_its_parent_although_a_fork_of_that_lives_on():
+def test_it_stops_with_its_parent_even_if_a_fork_of_the_parent_survives():
     parent, pid, data_dir = run_parent(
         "import os; child = os.fork()\nif child: print(child, flush=True)\nsys.stdin.read()"
     )
@@ -157,7 +158,7 @@ def test_it_goes_with_its_parent_although_a_fork_of_that_lives_on():
         parent.communicate()
 
 
-def test_a_fork_that_ends_leaves_the_broker_to_its_owner():
+def test_a_fork_that_exits_does_not_stop_the_broker():
     fork = "import os\nif os.fork() == 0: sys.exit()\nos.wait(); print(flush=True); sys.stdin.read()"
     parent, pid, data_dir = run_parent(fork)
     assert parent.stdout is not None
@@ -168,9 +169,7 @@ def test_a_fork_that_ends_leaves_the_broker_to_its_owner():
     assert not is_alive(pid)
 
 
-def test_a_broker_package_in_the_current_directory_is_not_taken_for_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_broker_package_in_the_current_directory_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "broker").mkdir()
     (tmp_path / "broker" / "__init__.py").write_text("raise SystemExit('wrong package')")
     monkeypatch.chdir(tmp_path)
@@ -178,7 +177,12 @@ def test_a_broker_package_in_the_current_directory_is_not_taken_for_ours(
         assert accepts(kafka.bootstrap_servers)
 
 
-def test_the_plugin_shares_one_broker_a_run_and_makes_a_fresh_one_a_test(pytester: pytest.Pytester):
+def test_the_plugin_shares_one_broker_per_run_and_starts_a_fresh_one_per_test(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+):
+    assert [point.value for point in entry_points(group="pytest11", name="kgctl")] == ["broker.pytest_plugin"]
+    # Loading all installed plugins would take most of the time.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(
         """
         seen = []
@@ -193,12 +197,10 @@ def test_the_plugin_shares_one_broker_a_run_and_makes_a_fresh_one_a_test(pyteste
             assert len({one, fresh, fresher}) == 3
         """
     )
-    plugins = pytester.runpytest_subprocess("--trace-config", "--collect-only").stdout.str()
-    named = [] if "broker.pytest_plugin" in plugins else ["-p", "broker.pytest_plugin"]
-    pytester.runpytest_subprocess(*named).assert_outcomes(passed=2)
+    pytester.runpytest_subprocess("-p", "broker.pytest_plugin").assert_outcomes(passed=2)
 
 
-def test_the_plugin_imports_nothing_but_pytest():
+def test_the_plugin_imports_only_pytest():
     code = (
         "import sys, pytest; before = set(sys.modules); import broker.pytest_plugin; print(*set(sys.modules) - before)"
     )

@@ -1,4 +1,4 @@
-"""The daemon's log file: bounded, with a few old ones kept."""
+"""The log file of the daemon: a maximum size, and a few rotated files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def contents(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in directory.iterdir()}
 
 
-def test_a_log_file_grows_up_to_its_limit_and_then_makes_room(tmp_path: Path, log: RotatingLog):
+def test_a_log_file_is_rotated_at_its_limit(tmp_path: Path, log: RotatingLog):
     write(log, "12345678")
     write(log, "9")
     assert contents(tmp_path) == {"x.log": "12345678\n9\n"}

@@ -1,4 +1,4 @@
-"""Timers: the earliest due key first, restarts that leave the heap alone, no growth from cancelled keys."""
+"""Timers: the earliest due key first, cheap restarts, no growth from cancelled keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_key_is_due_at_its_deadline_and_not_a_millisecond_before() -> None:
     assert timers.pop_due(1000) is None
 
 
-def test_due_keys_come_in_the_order_of_their_deadlines() -> None:
+def test_due_keys_are_returned_in_the_order_of_their_deadlines() -> None:
     timers = Timers()
     timers.set(B, 100)
     timers.set(A, 100)
@@ -58,7 +58,7 @@ def test_an_earlier_deadline_replaces_the_later_one() -> None:
     assert drain(timers, 300_000) == []
 
 
-def test_a_cancelled_key_is_never_due_and_does_not_wake_anybody() -> None:
+def test_a_cancelled_key_is_never_due_and_sets_no_wake_up() -> None:
     timers = Timers()
     timers.set(A, 100)
     timers.cancel(A)
@@ -76,7 +76,7 @@ def test_a_key_set_again_after_a_cancel_is_due_once() -> None:
     assert drain(timers, 1000) == [A]
 
 
-def test_restarts_do_not_grow_the_heap_and_cancelled_keys_do_not_pile_up() -> None:
+def test_neither_restarts_nor_cancelled_keys_grow_the_heap() -> None:
     timers = Timers()
     for now in range(10_000):
         timers.set(A, now + 30_000)
@@ -96,7 +96,7 @@ def test_restarts_do_not_grow_the_heap_and_cancelled_keys_do_not_pile_up() -> No
         )
     )
 )
-def test_timers_agree_with_a_plain_table(acts: list[tuple[str, str, int]]) -> None:
+def test_timers_agree_with_a_simple_model(acts: list[tuple[str, str, int]]) -> None:
     timers, model, now = Timers(), dict[tuple[str, ...], int](), 0
     for act, name, value in acts:
         if act == "set":

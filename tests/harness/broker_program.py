@@ -1,4 +1,4 @@
-"""Starts `python -m broker` as a user or a supervisor would, and waits for what it does."""
+"""Run `python -m broker` as a user or a supervisor would, and wait for conditions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PATIENCE_S = 30.0
 
 
 def eventually(holds: Callable[[], Any], what: str) -> Any:
-    """The first true answer of `holds`."""
+    """Poll `holds` until it returns a true value, and return that."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         found = holds()
         if found:
             return found
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        assert time.monotonic() < deadline, f"timed out waiting for {what}"
         time.sleep(0.01)
 
 
@@ -33,9 +33,9 @@ class Program:
 
     def __init__(self, data_dir: Path, *arguments: str, listen: str | None = "127.0.0.1:0", **options: Any) -> None:
         self.ready_path = data_dir / "ready.json"
-        words = ["--data-dir", str(data_dir), *(["--listen", listen] if listen else []), *arguments]
+        given = ["--data-dir", str(data_dir), *(["--listen", listen] if listen else []), *arguments]
         self.process = subprocess.Popen(
-            [*options.pop("before", ()), *broker_command(), *words],
+            [*options.pop("before", ()), *broker_command(), *given],
             stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -49,24 +49,24 @@ class Program:
         return self.process.pid
 
     def ready(self) -> Ready:
-        """Its ready file, once it is there."""
+        """Its ready file, once it exists."""
 
-        def look() -> Ready | None:
+        def read() -> Ready | None:
             if self.process.poll() is not None:
                 raise AssertionError(f"ended with {self.process.returncode}: {self.process.communicate()}")
             found = read_ready(self.ready_path)
-            # That of a killed broker stands until this one has begun.
+            # Until this broker removes it, the file may be that of a killed one.
             return found if found is not None and found.pid == self.pid else None
 
-        found = eventually(look, "the ready file")
+        found = eventually(read, "the ready file")
         assert isinstance(found, Ready)
         return found
 
     def end(self) -> tuple[int, str]:
-        """Its exit code and all that it said on stderr, once it has ended."""
-        said, complained = self.process.communicate(timeout=PATIENCE_S)
-        assert said == ""
-        return self.process.returncode, complained
+        """Its exit code and stderr, once it has ended."""
+        stdout, stderr = self.process.communicate(timeout=PATIENCE_S)
+        assert stdout == ""
+        return self.process.returncode, stderr
 
 
 @contextlib.contextmanager
@@ -82,11 +82,11 @@ def started(data_dir: Path, *arguments: str, **options: Any) -> Iterator[Program
 
 
 def refused(data_dir: Path, *arguments: str, **options: Any) -> tuple[int, str]:
-    """The exit code and the one line of a start that fails."""
+    """The exit code and the one-line error of a start that fails."""
     with started(data_dir, *arguments, **options) as program:
-        code, said = program.end()
-    lines = said.splitlines()
-    assert len(lines) == 1, said
+        code, stderr = program.end()
+    lines = stderr.splitlines()
+    assert len(lines) == 1, stderr
     assert lines[0].startswith("Error: ")
     return code, lines[0]
 
@@ -101,7 +101,7 @@ def accepts(address: str) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; an ended one that its parent has not asked for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

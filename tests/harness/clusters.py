@@ -1,4 +1,4 @@
-"""The two kinds of cluster that a test may run on, configured alike."""
+"""The two kinds of clusters that tests run on, with the same configuration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
 }
-# A killed broker is fenced until its session with the controller ends: nine seconds by default.
+# After a kill, a broker is fenced until its session with the controller ends, by default for nine seconds.
 KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "300", "group.share.enable": "true"}
 _numbers = itertools.count(1)
 
@@ -29,7 +29,7 @@ class Cluster(Protocol):
 
 
 def start(kind: str) -> contextlib.AbstractContextManager[Cluster]:
-    """The cluster of this kind, to be entered; raises `Unavailable` where it cannot be had."""
+    """A cluster of this kind, as a context manager. Raises `Unavailable` if Kafka cannot be set up."""
     if kind == "kafka":
         return ReferenceKafka({**CONFIG, **KAFKA_ONLY})
     from broker.local import LocalBroker
@@ -39,5 +39,5 @@ def start(kind: str) -> contextlib.AbstractContextManager[Cluster]:
 
 
 def fresh(stem: str) -> str:
-    """A name that no other test uses."""
+    """A unique name."""
     return f"{stem}-{os.getpid()}-{next(_numbers)}"

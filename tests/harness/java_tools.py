@@ -1,4 +1,4 @@
-"""Kafka's tools as the tests ask them: plain lines, tables as rows, and Java consumers that stay."""
+"""Run Kafka's tools in tests: output as text or rows, and Java consumers in the background."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, str]
 
 
 class Java:
-    """Kafka's tools on one cluster. A tool that fails is an assertion with its output."""
+    """Kafka's tools on one cluster. If a tool fails, an assertion shows its output."""
 
     def __init__(self, tools: KafkaTools, cluster: Cluster) -> None:
         self.tools, self.bootstrap = tools, cluster.bootstrap_servers
@@ -33,7 +33,7 @@ class Java:
 
 
 def rows(text: str) -> list[Row]:
-    """A table of Kafka's tools, its header repeated or not; columns stand at least two blanks apart or are one word."""
+    """Parse a table of Kafka's tools, whose header may be repeated."""
     found: list[Row] = []
     header: list[str] = []
     for line in text.splitlines():
@@ -46,12 +46,12 @@ def rows(text: str) -> list[Row]:
 
 
 def _joined(line: str) -> str:
-    """The cells that hold blanks themselves, made one word: `COORDINATOR (ID)` and `127.0.0.1:9092  (1)`."""
+    """Remove the blanks inside cells: `COORDINATOR (ID)` and `127.0.0.1:9092  (1)`."""
     return re.sub(r"(\S) +\((ID|\d+)\)", r"\1(\2)", line)
 
 
 class JavaMember:
-    """A VerifiableConsumer that stays in its group until the end of the block."""
+    """A VerifiableConsumer that is a member of a group until the end of the block."""
 
     def __init__(self, java: Java, group: str, topic: str, *arguments: object) -> None:
         given = (
@@ -66,7 +66,7 @@ class JavaMember:
         )
         self._child = java.tools.start("verifiable-consumer", *given, *arguments)
         self.events: list[dict[str, Any]] = []
-        self._told = threading.Condition()
+        self._changed = threading.Condition()
         self._listener = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> JavaMember:
@@ -74,7 +74,7 @@ class JavaMember:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._child.terminate()  # it leaves the group in order
+        self._child.terminate()  # it sends LeaveGroup
         self._child.wait(20)
         self._listener.join(5)
         for pipe in (self._child.stdout, self._child.stderr):
@@ -82,12 +82,12 @@ class JavaMember:
                 pipe.close()
 
     def kill(self) -> None:
-        """End it as a crash would: SIGKILL, no LeaveGroup."""
+        """Kill it with SIGKILL, without LeaveGroup."""
         self._child.kill()
         self._child.wait()
 
     def owned(self, topic: str) -> set[int]:
-        """The partitions that it says it has."""
+        """The partitions that it reports as assigned."""
         found = set[int]()
         for event in list(self.events):
             if event["name"] in {"partitions_assigned", "partitions_revoked"}:
@@ -98,19 +98,19 @@ class JavaMember:
     def wait_for(self, name: str, within_s: float = 30, **wanted: object) -> dict[str, Any]:
         """The first event of this name with these fields."""
         deadline = time.monotonic() + within_s
-        with self._told:
+        with self._changed:
             while True:
                 for event in self.events:
                     if event.get("name") == name and wanted.items() <= event.items():
                         return event
                 left = deadline - time.monotonic()
                 assert left > 0, f"no {name} {wanted} within {within_s} s: {self.events}"
-                self._told.wait(left)
+                self._changed.wait(left)
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
         for line in self._child.stdout:
             if line.startswith("{"):
-                with self._told:
+                with self._changed:
                     self.events.append(json.loads(line))
-                    self._told.notify_all()
+                    self._changed.notify_all()

@@ -72,10 +72,10 @@ def _write(out: Path, chance: random.Random) -> None:
                     }
                 )
         for part in range(3):
-            status = {1: "STOP", 3: "WARN"}.get(number, "OK")
+            status = {1: "STOPPED", 3: "LAGGING"}.get(number, "OK")
             reason = {
-                "STOP": "no commit for 31 minutes, while 10 commits took 9 minutes",
-                "WARN": "lag was never less than at the commit before, over 10 commits",
+                "STOPPED": "no commit for 31 minutes, while 10 commits took 9 minutes",
+                "LAGGING": "lag was never less than at the commit before, over 10 commits",
                 "OK": "there was no lag at one of the last 10 commits",
             }[status]
             health.append(

@@ -21,36 +21,38 @@ from kgctl.render.prose import show_paragraphs
 pipeline_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Turn what consumer groups do into tables and a report, on Spark. Needs the extra kgctl[pipelines].",
+    help="Analyze consumer groups with Spark: tables, a report. Needs the extra kgctl[pipelines].",
 )
 
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder that a run wrote its tables to.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run.")]
 
 
 @pipeline_app.command("list")
 def list_jobs(ctx: typer.Context) -> None:
-    """List the jobs with what they read and write."""
-    rows = [JobRow(job.name, job.reads, job.writes, job.summary) for job in JOBS.values()]
+    """List the jobs with the topics and tables that they read and write."""
+    rows = [
+        JobRow(job.name, job.reads, tuple(table.name for table in job.writes), job.summary) for job in JOBS.values()
+    ]
     settings(ctx).show(rows, kind="pipeline-jobs", row_type=JobRow)
 
 
 @pipeline_app.command()
 def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", show_default=False)]) -> None:
-    """Tell how a job works and what each column of its tables means."""
+    """Explain how a job works and what each column of its tables means."""
     found = pipeline_run.known_job(job)
     rows = [
         ColumnRow(table.name, column.name, column.type, column.meaning)
-        for table in map(TABLES.__getitem__, found.writes)
+        for table in found.writes
         for column in table.columns
     ]
     if settings(ctx).output in TABLE_OUTPUTS:
-        show_paragraphs([f"{found.name}: {found.summary}.", found.how, f"Reads {', '.join(found.reads)}."])
+        show_paragraphs([f"{found.name}: {found.summary}.", found.description, f"Reads {', '.join(found.reads)}."])
     settings(ctx).show(rows, kind="pipeline-columns", row_type=ColumnRow)
 
 
 @pipeline_app.command()
 def doctor(ctx: typer.Context) -> None:
-    """Show what is here of what the pipelines need, and what to do. Exit code 1 if a run would fail."""
+    """Check whether this machine has what the pipelines need. Exit code 1 if a run would fail."""
     from kgctl.pipelines.doctor import examine
 
     rows = [FindingRow(one.what, one.found, one.ok, one.advice or None) for one in examine()]
@@ -64,19 +66,19 @@ pipeline_app.command("run", epilog=pipeline_run.EXIT_CODES)(pipeline_run.run)
 
 @pipeline_app.command()
 def status(ctx: typer.Context, out: Out) -> None:
-    """Show how much is in the tables of a folder and when it was written. Exit code 5 if there is none."""
-    rows = [_table_row(out, job, TABLES[name]) for job in JOBS.values() for name in job.writes]
+    """Show the size of each table in a folder and when it was last written. Exit code 5 if there are no tables."""
+    rows = [_table_row(out, job, table) for job in JOBS.values() for table in job.writes]
     found = [row for row in rows if row.batches]
     if not found:
-        raise NotFound(f"{out}: no table was written there")
+        raise NotFound(f"{out} holds no tables")
     settings(ctx).show(found, kind="pipeline-status", row_type=TableRow)
 
 
 @pipeline_app.command()
 def report(ctx: typer.Context, out: Out) -> None:
-    """Write report.html and its pictures into the folder, from the tables there, and say where it is."""
+    """Write report.html and its charts into the folder, from the tables there, and print its path."""
     if not any(TableFolder(out / name).batches() for name in TABLES):
-        raise NotFound(f"{out}: no table was written there; `kgctl pipeline run --out {out}` does")
+        raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
     pipeline_run.report_only(out)
 
 

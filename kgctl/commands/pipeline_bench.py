@@ -1,4 +1,4 @@
-"""`kgctl pipeline bench`: when Spark is worth it, measured on this machine."""
+"""`kgctl pipeline bench`: measures on this machine when Spark pays off."""
 
 from __future__ import annotations
 
@@ -21,18 +21,25 @@ _UNITS = {"": 1, "k": 1000, "m": 1_000_000}
 
 def bench(
     ctx: typer.Context,
-    records: Annotated[str, typer.Option("--records", metavar="N[,...]", help="How many: 100k, 1m, 10m.")] = "1m",
+    records: Annotated[
+        str, typer.Option("--records", metavar="N[,...]", help="How many records, such as 100k, 1m or 10m.")
+    ] = "1m",
     engines: Annotated[
         str,
-        typer.Option("--engines", metavar="NAME[,...]", help=f"Some of {', '.join(NEEDS)}. [default: those installed]"),
+        typer.Option(
+            "--engines", metavar="NAME[,...]", help=f"Any of {', '.join(NEEDS)}. [default: all that are installed]"
+        ),
     ] = "",
-    sources: Annotated[bool, typer.Option("--sources", help="Measure the sources, not the engines.")] = False,
-    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Of which the medians are shown.")] = 2,
+    sources: Annotated[bool, typer.Option("--sources", help="Measure the sources instead of the engines.")] = False,
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=1, help="How often to measure; the medians are shown.")
+    ] = 2,
 ) -> None:
-    """Decode and aggregate made-up commit records in Spark and, where they are installed, in DuckDB, Polars and plain Python.
+    """Decode and aggregate generated commit records in Spark, DuckDB, Polars and plain Python, and compare the times.
 
-    Each engine runs in a process of its own, in turns. All must give the same answer. With --sources it is how fast a topic
-    of a local broker becomes a DataFrame: by kgctl's source and, where its jars are here, by Spark's own connector.
+    Engines that are not installed are left out. Each engine runs in its own process, in turns, and all must return the same
+    result. With --sources, measure how fast a topic of a local broker is read into a DataFrame: by kgctl's source and, if
+    its jars are installed, by Spark's own connector.
     """
     counts = [_count(text) for text in records.split(",")]
     if sources:
@@ -53,22 +60,22 @@ def _count(text: str) -> int:
     found = _COUNT.fullmatch(text.strip())
     count = int(found[1]) * _UNITS[found[2].lower()] if found else 0
     if not 1 <= count <= 1_000_000_000:
-        raise typer.BadParameter(f"{text!r} is not a number of records such as 500k or 10m.", param_hint="'--records'")
+        raise typer.BadParameter(f"{text!r} is not a number of records, such as 500k or 10m.", param_hint="'--records'")
     return count
 
 
 def _engines(text: str) -> list[str]:
-    here = [
+    installed = [
         name
         for name, module in NEEDS.items()
         if importlib.util.find_spec(module) and importlib.util.find_spec("pyarrow")
     ]
-    if not here:
+    if not installed:
         raise PipelinesMissing("the bench needs pyspark and pyarrow: pip install 'kgctl[pipelines]'")
-    wanted = [word.strip().lower() for word in text.split(",") if word.strip()] or here
+    wanted = [name.strip().lower() for name in text.split(",") if name.strip()] or installed
     for name in wanted:
         if name not in NEEDS:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(NEEDS)}.", param_hint="'--engines'")
-        if name not in here:
+        if name not in installed:
             raise PipelinesMissing(f"engine {name} is not installed: pip install {NEEDS[name]}")
     return wanted

@@ -1,4 +1,4 @@
-"""`kgctl pipeline run`: from options to a run, and from its progress to what a person or a script reads."""
+"""`kgctl pipeline run`: turns options into settings, starts the run and shows its progress."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import typer
 from kgctl.client.net.errors import Precondition
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime
-from kgctl.pipelines.catalog import JOBS, Job, in_order
+from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
+from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.runner import INTERRUPTED, RunFailed
 from kgctl.pipelines.runner import run as run_pipeline
-from kgctl.pipelines.settings import SOURCES, Progress, RunSettings
+from kgctl.pipelines.settings import SOURCES, RunSettings
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.render import note
 from kgctl.render.progress import ProgressLine
@@ -24,8 +25,8 @@ from kgctl.render.progress import ProgressLine
 LOG_NAME = "spark.log"
 EXIT_CODES = (
     "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 5 no group has committed yet, 6 the folder "
-    "holds another cluster's tables or another run writes to it, 7 the cluster cannot be reached, 130 interrupted. "
-    "A run that failed goes on where it stopped when it is given again."
+    "holds another cluster's tables or another run is writing to it, 7 the cluster cannot be reached, 130 interrupted. "
+    "To resume a run that failed, start it again."
 )
 
 
@@ -33,34 +34,38 @@ def run(
     ctx: typer.Context,
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", show_default=False)],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the tables are kept; a later run goes on there.")
+        Path, typer.Option("--out", metavar="DIR", help="The folder for the tables; a later run adds to them.")
     ],
-    once: Annotated[bool, typer.Option("--once", help="Up to what is there now. [default]")] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Until Ctrl-C.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Write the report when the jobs are done.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read up to the current end of the topics. [default]")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep running until Ctrl-C.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Write the report after the jobs.")] = False,
     source: Annotated[
         str,
         typer.Option(
             "--source",
             metavar="|".join(SOURCES),
-            help="kgctl: our own reader; kafka: Spark's connector, if its jars are here.",
+            help="kgctl: kgctl's own reader; kafka: Spark's connector, if its jars are installed.",
         ),
     ] = "kgctl",
     since: Annotated[
-        str, typer.Option("--from", metavar="earliest|latest|TIME", help="Where a first run begins to read.")
+        str, typer.Option("--from", metavar="earliest|latest|TIME", help="Where the first run starts to read.")
     ] = "earliest",
     step: Annotated[
-        float, typer.Option("--step", metavar="SECONDS", help="How far apart the points of lag are.")
+        float,
+        typer.Option("--step", metavar="SECONDS", help="Distance between the points in time at which lag is computed."),
     ] = 60.0,
     trigger: Annotated[
-        float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to look for more.")
+        float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to check for new records.")
     ] = 10.0,
     max_offsets: Annotated[
         int | None,
-        typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="The most records that one batch reads."),
+        typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", metavar="DIR", help="[default: _checkpoints in --out]")
+        Path | None,
+        typer.Option(
+            "--checkpoint", metavar="DIR", help="The folder for Spark's checkpoints. [default: _checkpoints in --out]"
+        ),
     ] = None,
     master: Annotated[
         str, typer.Option("--master", metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://URL.")
@@ -69,28 +74,31 @@ def run(
         str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")
     ] = None,
     conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="One setting of Spark; repeatable.")
+        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="One option of the source; repeatable."),
+        typer.Option("--option", metavar="KEY=VALUE", help="An option of the source; repeatable."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="For little data: the JVM starts faster and runs slower.")
+        bool, typer.Option("--quick", help="For little data: the JVM starts faster but runs slower.")
     ] = False,
-    json_lines: Annotated[bool, typer.Option("--json", help="Progress as JSON lines on stdout.")] = False,
+    json_lines: Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")] = False,
 ) -> None:
-    """Run jobs in turn in one Spark session; their tables are Parquet in DIR, which other programs may read any time."""
+    """Run jobs one after another in one Spark session.
+
+    They write Parquet tables to DIR, which other programs can read at any time.
+    """
     if once and follow:
         raise typer.BadParameter("Give --once or --follow, not both.", param_hint="'--once', '--follow'")
     if follow and report:
         raise typer.BadParameter(
-            "A run that follows has no end to report; see `kgctl pipeline report`.", param_hint="'--report'"
+            "A run with --follow does not end; use `kgctl pipeline report` instead.", param_hint="'--report'"
         )
-    names = in_order([known_job(name).name for name in jobs])
-    _check_order(names, out)
+    chosen = in_order(known_job(name).name for name in jobs)
+    _check_inputs(chosen, out)
     run_settings = RunSettings(
-        jobs=tuple(names),
+        jobs=tuple(job.name for job in chosen),
         bootstrap=",".join(map(str, settings(ctx).connection().bootstrap)),
         out=str(out.absolute()),
         source=_one_of(source, SOURCES, "--source"),
@@ -113,14 +121,14 @@ def run(
 
 
 def report_only(out: Path) -> None:
-    """The report from the tables that are there."""
+    """Write the report from existing tables."""
     _finish(RunSettings((), "", str(out.absolute()), report=True, log_file=str(out.absolute() / LOG_NAME)), False)
 
 
 def known_job(name: str) -> Job:
     if name not in JOBS:
         near = difflib.get_close_matches(name, JOBS, 1)
-        hint = f" Did you mean {near[0]}?" if near else f" There are {', '.join(JOBS)}."
+        hint = f" Did you mean {near[0]}?" if near else f" The jobs are {', '.join(JOBS)}."
         raise typer.BadParameter(f"there is no job {name!r}.{hint}", param_hint="'JOB'")
     return JOBS[name]
 
@@ -142,20 +150,21 @@ def _finish(run_settings: RunSettings, json_lines: bool) -> None:
     finally:
         line.close()
     if code == INTERRUPTED:
-        note("Interrupted; what was committed stays, and the next run goes on there.")
+        note("Interrupted. What was committed stays; the next run continues from there.")
         raise typer.Exit(INTERRUPTED)
     if run_settings.jobs:
-        note(f"Done after {time.monotonic() - began:.0f} s; tables in {run_settings.out}")
+        note(f"Done in {time.monotonic() - began:.0f} s; the tables are in {run_settings.out}")
 
 
-def _check_order(names: list[str], out: Path) -> None:
-    """A job whose input nobody has written would succeed with nothing."""
-    for name in names:
-        for table in JOBS[name].reads:
-            writer = next((job.name for job in JOBS.values() if table in job.writes), None)
-            if writer is None or writer in names or TableFolder(out / table).batches():
-                continue
-            raise Precondition(f"job {name} reads {table}, which job {writer} writes: run {writer} first, or with it")
+def _check_inputs(jobs: list[Job], out: Path) -> None:
+    """A job whose input does not exist yet would succeed and write nothing."""
+    for job in jobs:
+        for table in job.tables:
+            writer = writer_of(table)
+            if writer not in jobs and not TableFolder(out / table.name).batches():
+                raise Precondition(
+                    f"job {job.name} reads the table {table.name}, which does not exist yet: run job {writer.name} too"
+                )
 
 
 def _one_of(value: str, known: tuple[str, ...], option: str) -> str:

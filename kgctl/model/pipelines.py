@@ -1,4 +1,4 @@
-"""Rows about pipelines: jobs, columns of tables, findings, what is in a folder of tables."""
+"""Rows of `kgctl pipeline`: jobs, columns, findings of the doctor, tables in a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ColumnRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """`ok` is None where it is neither good nor bad; `advice` says what to do."""
+    """`ok` is None for information that is neither good nor bad; `advice` says what to do."""
 
     what: str
     found: str
@@ -33,7 +33,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """`written` is the time of the last commit, UTC in ISO 8601; `job` wrote it."""
+    """`written` is the time of the last commit, UTC in ISO 8601."""
 
     table: str
     job: str

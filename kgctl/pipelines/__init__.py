@@ -1,5 +1,6 @@
-"""Pipelines on Spark: what consumer groups do, as tables that people look at.
+"""Pipelines on Spark: tables and a report about what consumer groups do.
 
-Modules that a command imports (`catalog`, `schemas`, `settings`, `java`, `doctor`, `runner`, `tables.manifest`) know
-nothing of Spark; everything else runs in a process of its own, `python -m kgctl.pipelines`.
+The modules that commands import (`catalog`, `schemas`, `settings`, `progress`, `runner`, `doctor`, `tables.manifest`,
+`bench.compare`, `bench.sources`) do not import Spark. Everything else runs in a process of its own,
+`python -m kgctl.pipelines`.
 """

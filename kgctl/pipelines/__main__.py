@@ -1,4 +1,4 @@
-"""The process with Spark: told what to do in one line of JSON on stdin, it answers in lines of progress on stdout."""
+"""The Spark process: reads its settings as one JSON line from stdin, and writes progress as JSON lines to stdout."""
 
 from __future__ import annotations
 
@@ -15,34 +15,39 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import resolve
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotFound
-from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, STREAMING
-from kgctl.pipelines.jobs.marker import check, check_commits
-from kgctl.pipelines.settings import Progress, RunSettings, from_json
+from kgctl.pipelines.catalog import in_order
+from kgctl.pipelines.jobs.checkpoints import check, check_inputs
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.spark.failures import Interrupted, reason_of
 from kgctl.pipelines.tables.manifest import held_by_one_run
 
 INTERRUPTED = 130
+_STOP_TIMEOUT_S = 20.0
+
+Emit = Callable[[Progress], None]
 
 
 def main() -> int:
-    """The exit code. stdin stays open as long as whoever started this lives: when it ends, so does this process."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    # Whatever a library prints must not stand between lines of JSON.
+    """Return the exit code. The parent holds stdin open; when it closes, this process ends too."""
+    progress_lines = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    # Output of libraries must not mix with the JSON lines.
     os.dup2(2, 1)
     settings = from_json(sys.stdin.readline())
     lock, stop = threading.Lock(), threading.Event()
 
     def emit(progress: Progress) -> None:
         with lock:
-            answers.write(progress.to_json() + "\n")
+            progress_lines.write(progress.to_json() + "\n")
 
-    _listen_for_signals(stop)
+    _stop_on_signals(stop)
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     try:
         _work(settings, emit, stop)
     except Interrupted:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001  the root of this process, as the command line's is
+    except Exception as error:  # noqa: BLE001  the root of this process
         traceback.print_exc()
         failure = reason_of(error)
         emit(Progress("failed", str(failure), job=getattr(failure, "job", None), exit_code=failure.exit_code))
@@ -50,7 +55,7 @@ def main() -> int:
     return 0
 
 
-def _listen_for_signals(stop: threading.Event) -> None:
+def _stop_on_signals(stop: threading.Event) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
 
@@ -58,15 +63,12 @@ def _listen_for_signals(stop: threading.Event) -> None:
 def _end_with_parent(stop: threading.Event) -> None:
     if sys.stdin.read() == "":
         stop.set()
-        # Long enough to end queries in order; the JVM goes with this process.
-        time.sleep(GRACE_S)
+        # Time to stop queries in order; the JVM ends with this process.
+        time.sleep(_STOP_TIMEOUT_S)
         os._exit(INTERRUPTED)
 
 
-GRACE_S = 20.0
-
-
-def _work(settings: RunSettings, emit: Callable[[Progress], None], stop: threading.Event) -> None:
+def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
     out = Path(settings.out)
     if settings.jobs:
         with held_by_one_run(out):
@@ -78,29 +80,31 @@ def _work(settings: RunSettings, emit: Callable[[Progress], None], stop: threadi
         emit(Progress("done", str(build(out).html), job="report"))
 
 
-def _run(settings: RunSettings, emit: Callable[[Progress], None], stop: threading.Event) -> None:
-    topics, cluster_id = _look_at_cluster(settings)
-    for job in settings.jobs:
-        if job in STREAMING:
-            check(settings.checkpoint_dir / job, job, cluster_id, settings)
+def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
+    topics, cluster_id = _check_cluster(settings)
+    jobs = in_order(settings.jobs)
+    for job in jobs:
+        if job.is_stream:
+            check(settings.checkpoint_dir / job.name, job, cluster_id, settings)
         else:
-            check_commits(job, cluster_id, settings)
+            check_inputs(job, cluster_id, settings)
     emit(Progress("starting", "starting Spark, which takes a few seconds"))
     began = time.monotonic()
-    from kgctl.pipelines.jobs.run import Run, run_jobs
+    from kgctl.pipelines.jobs.context import RunContext
+    from kgctl.pipelines.jobs.loop import run_jobs
     from kgctl.pipelines.spark.connector_jars import needed_jars
     from kgctl.pipelines.spark.session import open_session
 
     jars = needed_jars(settings) if settings.source == "kafka" else ()
-    with open_session(settings, app_name="kgctl " + " ".join(settings.jobs), jars=jars) as spark:
-        # Spark has put a handler of its own in place, which would end a job anywhere.
-        _listen_for_signals(stop)
-        emit(Progress("started", f"Spark {spark.version} is up after {time.monotonic() - began:.1f} s"))
-        run_jobs(Run(spark, settings, topics, cluster_id, emit, stop))
+    with open_session(settings, app_name=" ".join(["kgctl", *settings.jobs]), jars=jars) as spark:
+        # Spark has installed its own handler, which would end a job anywhere.
+        _stop_on_signals(stop)
+        emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
+        run_jobs(RunContext(spark, settings, topics, cluster_id, emit, stop))
 
 
-def _look_at_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:
-    """What would else be found out only after Spark has started."""
+def _check_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:
+    """The internal topics that jobs can read, and the cluster id. Fails early, before Spark takes seconds to start."""
     with Admin(ConnectionSettings(resolve(settings.bootstrap), timeout=settings.timeout_s)) as admin:
         answer = admin.run(admin.cluster.metadata(None))
     topics = frozenset(topic.name for topic in answer.topics if topic.name is not None and not topic.error_code)
@@ -116,5 +120,5 @@ if __name__ == "__main__":
         sys.stderr.write(f"Error: {error}\n")
         code = error.exit_code
     sys.stderr.flush()
-    # Threads of Spark's Python side must not hold up the end of a process whose work is done.
+    # Spark's Python threads would delay the end of a process that is done.
     os._exit(code)

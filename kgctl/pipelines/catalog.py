@@ -1,68 +1,115 @@
-"""The jobs: what each reads, what it writes, and in which order they build on each other. Knows nothing of Spark."""
+"""The jobs: what each reads and writes, and the function that runs it. Knows nothing of Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-OFFSETS_TOPIC = "__consumer_offsets"
-EVENTS_TOPIC = "__kgctl_group_events"
+from kgctl.pipelines.schemas import (
+    COMMITS,
+    EVENTS_TOPIC,
+    GROUP_EVENTS,
+    HEALTH,
+    LAG,
+    LOG_ENDS,
+    OFFSETS_TOPIC,
+    QUARANTINE,
+    REBALANCES,
+    Table,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`reads` and `writes` name topics and tables; a table that is read must have been written by an earlier job."""
+    """The declaration of a job; the command line, its help and the run derive from it.
+
+    A job with `topics` is a stream: it reads the first of them that the cluster has, and keeps a checkpoint. A job with
+    `tables` is a batch job: it reads tables that earlier jobs write and, with `asks_log_ends`, asks the cluster.
+    `function` is "module:name" and is imported only in the Spark process. It takes a RunContext and the Job; a
+    stream returns its query, a batch job the number of rows that it wrote.
+    """
 
     name: str
     summary: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    how: str
+    description: str
+    writes: tuple[Table, ...]
+    function: str
+    topics: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    asks_log_ends: bool = False
+
+    @property
+    def is_stream(self) -> bool:
+        return bool(self.topics)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The inputs as users see them."""
+        first, others = self.topics[:1], [f"or {topic}" for topic in self.topics[1:]]
+        log_ends = ("log ends of the cluster",) if self.asks_log_ends else ()
+        return (*first, *others, *(table.name for table in self.tables), *log_ends)
 
 
+# Each job after those whose tables it reads.
 JOBS = {
     job.name: job
     for job in (
         Job(
             "decode",
-            "the records of __consumer_offsets as rows",
-            (OFFSETS_TOPIC,),
-            ("commits", "group_events", "quarantine"),
-            "A stream from the cluster's own topic. Keys and values of all versions are read by SQL expressions; what cannot "
-            "be read goes to quarantine with its reason. Compaction has thinned out what lies behind the topic's tail.",
+            "turns the records of __consumer_offsets into rows",
+            "Streams the cluster's own topic. SQL expressions decode all versions of keys and values; records that cannot be "
+            "decoded go to quarantine with the reason. The topic is compacted: of older commits only the newest of each "
+            "partition is left.",
+            writes=(COMMITS, GROUP_EVENTS, QUARANTINE),
+            function="kgctl.pipelines.jobs.decode:start",
+            topics=(OFFSETS_TOPIC,),
         ),
         Job(
             "lag",
-            "committed offsets against the ends of the logs",
-            ("commits", "log ends of the cluster"),
-            ("log_ends", "f_lag"),
-            "A point in time every --step, up to when decode last looked for commits. The cluster is asked where each log ended then, so lag is known for the past too. "
-            "Lag in time is how long ago the first record behind the commit was written.",
+            "compares committed offsets with log ends over time",
+            "Computes lag at points in time --step apart, up to the time until which decode has read all commits. The job "
+            "asks the cluster where each log ended at each point, so it also computes lag for the past. Lag in time is the "
+            "age of the oldest record that the group has not committed.",
+            writes=(LOG_ENDS, LAG),
+            function="kgctl.pipelines.jobs.lag:run",
+            tables=(COMMITS,),
+            asks_log_ends=True,
         ),
         Job(
             "evaluate",
-            "OK, WARN, STALL, STOP or REWIND for each partition of a group",
-            ("commits", "log ends of the cluster"),
-            ("health",),
-            "Burrow's five rules over the last ten commits: no lag at any commit is OK; an offset that went back is REWIND; "
-            "no commit for longer than the window covers is STOP; commits that do not move while there is lag are STALL; "
-            "lag that never falls is WARN.",
+            "judges the health of each partition of a group: OK, LAGGING, STALLED, STOPPED or REWOUND",
+            "Applies Burrow's five rules to the last ten commits of a partition, in this order. No lag at one of the commits: "
+            "OK. A committed offset went back: REWOUND. No commit for longer than the ten commits span: STOPPED. Lag, and all "
+            "commits are of one offset: STALLED. Lag that never fell: LAGGING.",
+            writes=(HEALTH,),
+            function="kgctl.pipelines.jobs.evaluate:run",
+            tables=(COMMITS,),
+            asks_log_ends=True,
         ),
         Job(
             "rebalances",
-            "every rebalance with generation, cause, duration, members in and out, partitions moved",
-            (EVENTS_TOPIC, "or " + OFFSETS_TOPIC),
-            ("f_rebalance",),
-            "A stateful stream. kgctl's own broker tells the story of each group; of any other cluster the group metadata is "
-            "compared with the generation before: no duration and no cause, but members and partitions.",
+            "lists every rebalance with generation, cause, duration, members that joined and left, partitions moved",
+            "A stateful stream. kgctl's broker records the history of each group, with causes and durations. On any other "
+            "cluster the job compares the metadata of each generation with that of the one before: members and partitions "
+            "are known, cause and duration are not.",
+            writes=(REBALANCES,),
+            function="kgctl.pipelines.jobs.rebalances:start",
+            topics=(EVENTS_TOPIC, OFFSETS_TOPIC),
         ),
     )
 }
 
-# These read topics and have a checkpoint; the others read tables.
-STREAMING = frozenset({"decode", "rebalances"})
+
+def in_order(names: Iterable[str]) -> list[Job]:
+    """The jobs of these names, each once, in an order in which every job finds its tables written."""
+    wanted = set(names)
+    return [job for name, job in JOBS.items() if name in wanted]
 
 
-def in_order(names: Sequence[str]) -> list[str]:
-    """The jobs each once, those whose tables others read first."""
-    return [name for name in JOBS if name in names]
+def writer_of(table: Table) -> Job:
+    return next(job for job in JOBS.values() if table in job.writes)
+
+
+def upstream(job: Job) -> list[Job]:
+    """The jobs that write the tables this job reads."""
+    return in_order(writer_of(table).name for table in job.tables)

@@ -1,4 +1,4 @@
-"""Starts the process with Spark and listens to it; knows nothing of Spark itself."""
+"""Starts the Spark process and relays its progress. Knows nothing of Spark itself."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.pipelines.settings import Progress, RunSettings, progress_from_json
+from kgctl.pipelines.progress import Progress, from_json
+from kgctl.pipelines.settings import RunSettings
 
 COMMAND = [sys.executable, "-P", "-m", "kgctl.pipelines"]
 INTERRUPTED = 130
-TAIL_LINES = 15
-PATIENCE_S = 25.0
+_PACKAGES = ("pyspark", "pyarrow", "pandas", "jinja2")
+_TAIL_LINES = 15
+_TAIL_BYTES = 64 * 1024
+_END_TIMEOUT_S = 25.0
 
 
 class PipelinesMissing(KgctlError):
-    """The extra is not installed."""
+    """The extra `pipelines` is not installed."""
 
 
 class RunFailed(KgctlError):
-    """A run ended before its time; `log` is the end of what Spark said."""
+    """A run failed; `log` is the end of Spark's log."""
 
     def __init__(self, message: str, exit_code: int, log: str) -> None:
         super().__init__(message)
@@ -33,71 +36,69 @@ class RunFailed(KgctlError):
 
 
 def check_installed() -> None:
-    """PipelinesMissing says what to install."""
-    missing = [
-        name for name in ("pyspark", "pyarrow", "pandas", "matplotlib") if importlib.util.find_spec(name) is None
-    ]
+    """Raises PipelinesMissing, which says what to install."""
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise PipelinesMissing(f"the pipelines need {', '.join(missing)}: pip install 'kgctl[pipelines]'")
 
 
-def run(settings: RunSettings, tell: Callable[[Progress], None]) -> int:
-    """Exit code 0, or 130 where a person ended it; RunFailed otherwise. Nothing that it started outlives it."""
+def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> int:
+    """Return 0, or 130 if the user interrupted the run. Raises RunFailed. No process that it starts outlives it."""
     check_installed()
     log = Path(settings.log_file)
     log.parent.mkdir(parents=True, exist_ok=True)
-    failed: Progress | None = None
-    with log.open("ab") as noise:
-        begin = noise.tell()
-        # A session of its own: Ctrl-C comes to us, and what it means is told to the child once.
+    failure: Progress | None = None
+    with log.open("ab") as log_file:
+        begin = log_file.tell()
+        # In a session of its own: Ctrl-C reaches this process, which passes it on once.
         process = subprocess.Popen(
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=noise,
+            stderr=log_file,
             start_new_session=True,
             env=_environment(),
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        with process, _signals_to(process) as came:
+        with process, _signals_to(process) as received:
             try:
                 process.stdin.write(settings.to_json().encode() + b"\n")
                 process.stdin.flush()
                 for line in process.stdout:
-                    progress = progress_from_json(line.decode())
+                    progress = from_json(line.decode())
                     if progress.kind == "failed":
-                        failed = progress
+                        failure = progress
                     else:
-                        tell(progress)
+                        on_progress(progress)
                 code = process.wait()
             except BaseException:
                 _end(process)
                 raise
     if code == 0:
         return 0
-    if failed is None and (code == INTERRUPTED or len(came) > 1):
+    if failure is None and (code == INTERRUPTED or len(received) > 1):
         return INTERRUPTED
-    said = _tail(log, begin)
-    if failed is not None:
-        raise RunFailed(failed.text, failed.exit_code or 1, said)
-    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-    raise RunFailed(f"the process with Spark ended with {how}, without a word", 1, said)
+    tail = _tail(log, begin)
+    if failure is not None:
+        raise RunFailed(failure.text, failure.exit_code or 1, tail)
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    raise RunFailed(f"the Spark process ended with {how} and gave no reason", 1, tail)
 
 
 def _environment() -> dict[str, str]:
-    # Not what the person's shell set for other programs' sake: it changes what Spark starts.
+    # Variables that users set for other Spark programs and that change what Spark starts.
     return {name: value for name, value in os.environ.items() if name not in ("PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE")}
 
 
 @contextlib.contextmanager
 def _signals_to(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    """The signals that came: the first one asks the child to end in order, the second one ends it."""
-    came: list[int] = []
+    """Pass the first signal on, which ends the run in order, and kill the process on the second. Yields the signals."""
+    received: list[int] = []
 
     def on_signal(number: int, _frame: object) -> None:
-        came.append(number)
-        if len(came) > 1:
+        received.append(number)
+        if len(received) > 1:
             process.kill()
         else:
             process.send_signal(number)
@@ -107,7 +108,7 @@ def _signals_to(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
         with contextlib.suppress(ValueError):
             before[number] = signal.signal(number, on_signal)
     try:
-        yield came
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -116,14 +117,15 @@ def _signals_to(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(PATIENCE_S)
+        process.wait(_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
 
 
 def _tail(log: Path, begin: int) -> str:
+    """The last lines that this run wrote to the log."""
     with contextlib.suppress(OSError), log.open("rb") as file:
-        file.seek(max(begin, log.stat().st_size - 64 * 1024))
+        file.seek(max(begin, log.stat().st_size - _TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()
-        return "\n".join(lines[-TAIL_LINES:])
+        return "\n".join(lines[-_TAIL_LINES:])
     return ""

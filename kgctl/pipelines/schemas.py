@@ -1,8 +1,11 @@
-"""The tables: their columns, what each means, and how each is written into folders. Knows nothing of Spark."""
+"""The tables: their columns with meanings, and the internal topics that they come from. Knows nothing of Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+OFFSETS_TOPIC = "__consumer_offsets"
+EVENTS_TOPIC = "__kgctl_group_events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +35,26 @@ class Table:
         return tuple(column.name for column in self.columns)
 
 
-# What Spark's own Kafka source gives, in its order; `headers` come only with includeHeaders.
+# The columns of Spark's own Kafka source, in its order; `headers` only with includeHeaders.
 RAW_COLUMNS = (
     Column("key", "binary", "the record's key, or null"),
     Column("value", "binary", "the record's value, or null"),
-    Column("topic", "string", ""),
-    Column("partition", "int", ""),
-    Column("offset", "bigint", ""),
-    Column("timestamp", "timestamp", "when it was made, or appended"),
-    Column("timestampType", "int", "0: the producer's time, 1: the log's"),
+    Column("topic", "string", "the topic of the record"),
+    Column("partition", "int", "its partition"),
+    Column("offset", "bigint", "its offset"),
+    Column("timestamp", "timestamp", "when the record was created or appended"),
+    Column("timestampType", "int", "0: the producer's time; 1: the time it was appended"),
 )
 RAW_DDL = ", ".join(f"`{column.name}` {column.type}" for column in RAW_COLUMNS)
 HEADERS_DDL = "`headers` array<struct<key: string, value: binary>>"
 
 _GROUP = Column("group", "string", "the group id")
-_TOPIC = Column("topic", "string", "the topic that the group reads")
+_TOPIC = Column("topic", "string", "the topic that the group consumes")
 _PART = Column("part", "int", "the partition of that topic")
 _LOG = (
-    Column("log_partition", "int", "the partition of __consumer_offsets that the record came from"),
-    Column("log_offset", "bigint", "its offset there"),
-    Column("log_ts", "timestamp", "its timestamp there"),
+    Column("log_partition", "int", "the partition of __consumer_offsets that holds the record"),
+    Column("log_offset", "bigint", "the record's offset there"),
+    Column("log_ts", "timestamp", "the record's timestamp there"),
 )
 
 COMMITS = Table(
@@ -61,13 +64,13 @@ COMMITS = Table(
         _GROUP,
         _TOPIC,
         _PART,
-        Column("committed", "bigint", "the committed offset; null: the commit was deleted or has expired"),
-        Column("leader_epoch", "int", "of the record before it; null: not known"),
-        Column("metadata", "string", "what the consumer noted"),
-        Column("commit_ts", "timestamp", "when it was committed, by the broker's clock"),
-        Column("expire_ts", "timestamp", "when it expires, of commits that say so themselves (value version 1)"),
-        Column("value_version", "smallint", "of the record's value"),
-        Column("tombstone", "boolean", "true: the commit was taken away"),
+        Column("committed", "bigint", "the committed offset; null: the commit was deleted or expired"),
+        Column("leader_epoch", "int", "the leader epoch of the last consumed record; null: not known"),
+        Column("metadata", "string", "text that the consumer committed with the offset"),
+        Column("commit_ts", "timestamp", "the time of the commit, by the broker's clock"),
+        Column("expire_ts", "timestamp", "when the commit expires, if the record says so (value version 1)"),
+        Column("value_version", "smallint", "the version of the record's value"),
+        Column("tombstone", "boolean", "true: the commit was deleted"),
         *_LOG,
     ),
     day_of="log_ts",
@@ -81,20 +84,20 @@ MEMBER_DDL = (
 
 GROUP_EVENTS = Table(
     "group_events",
-    "every record about a group itself: a generation that became stable, a group that became empty or was deleted",
+    "every record about a group itself: a generation became stable, the group became empty or was deleted",
     (
         _GROUP,
-        Column("group_type", "string", "classic, consumer, share or streams, by the kind of the record"),
-        Column("kind", "string", "the name of the record's key, as Kafka names it: GroupMetadata, ..."),
-        Column("generation", "int", "of a classic group"),
-        Column("member_epoch", "int", "of a group of KIP-848, where the record has one"),
+        Column("group_type", "string", "classic, consumer, share or streams, from the kind of the record"),
+        Column("kind", "string", "Kafka's name of the record's key: GroupMetadata, ..."),
+        Column("generation", "int", "the generation of a classic group"),
+        Column("member_epoch", "int", "the epoch in a record of a KIP-848 group, if it has one"),
         Column("protocol_type", "string", "consumer, connect, ..."),
         Column("protocol", "string", "the assignor; null: the group was empty"),
         Column("leader", "string", "the member id of the group leader"),
-        Column("state_ts", "timestamp", "since when the group is in the state"),
+        Column("state_ts", "timestamp", "when the group entered its state"),
         Column("tombstone", "boolean", "true: the group was deleted"),
-        Column("members", f"array<{MEMBER_DDL}>", "its members with what each was assigned"),
-        Column("value_version", "smallint", "of the record's value"),
+        Column("members", f"array<{MEMBER_DDL}>", "the members with their assignments"),
+        Column("value_version", "smallint", "the version of the record's value"),
         *_LOG,
     ),
     day_of="log_ts",
@@ -102,62 +105,68 @@ GROUP_EVENTS = Table(
 
 QUARANTINE = Table(
     "quarantine",
-    "records that could not be read, as they are, with the reason",
+    "records that could not be decoded, unchanged, with the reason",
     (
         *RAW_COLUMNS,
-        Column("reason", "string", "why: unknown key version, unknown value version, malformed key, malformed value"),
+        Column("reason", "string", "malformed key, malformed value, unknown key version or unknown value version"),
     ),
     day_of="timestamp",
 )
 
 LOG_ENDS = Table(
     "log_ends",
-    "where the logs of topics began and ended at a time",
+    "where the logs of topics began and ended at points in time",
     (
         _TOPIC,
         _PART,
-        Column("at", "timestamp", "the time"),
-        Column("log_start", "bigint", "the first offset; null: not asked"),
+        Column("at", "timestamp", "the point in time"),
+        Column("log_start", "bigint", "the first offset; null: not looked up"),
         Column("log_end", "bigint", "the offset of the first record at or after `at`, or the end of the log"),
-        Column("source", "string", "sampled: asked at that time; by_timestamp: looked up afterwards"),
+        Column("source", "string", "sampled: asked at that time; by_timestamp: looked up later by record timestamps"),
     ),
     day_of="at",
 )
 
 LAG = Table(
     "f_lag",
-    "how far each group was behind, in records and in time",
+    "the lag of each group, in records and in time, at points in time",
     (
         _GROUP,
         _TOPIC,
         _PART,
-        Column("at", "timestamp", "the time"),
-        Column("committed", "bigint", "what was committed then"),
-        Column("log_end", "bigint", "where the log ended then"),
+        Column("at", "timestamp", "the point in time"),
+        Column("committed", "bigint", "the committed offset at that time"),
+        Column("log_end", "bigint", "the end of the log at that time"),
         Column("lag", "bigint", "records between the two, never below 0"),
-        Column("lag_ms", "bigint", "for how long the log has been beyond the commit, ms; 0: no lag; null: not known"),
-        Column("consume_rate", "double", "records committed per second since the point before; null: no such point"),
-        Column("produce_rate", "double", "records appended per second since the point before; null: no such point"),
-        Column("eta_s", "double", "seconds until the lag is gone at these rates; null: it does not shrink"),
+        Column(
+            "lag_ms", "bigint", "age of the first record after the committed offset, ms; 0: no lag; null: not known"
+        ),
+        Column("consume_rate", "double", "records committed per second since the previous point; null: no such point"),
+        Column("produce_rate", "double", "records appended per second since the previous point; null: no such point"),
+        Column("eta_s", "double", "seconds until the lag is gone at these rates; null: the lag does not shrink"),
     ),
     day_of="at",
 )
 
 HEALTH = Table(
     "health",
-    "a verdict per partition of a group, by Burrow's rules over its last commits",
+    "the health of each partition of a group, from its last commits",
     (
         _GROUP,
         _TOPIC,
         _PART,
-        Column("at", "timestamp", "when it was judged"),
-        Column("status", "string", "OK, WARN, STALL, STOP, REWIND or UNKNOWN"),
-        Column("complete", "double", "share of the window that is filled with commits, 0 to 1"),
-        Column("lag", "bigint", "records behind, at the last commit's time or now, whichever is more"),
+        Column("at", "timestamp", "the time of the evaluation"),
+        Column(
+            "status",
+            "string",
+            "OK, LAGGING, STALLED, STOPPED, REWOUND or UNKNOWN (in Burrow: OK, WARN, STALL, STOP, REWIND, NOTFOUND)",
+        ),
+        Column("complete", "double", "share of the ten evaluated commits that exist, 0 to 1"),
+        Column("lag", "bigint", "lag at the last commit or now, whichever is higher"),
         Column(
             "eta_s",
             "double",
-            "seconds until the lag is gone, as it shrank since the window's first commit; null: it did not",
+            "seconds until the lag is gone at the rate since the first evaluated commit; null: it does not shrink",
         ),
         Column("reasons", "array<string>", "why, in words"),
     ),
@@ -169,21 +178,23 @@ REBALANCES = Table(
     "every rebalance of every group",
     (
         _GROUP,
-        Column("generation", "int", "that the rebalance led to"),
-        Column("started", "timestamp", "when members were called together; null: not known"),
-        Column("ended", "timestamp", "when the generation was stable, or the group empty"),
-        Column("duration_ms", "bigint", "between the two; null: not known"),
+        Column("generation", "int", "the generation that the rebalance led to"),
+        Column("started", "timestamp", "when the rebalance started; null: not known"),
+        Column("ended", "timestamp", "when the group became stable or empty"),
+        Column("duration_ms", "bigint", "time between the two; null: not known"),
         Column(
-            "duration_source", "string", "events: told by kgctl's broker; log: only the end is in the log, no duration"
+            "duration_source",
+            "string",
+            "events: recorded by kgctl's broker; log: __consumer_offsets holds only the end, so there is no duration",
         ),
-        Column("cause", "string", "as kgctl's broker says it; null: not known"),
-        Column("reason", "string", "what the client or admin gave as its reason"),
-        Column("joined", "array<string>", "member ids that came; null: not known, of a group first seen in mid-life"),
-        Column("left", "array<string>", "member ids that went; null: not known"),
-        Column("members", "int", "members of the generation"),
-        Column("moved_parts", "int", "partitions with another owner than before; null: not known"),
-        Column("skew", "double", "partitions of the busiest member over the mean, 1: even; null: not known"),
-        Column("commits_rejected", "bigint", "commits refused since the generation before; null: not known"),
+        Column("cause", "string", "recorded by kgctl's broker; null: not known"),
+        Column("reason", "string", "the reason that the client or the admin gave"),
+        Column("joined", "array<string>", "members that joined; null: not known, the group was already running"),
+        Column("left", "array<string>", "members that left; null: not known"),
+        Column("members", "int", "number of members in the generation"),
+        Column("moved_parts", "int", "partitions that changed owner; null: not known"),
+        Column("skew", "double", "partitions of the busiest member divided by the mean, 1: even; null: not known"),
+        Column("commits_rejected", "bigint", "commits rejected since the previous generation; null: not known"),
     ),
     day_of="ended",
 )

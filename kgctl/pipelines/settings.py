@@ -1,4 +1,4 @@
-"""What a run is told: the choices of a person as one value, which goes to the process with Spark as JSON."""
+"""The settings of a run as one value, which goes to the Spark process as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOURCES = ("kgctl", "kafka")
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Times are in ms since 1970, or EARLIEST or LATEST; `trigger_s` and `step_s` in seconds."""
+    """`since` is earliest, latest or a time, `until` a time; times in ms since 1970, `trigger_s` and `step_s` in seconds."""
 
     jobs: tuple[str, ...]
     bootstrap: str
@@ -39,6 +39,7 @@ class RunSettings:
 
     @property
     def checkpoint_dir(self) -> Path:
+        """The folder that holds one checkpoint per streaming job."""
         return Path(self.checkpoint) if self.checkpoint else self.out_dir / "_checkpoints"
 
     def table_dir(self, table: str) -> Path:
@@ -49,35 +50,8 @@ class RunSettings:
 
 
 def from_json(text: str) -> RunSettings:
-    told = json.loads(text)
+    fields = json.loads(text)
     for name in ("conf", "source_options"):
-        told[name] = tuple((key, value) for key, value in told[name])
-    told["jobs"] = tuple(told["jobs"])
-    return RunSettings(**told)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One line of what a run tells: `kind` is starting, started, job, progress, done, failed or note; times in s.
-
-    `records` were read by a stream, `rows` written by any other job; `behind` counts records.
-    """
-
-    kind: str
-    text: str = ""
-    job: str | None = None
-    rows: int | None = None
-    records: int | None = None
-    records_per_s: float | None = None
-    behind: int | None = None
-    eta_s: float | None = None
-    batch: int | None = None
-    exit_code: int | None = None
-
-    def to_json(self) -> str:
-        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "")})
-
-
-def progress_from_json(text: str) -> Progress:
-    """ValueError or TypeError where the line is something else."""
-    return Progress(**json.loads(text))
+        fields[name] = tuple((key, value) for key, value in fields[name])
+    fields["jobs"] = tuple(fields["jobs"])
+    return RunSettings(**fields)

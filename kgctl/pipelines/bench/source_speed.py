@@ -17,8 +17,8 @@ from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError, from_row
 from kgctl.client.producer.producer import Producer, ProducerSettings
 from kgctl.client.producer.records import OutgoingRecord
-from kgctl.pipelines.kafka_source import FAST
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.connector import FAST
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,1 +1,1 @@
-"""The jobs: each joins the source, transforms and tables; what runs when is in `run`."""
+"""The jobs' functions, and the loop that runs them. The declarations are in `kgctl.pipelines.catalog`."""

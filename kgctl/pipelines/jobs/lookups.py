@@ -1,4 +1,4 @@
-"""What tasks ask the cluster about many partitions and times: where logs ended, when records were written."""
+"""Questions that Spark tasks ask the cluster about many partitions and times: log ends, and when records were written."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _BEHIND = pa.schema([("topic", pa.string()), ("part", pa.int32()), ("offset", pa
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """Looks up log ends in a task. `now_ms` is the point at which the ends of now are told."""
+class LogEndLookup:
+    """Looks up log ends in a task. `now_ms` is the point that stands for the current ends."""
 
     bootstrap: str
     now_ms: int
@@ -60,9 +60,9 @@ class Ends:
             earliest = _offsets(admin, dict.fromkeys(now, EARLIEST))
             for points in rounds({one: wanted[one] for one in latest}):
                 found = _offsets(admin, points)
-                yield self._ends_batch(points, found, latest, earliest, asked_ms)
+                yield self._batch(points, found, latest, earliest, asked_ms)
 
-    def _ends_batch(
+    def _batch(
         self,
         points: Mapping[TopicPartition, int],
         found: Mapping[TopicPartition, OffsetAt],
@@ -74,8 +74,8 @@ class Ends:
         for one, at_ms in sorted(points.items()):
             sampled = at_ms >= self.now_ms
             first = found.get(one)
-            # No record is that new, so the log ended then where it ends now. For now itself a record whose time has not come
-            # yet says nothing; what was written between now and the asking does not count.
+            # No record is that new, so the log ended then where it ends now. For `now_ms` itself a record with a timestamp
+            # in the future says nothing, and records written between `now_ms` and the request do not count.
             if first is None or first.offset < 0 or (sampled and first.timestamp > asked_ms):
                 first = latest[one]
             start = earliest[one].offset if sampled and one in earliest else None
@@ -86,14 +86,14 @@ class Ends:
         )
 
 
-def ends_at(points: DataFrame, ends: Ends) -> DataFrame:
-    """log_ends for rows of (topic, part, at_ms). Partitions that are gone are left out; KgctlError where nobody answers."""
-    return points.select("topic", "part", "at_ms").mapInArrow(ends, LOG_ENDS.ddl)
+def ends_at(points: DataFrame, lookup: LogEndLookup) -> DataFrame:
+    """log_ends for rows of (topic, part, at_ms), without partitions that no longer exist. Raises KgctlError."""
+    return points.select("topic", "part", "at_ms").mapInArrow(lookup, LOG_ENDS.ddl)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstBehind:
-    """Looks up in a task when the record at an offset was written."""
+    """Looks up in a task when the records at some offsets were written."""
 
     bootstrap: str
     timeout_s: float
@@ -116,20 +116,20 @@ class FirstBehind:
         )
 
 
-def first_behind(offsets: DataFrame, look: FirstBehind) -> DataFrame:
-    """(topic, part, offset, behind_ts) for rows of (topic, part, offset); those that the log has no more are left out."""
-    return offsets.select("topic", "part", "offset").mapInArrow(look, BEHIND_DDL)
+def first_behind(offsets: DataFrame, lookup: FirstBehind) -> DataFrame:
+    """(topic, part, offset, behind_ts) for rows of (topic, part, offset), without offsets that the log no longer has."""
+    return offsets.select("topic", "part", "offset").mapInArrow(lookup, BEHIND_DDL)
 
 
 def points_of(partitions: DataFrame, at_ms: list[int], tasks: int) -> DataFrame:
-    """Each partition with each point in time, so spread that a task asks about whole points."""
+    """Each partition with each point in time, distributed so that a task asks about whole points."""
     spark = partitions.sparkSession
     times = spark.createDataFrame([(at,) for at in at_ms], "at_ms bigint")
     return f.broadcast(times).crossJoin(partitions).repartition(max(1, min(tasks, len(at_ms))), "at_ms")
 
 
 def _offsets(admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAt]:
-    """Errors of single partitions mean that they are gone; if no partition answers, the first error stands for all."""
+    """Leave out partitions with an error, which no longer exist; if all fail, raise the first retriable error."""
     if not wanted:
         return {}
     found = admin.list_offsets(wanted)

@@ -10,7 +10,7 @@ from kgctl.pipelines.report.drawing import as_png
 from kgctl.pipelines.report.facts import read_facts
 from kgctl.pipelines.report.figures import lag_picture, rebalance_picture
 from kgctl.pipelines.report.page import page
-from kgctl.pipelines.whole_files import replace_file
+from kgctl.pipelines.tables.replacing import replace_file
 
 TITLE = "Consumer groups"
 PAGE, PICTURES = "report.html", "report"

@@ -17,7 +17,7 @@ from kgctl.pipelines.report.rows import Facts, Health, Rebalance, Rebalances, Ve
 from kgctl.pipelines.tables.manifest import TableFolder
 
 # Worst first.
-STATUSES = ("STOP", "STALL", "REWIND", "WARN", "UNKNOWN", "OK")
+STATUSES = ("STOPPED", "STALLED", "REWOUND", "LAGGING", "UNKNOWN", "OK")
 MOST_BAD = 20
 MOST_REBALANCES = 2_000
 MOST_BUSY = 20

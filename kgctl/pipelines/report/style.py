@@ -27,8 +27,8 @@ thead th { color: var(--soft); font-weight: 600; vertical-align: bottom; white-s
 .when { font-variant-numeric: tabular-nums; }
 .verdict { display: inline-block; min-width: 5.2em; padding: 0 .4em; margin-right: .3em; border: 1px solid var(--soft);
   border-radius: .25em; font-size: .8em; font-weight: 600; text-align: center; }
-.STOP, .STALL { background: var(--session); border-color: var(--session); color: #000; }
-.REWIND, .WARN { background: var(--left); border-color: var(--left); color: #000; }
+.STOPPED, .STALLED { background: var(--session); border-color: var(--session); color: #000; }
+.REWOUND, .LAGGING { background: var(--left); border-color: var(--left); color: #000; }
 .OK { border-color: var(--subscription); }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .95em; }
 @media print {

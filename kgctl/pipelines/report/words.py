@@ -10,10 +10,10 @@ from kgctl.render.table import printable
 
 NONE = "-"
 VERDICTS = {
-    "STOP": ("stopped", "No commit for longer than usual, with records waiting: the consumer is probably gone."),
-    "STALL": ("stalled", "It still commits, but the position does not move while records wait."),
-    "REWIND": ("went back", "The committed position went back: records are read again."),
-    "WARN": ("falling behind", "It moves, but the number of waiting records never falls."),
+    "STOPPED": ("stopped", "No commit for longer than usual, with records waiting: the consumer is probably gone."),
+    "STALLED": ("stalled", "It still commits, but the position does not move while records wait."),
+    "REWOUND": ("went back", "The committed position went back: records are read again."),
+    "LAGGING": ("falling behind", "It moves, but the number of waiting records never falls."),
     "UNKNOWN": ("not known", "Too little was seen to judge."),
     "OK": ("healthy", "It had read everything at some time within its last commits, or its lag falls."),
 }

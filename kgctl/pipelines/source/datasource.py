@@ -1,9 +1,8 @@
-"""format("kgctl"): topics as DataFrames by kgctl's own client, with the options and columns of Spark's Kafka source."""
+"""format("kgctl"): topics as DataFrames through kgctl's own client, with the options and columns of Spark's Kafka source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,8 @@ from kgctl.pipelines.schemas import HEADERS_DDL, RAW_DDL
 from kgctl.pipelines.source.options import BadOption, ReadOptions, read_options, write_options
 from kgctl.pipelines.source.planning import Snapshot, plan_batch, take_snapshot, to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange
-from kgctl.pipelines.source.reading import ReadTask
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HEADERS
-from kgctl.pipelines.source.tasks import read_task
+from kgctl.pipelines.source.tasks import TaskPartition, read_task
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -25,15 +23,10 @@ if TYPE_CHECKING:
     from kgctl.pipelines.source.writer import KgctlStreamWriter, KgctlWriter
 
 
-@dataclass
-class TaskPartition(InputPartition):
-    task: ReadTask
-
-
 class KgctlDataSource(DataSource):
-    """Spark keeps the pickled source of a DataFrame for all of its actions, so what `schema` has seen holds for them all."""
+    """Spark keeps the pickled source of a DataFrame for all its actions, so they all share the snapshot that `schema` takes."""
 
-    _seen: Snapshot | None = None
+    _snapshot: Snapshot | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -41,7 +34,7 @@ class KgctlDataSource(DataSource):
 
     def schema(self) -> str:
         options = self._read_options
-        self._seen = take_snapshot(options)
+        self._snapshot = take_snapshot(options)
         return f"{RAW_DDL}, {HEADERS_DDL}" if options.include_headers else RAW_DDL
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -74,16 +67,16 @@ class KgctlDataSource(DataSource):
     def _ranges(self, schema: StructType) -> list[OffsetRange]:
         options = self._read_options
         _check_schema(schema, options)
-        if self._seen is None:
-            self._seen = take_snapshot(options)
-        return plan_batch(options, self._seen)
+        if self._snapshot is None:
+            self._snapshot = take_snapshot(options)
+        return plan_batch(options, self._snapshot)
 
 
 class KgctlReader(DataSourceReader):
     """One task per range.
 
-    Takes no filters: Spark 4.3 keeps the ranges that one query has narrowed for the next query on the same DataFrame,
-    which then misses rows. Options narrow a read: assign, startingOffsets, endingTimestamp and the like.
+    It does not accept filters: Spark 4.3 reuses the ranges that one query narrowed for the next query on the same
+    DataFrame, which then misses rows. Narrow a read with options: assign, startingOffsets, endingTimestamp and others.
     """
 
     def __init__(self, options: ReadOptions, ranges: list[OffsetRange]) -> None:
@@ -93,14 +86,14 @@ class KgctlReader(DataSourceReader):
         return [TaskPartition(task) for task in to_tasks(self.ranges, self.options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Where there is nothing to read Spark makes up a partition of its own.
+        # If there is nothing to read, Spark passes a partition of its own.
         return read_task(partition.task) if isinstance(partition, TaskPartition) else iter(())
 
 
 def _check_schema(schema: StructType, options: ReadOptions) -> None:
-    """A schema that a user sets can only be the one that there is."""
+    """The user may set a schema, but only the source's own."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     wanted = RAW_SCHEMA_WITH_HEADERS if options.include_headers else RAW_SCHEMA
     if not to_arrow_schema(schema, timezone="UTC").equals(wanted):
-        raise BadOption(f'format("kgctl") has a schema of its own, leave out schema(...): {", ".join(wanted.names)}')
+        raise BadOption(f'format("kgctl") has a fixed schema, leave out schema(...): {", ".join(wanted.names)}')

@@ -1,4 +1,4 @@
-"""The stream reader: offsets of micro-batches on the driver, ranges for the tasks. Spark's checkpoint holds all state."""
+"""The stream reader: plans micro-batches on the driver and ranges for the tasks. All state is in Spark's checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
-from kgctl.pipelines.source.datasource import TaskPartition
 from kgctl.pipelines.source.log_ends import LogEnds, check_found, within
 from kgctl.pipelines.source.options import ReadOptions
 from kgctl.pipelines.source.planning import (
@@ -24,24 +23,24 @@ from kgctl.pipelines.source.planning import (
     to_tasks,
 )
 from kgctl.pipelines.source.ranges import from_json, to_json
-from kgctl.pipelines.source.tasks import read_task
+from kgctl.pipelines.source.tasks import TaskPartition, read_task
 
 Json = dict[str, dict[str, int]]
 
 
 class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """New partitions, and new topics that a pattern matches, are read from their beginning."""
+    """Reads new partitions, and new topics that match the pattern, from their beginning."""
 
     def __init__(self, options: ReadOptions) -> None:
         check_stream_options(options)
         self._options = options
         self._log_ends: LogEnds | None = None
-        # For availableNow: where the logs ended when the query began.
+        # For availableNow: where the logs ended when the query started.
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Tasks get a copy, which has no use for connections."""
+        """Tasks get a copy without the connections."""
         return self.__dict__ | {"_log_ends": None}
 
     def initialOffset(self) -> Json:
@@ -80,7 +79,7 @@ class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task(partition.task) if isinstance(partition, TaskPartition) else iter(())
 
     def commit(self, end: Json) -> None:
-        """Nothing: Spark may leave it out after the last batch, and its checkpoint is what counts."""
+        """Nothing to do: only the checkpoint counts, and Spark may skip this call after the last batch."""
 
     def stop(self) -> None:
         if self._log_ends is not None:

@@ -1,16 +1,25 @@
-"""What one task of Spark does: reads a range and gives its records as columns."""
+"""The part that runs in a Spark task: reads a range and returns its records as columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
 
 from kgctl.pipelines.source.reading import ReadTask, read_range
 from kgctl.pipelines.source.record_columns import record_batches
 
 
+@dataclass
+class TaskPartition(InputPartition):
+    """One task's range, as Spark carries it to the task."""
+
+    task: ReadTask
+
+
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """The records of the range in order of offset, with the columns of RAW_SCHEMA, and headers where they are wanted."""
+    """The records of the range in offset order, with the columns of RAW_SCHEMA and, if requested, headers."""
     for fetched in read_range(task):
         yield from record_batches(fetched, headers=task.include_headers)

@@ -1,1 +1,1 @@
-"""Everything that starts Spark: session, Java, gateway, archives."""
+"""Everything that starts or inspects Spark: session, launcher, Java, jars, errors."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark.caches import cache_dir
-from kgctl.pipelines.spark.spark_home import pyspark_dir, pyspark_version, scala_version
+from kgctl.pipelines.spark.cache import cache_dir
+from kgctl.pipelines.spark.installation import pyspark_dir, pyspark_version, scala_version
 
 VARIABLE = "KGCTL_SPARK_KAFKA_JARS"
 CONNECTOR, TOKENS = "spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10"

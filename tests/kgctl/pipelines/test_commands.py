@@ -1,4 +1,4 @@
-"""`kgctl pipeline` as far as it goes without Spark."""
+"""`kgctl pipeline` up to the start of Spark."""
 
 from __future__ import annotations
 
@@ -9,36 +9,57 @@ from pathlib import Path
 
 import pytest
 
+from kgctl.pipelines import progress, settings
 from kgctl.pipelines.catalog import JOBS
+from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas import TABLES
-from kgctl.pipelines.settings import Progress, RunSettings, from_json, progress_from_json
+from kgctl.pipelines.settings import RunSettings
+from tests.harness import ROOT
 from tests.harness.commandline import Kgctl
 
 PIPELINE = Kgctl()
 
 
-def test_the_jobs_are_listed_in_the_order_in_which_they_build_on_each_other() -> None:
+def test_jobs_are_listed_in_an_order_in_which_they_can_run() -> None:
     rows = PIPELINE.rows("pipeline", "list")
     assert [row["job"] for row in rows] == ["decode", "lag", "evaluate", "rebalances"]
     assert {table for row in rows for table in row["writes"]} == set(TABLES)
 
 
+def test_every_job_reads_tables_that_earlier_jobs_write_and_has_a_function() -> None:
+    written: set[str] = set()
+    for job in JOBS.values():
+        assert {table.name for table in job.tables} <= written
+        written |= {table.name for table in job.writes}
+        module, _, name = job.function.partition(":")
+        path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+        assert f"\ndef {name}(run: RunContext, job: Job)" in path.read_text()
+
+
+def test_the_docs_list_every_job_with_its_inputs_and_tables() -> None:
+    lines = (ROOT / "docs" / "pipelines.md").read_text().splitlines()
+    for job in JOBS.values():
+        (line,) = [line for line in lines if line.startswith(f"| `{job.name}` |")]
+        for name in (*job.topics, *(table.name for table in (*job.tables, *job.writes))):
+            assert f"`{name}`" in line
+
+
 @pytest.mark.parametrize("job", JOBS)
-def test_explain_tells_the_meaning_of_every_column(job: str) -> None:
+def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
     rows = PIPELINE.rows("pipeline", "explain", job)
     assert [(row["table"], row["column"]) for row in rows] == [
-        (table, column) for table in JOBS[job].writes for column in TABLES[table].column_names
+        (table.name, column) for table in JOBS[job].writes for column in table.column_names
     ]
     printed = PIPELINE("pipeline", "explain", job)
     assert " ".join(printed.stdout.split()).startswith(f"{job}: {JOBS[job].summary}. ")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["run", "decod", "--out", "x"], "there is no job 'decod'. Did you mean decode?"),
         (["run", "decode", "--once", "--follow", "--out", "x"], "Give --once or --follow, not both."),
-        (["run", "decode", "--follow", "--report", "--out", "x"], "has no end to report"),
+        (["run", "decode", "--follow", "--report", "--out", "x"], "does not end"),
         (["run", "decode", "--source", "kafak", "--out", "x"], "'kafak' is not one of kgctl, kafka."),
         (["run", "decode", "--from", "yesterday", "--out", "x"], "'yesterday' is not a time"),
         (["run", "decode", "--step", "0", "--out", "x"], "0 is not a number of seconds above 0."),
@@ -51,16 +72,18 @@ def test_explain_tells_the_meaning_of_every_column(job: str) -> None:
         (["bench", "--engines", "excel"], "'excel' is not one of"),
     ],
 )
-def test_wrong_use_is_exit_code_2_and_says_what_is_wrong(words: list[str], said: str) -> None:
-    result = PIPELINE("pipeline", *words)
+def test_wrong_usage_exits_with_2_and_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    result = PIPELINE("pipeline", *arguments)
     assert result.exit_code == 2
-    assert said in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
-def test_a_job_without_its_input_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_a_job_without_its_input_is_refused_before_spark_starts(tmp_path: Path) -> None:
     result = Kgctl("127.0.0.1:1")("pipeline", "run", "evaluate", "--out", tmp_path / "out")
     assert result.exit_code == 6
-    assert result.stderr == "Error: job evaluate reads commits, which job decode writes: run decode first, or with it\n"
+    assert (
+        result.stderr == "Error: job evaluate reads the table commits, which does not exist yet: run job decode too\n"
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -68,12 +91,12 @@ def test_a_job_without_its_input_is_refused_before_anything_starts(tmp_path: Pat
 def test_a_folder_without_tables_is_not_found(verb: str, tmp_path: Path) -> None:
     result = PIPELINE("pipeline", verb, "--out", tmp_path / "nothing")
     assert result.exit_code == 5
-    assert "no table was written there" in result.stderr
+    assert "holds no tables" in result.stderr
     assert not (tmp_path / "nothing").exists()
 
 
-def test_settings_and_progress_cross_to_the_other_process_unchanged() -> None:
-    settings = RunSettings(
+def test_settings_and_progress_survive_the_way_to_the_other_process() -> None:
+    given = RunSettings(
         ("decode", "lag"),
         "a:1,b:2",
         "/out",
@@ -82,16 +105,16 @@ def test_settings_and_progress_cross_to_the_other_process_unchanged() -> None:
         conf=(("spark.x", "1=2"),),
         source_options=(("k", "v"),),
     )
-    assert from_json(settings.to_json()) == settings
-    progress = Progress("progress", job="lag", rows=0, behind=0)
-    assert progress_from_json(progress.to_json()) == progress
+    assert settings.from_json(given.to_json()) == given
+    line = Progress("progress", job="lag", rows=0, behind=0)
+    assert progress.from_json(line.to_json()) == line
 
 
-def test_the_command_line_loads_neither_spark_nor_arrow() -> None:
+def test_the_command_line_does_not_load_spark_or_arrow() -> None:
     script = (
         "import sys, json\n"
         "import kgctl.commands.pipeline, kgctl.pipelines.doctor, kgctl.pipelines.runner, kgctl.pipelines.spark.connector_jars\n"
-        "print(json.dumps([name for name in ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'matplotlib') "
+        "print(json.dumps([name for name in ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'jinja2') "
         "if name in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The doctor says what is there and what to do, and does not load what it looks at."""
+"""The doctor reports what is installed and what to do, without loading it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgctl.pipelines.spark.connector_jars import ARTIFACTS, VARIABLE, JarsMissin
 INSTALLED = find_spec("pyspark") is not None
 SPARK = version("pyspark") if INSTALLED else ""
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="Spark is not installed")
-HEAVY = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "matplotlib")
+HEAVY = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "jinja2")
 
 
 @pytest.fixture(autouse=True)
@@ -48,18 +48,18 @@ def settings(*conf: tuple[str, str]) -> RunSettings:
     return RunSettings(jobs=("decode",), bootstrap="127.0.0.1:1", out="out", source="kafka", conf=conf)
 
 
-def test_every_package_is_named_with_its_version() -> None:
+def test_every_package_is_listed_with_its_version() -> None:
     found = {finding.what: finding for finding in examine()}
-    for name in ("pyspark", "pyarrow", "pandas", "protobuf"):
+    for name in ("pyspark", "pyarrow", "pandas", "protobuf", "jinja2"):
         assert (found[name].found, found[name].ok) == (version(name), True)
     assert found["java"].ok
     assert found["disk"].ok is not None
 
 
-def test_a_broken_java_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_java_home_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
-    told = [found.found for found in examine() if found.what == "java"]
-    assert any(f"JAVA_HOME ({tmp_path / 'gone'}) is passed over" in line for line in told)
+    lines = [found.found for found in examine() if found.what == "java"]
+    assert any(f"JAVA_HOME ({tmp_path / 'gone'}) is passed over" in line for line in lines)
 
 
 def test_nothing_heavy_is_loaded() -> None:
@@ -70,14 +70,14 @@ def test_nothing_heavy_is_loaded() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_without_jars_there_is_nothing_wrong_but_the_kafka_source_says_what_it_needs() -> None:
+def test_missing_jars_are_no_fault_but_the_kafka_source_says_what_it_needs() -> None:
     assert find_jars() is None
     assert finding("kafka connector").ok is None
     with pytest.raises(JarsMissing, match=f"spark-sql-kafka-0-10_2.13 {SPARK}"):
         needed_jars(settings())
 
 
-def test_a_matched_set_is_found_in_the_cache(own_cache: Path) -> None:
+def test_a_matched_set_of_jars_is_found_in_the_cache(own_cache: Path) -> None:
     jars(own_cache / "jars")
     found = find_jars()
     assert found is not None
@@ -86,19 +86,19 @@ def test_a_matched_set_is_found_in_the_cache(own_cache: Path) -> None:
     assert finding("kafka connector").ok
 
 
-def test_a_mixed_set_runs_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mixed_set_of_jars_is_used_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(jars(tmp_path / "jars", connector="4.2.0", tokens="4.0.0")))
     found = find_jars()
     assert found is not None
     assert (found.matched, found.usable) == (False, True)
     assert "spark-sql-kafka-0-10 is 4.2.0, spark-token-provider-kafka-0-10 is 4.0.0" in found.wanted
-    told = finding("kafka connector")
-    assert (told.ok, told.found.split(":")[0]) == (None, "mixed")
+    connector = finding("kafka connector")
+    assert (connector.ok, connector.found.split(":")[0]) == (None, "mixed")
     assert len(needed_jars(settings())) == 4
 
 
 @pytest.mark.parametrize("fault", ["spark-token-provider", "commons-pool2"])
-def test_a_missing_jar_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def test_a_missing_jar_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     folder = jars(tmp_path / "jars")
     next(folder.glob(f"{fault}*")).unlink()
     monkeypatch.setenv(VARIABLE, str(folder))
@@ -107,7 +107,7 @@ def test_a_missing_jar_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         needed_jars(settings())
 
 
-def test_jars_of_another_spark_or_scala_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_of_another_spark_or_scala_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(jars(tmp_path / "three", connector="3.5.1", tokens="3.5.1")))
     with pytest.raises(JarsMissing, match=r"spark-sql-kafka-0-10 is 3\.5\.1"):
         needed_jars(settings())
@@ -116,7 +116,7 @@ def test_jars_of_another_spark_or_scala_do_not_fit(tmp_path: Path, monkeypatch: 
         needed_jars(settings())
 
 
-def test_of_several_versions_sparks_own_is_taken(own_cache: Path) -> None:
+def test_the_jars_of_the_installed_spark_are_preferred(own_cache: Path) -> None:
     jars(own_cache / "jars")
     jars(own_cache / "jars", connector="4.9.0", tokens="4.0.0")
     found = find_jars()
@@ -124,9 +124,7 @@ def test_of_several_versions_sparks_own_is_taken(own_cache: Path) -> None:
     assert found.matched
 
 
-def test_a_list_of_jars_is_as_good_and_a_jar_that_is_not_there_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_jars_may_be_listed_and_a_missing_one_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     every = sorted(str(path) for path in jars(tmp_path / "jars").iterdir())
     monkeypatch.setenv(VARIABLE, ",".join(every))
     assert sorted(needed_jars(settings())) == every
@@ -135,11 +133,5 @@ def test_a_list_of_jars_is_as_good_and_a_jar_that_is_not_there_is_named(
         needed_jars(settings())
 
 
-def test_a_person_who_gives_spark_its_jars_is_not_asked_for_ours() -> None:
+def test_no_jars_are_needed_if_the_user_configures_them() -> None:
     assert needed_jars(settings(("spark.jars.packages", "org.apache.spark:x:1"))) == ()
-
-
-def test_a_cache_that_cannot_be_made_is_told(own_cache: Path) -> None:
-    own_cache.write_text("a file stands in the way")
-    assert finding("cache").ok is None
-    assert "KGCTL_CACHE" in finding("cache").advice

@@ -131,7 +131,7 @@ def test_tables_of_another_cluster_are_not_mixed_in(out: Path, job: str) -> None
 def test_tables_without_their_checkpoint_are_not_read_into_twice(out: Path, kgctl: Kgctl, tmp_path: Path) -> None:
     done = run(kgctl, out, "decode", "--once", "--checkpoint", str(tmp_path / "new"))
     assert done.returncode == 6
-    assert "reading all again would double them" in done.stderr
+    assert "reading everything again would double them" in done.stderr
 
 
 def test_a_second_run_at_the_same_time_is_refused(out: Path, kgctl: Kgctl) -> None:

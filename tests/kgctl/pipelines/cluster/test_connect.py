@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from broker.local import LocalBroker
-from kgctl.pipelines.spark.gateway import MODULE_FLAGS, QUICK_FLAGS
-from kgctl.pipelines.spark.java import find_java
-from kgctl.pipelines.spark.spark_home import spark_class_path
+from kgctl.pipelines.spark.installation import pyspark_dir
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.kgctl.pipelines.cluster.pipeline_runs import rows
 from tests.kgctl.pipelines.cluster.programs import running
-from tests.kgctl.pipelines.cluster.standalone import spark_environ
+from tests.kgctl.pipelines.cluster.standalone import QUICK_FLAGS, spark_environ
 from tests.kgctl.pipelines.cluster.waiting import await_that
 
 pytestmark = [
@@ -44,10 +42,10 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server on this machine."""
     folder = tmp_path_factory.mktemp("connect")
     (folder / "tmp").mkdir()
-    java = [find_java().command, *QUICK_FLAGS, *MODULE_FLAGS, "-Xmx1g", f"-Djava.io.tmpdir={folder / 'tmp'}"]
     conf = [word for key, value in SERVER_CONF.items() for word in ("--conf", f"{key}={value}")]
-    submit = ["-cp", spark_class_path(), "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *conf]
-    command = [sys.executable, "-m", "tests.kgctl.pipelines.cluster.tether", *java, *submit, "--class", SERVER]
+    flags = ["--driver-memory", "1g", "--driver-java-options", f"{QUICK_FLAGS} -Djava.io.tmpdir={folder / 'tmp'}"]
+    submit = [str(pyspark_dir() / "bin" / "spark-submit"), "--master", "local[2]", *flags, *conf]
+    command = [sys.executable, "-m", "tests.kgctl.pipelines.cluster.tether", *submit, "--class", SERVER]
     log = folder / "server.log"
     environ = {**spark_environ(folder), "PYSPARK_PYTHON": sys.executable}
     with log.open("wb") as noise:

@@ -114,11 +114,11 @@ def test_groups_with_lag_are_bounded_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_group_counts_by_its_worst_partition_of_the_last_judgement(tmp_path: Path) -> None:
-    commit(tmp_path, "health", [judged("a", 0, "STOP", 9, at=NOON - MINUTE)], "before")
+    commit(tmp_path, "health", [judged("a", 0, "STOPPED", 9, at=NOON - MINUTE)], "before")
     rows = [
         judged("a", 0, "OK"),
-        judged("a", 1, "WARN", 10, complete=0.5, reasons=["never falls"]),
-        judged("b", 0, "WARN", 400),
+        judged("a", 1, "LAGGING", 10, complete=0.5, reasons=["never falls"]),
+        judged("b", 0, "LAGGING", 400),
         judged("c", 0, "OK", 0),
         judged("d", 0, "UNKNOWN"),
     ]
@@ -127,9 +127,9 @@ def test_a_group_counts_by_its_worst_partition_of_the_last_judgement(tmp_path: P
     found = read_facts(tmp_path).health
     assert found is not None
     assert (found.at_ms, found.groups, found.healthy) == (NOON, 4, 1)
-    assert found.worst == WorstGroup("b", "WARN", 1, 1, 400)
+    assert found.worst == WorstGroup("b", "LAGGING", 1, 1, 400)
     assert [count for count in found.counts if count.partitions] == [
-        VerdictCount("WARN", 2, 2),
+        VerdictCount("LAGGING", 2, 2),
         VerdictCount("UNKNOWN", 1, 1),
         VerdictCount("OK", 2, 1),
     ]
@@ -142,12 +142,12 @@ def test_a_group_counts_by_its_worst_partition_of_the_last_judgement(tmp_path: P
 
 
 def test_the_worst_partitions_are_bounded_and_counted(tmp_path: Path) -> None:
-    rows = [judged("a", part, "STOP" if part % 2 else "STALL", part) for part in range(MOST_BAD + 5)]
+    rows = [judged("a", part, "STOPPED" if part % 2 else "STALLED", part) for part in range(MOST_BAD + 5)]
     commit(tmp_path, "health", rows)
     found = read_facts(tmp_path).health
     assert found is not None
     assert (len(found.bad), found.more_bad) == (MOST_BAD, 5)
-    assert [one.status for one in found.bad] == ["STOP"] * 12 + ["STALL"] * 8
+    assert [one.status for one in found.bad] == ["STOPPED"] * 12 + ["STALLED"] * 8
     assert found.bad[0].lag == 23
 
 

@@ -42,7 +42,7 @@ def small(out: Path) -> None:
     reasons = ["no commit for 12 min, while 1,234 records wait"]
     judged = {"at": NOON + MINUTE, "topic": "orders", "part": 0}
     rows = [
-        {"group": "billing", "status": "STOP", "lag": 1234, "complete": 0.8, "reasons": reasons, **judged},
+        {"group": "billing", "status": "STOPPED", "lag": 1234, "complete": 0.8, "reasons": reasons, **judged},
         {"group": "shop", "status": "OK", "lag": 0, "complete": 1.0, "reasons": [], **judged},
     ]
     commit(out, "health", rows)
@@ -79,7 +79,7 @@ def test_the_page_tells_all_that_is_known(tmp_path: Path) -> None:
             "billing",
             "orders",
             "0",
-            "STOP stopped",
+            "STOPPED stopped",
             "1,234",
             "1 min 1 s",
             "80%",
@@ -106,8 +106,8 @@ def test_the_page_tells_all_that_is_known(tmp_path: Path) -> None:
         ],
     ]
     assert "Of 1 rebalance only the end is known" in page.text
-    assert ["STOP stopped", "1", "1"] in [row[:3] for row in page.tables["Verdicts"]]
-    assert ["f_lag", "4", "how far each group was behind, in records and in time"] in page.tables["Tables"]
+    assert ["STOPPED stopped", "1", "1"] in [row[:3] for row in page.tables["Verdicts"]]
+    assert ["f_lag", "4", "the lag of each group, in records and in time, at points in time"] in page.tables["Tables"]
 
 
 def test_figures_say_in_words_what_they_show(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_no_name_can_act_in_the_page(tmp_path: Path) -> None:
     ]
     commit(tmp_path, "f_rebalance", rows)
     judged = [
-        {"group": name, "topic": name, "part": 0, "at": NOON, "status": "STOP", "lag": 1, "reasons": [name]}
+        {"group": name, "topic": name, "part": 0, "at": NOON, "status": "STOPPED", "lag": 1, "reasons": [name]}
         for name in NASTY
     ]
     commit(tmp_path, "health", judged)
@@ -221,7 +221,7 @@ def test_two_thousand_groups_at_five_hundred_times_stay_small(tmp_path: Path) ->
     commit(
         tmp_path,
         "health",
-        [{"group": group, "topic": "t", "part": 0, "at": NOON, "status": "STALL", "lag": 5} for group in groups],
+        [{"group": group, "topic": "t", "part": 0, "at": NOON, "status": "STALLED", "lag": 5} for group in groups],
     )
     report = build(tmp_path, made_ms=NOON)
     assert report.html.stat().st_size < 3_000_000

@@ -80,7 +80,7 @@ def test_what_is_not_known_is_never_nought(value: int | None) -> None:
     ],
 )
 def test_the_worst_group_is_named_with_what_is_wrong(bad: int, partitions: int, lag: int | None, said: str) -> None:
-    worst = WorstGroup("a", "WARN", bad, partitions, lag)
+    worst = WorstGroup("a", "LAGGING", bad, partitions, lag)
     health = Health(0, 2, 1, (), worst, (), 0)
     facts = Facts({}, 0, 0, 2, None, (), 0, 0, health, None, None)
     assert words.summary(facts)[1:] == ["1 of 2 groups is healthy.", f"Worst is a (falling behind): {said}"]

@@ -1,179 +1,94 @@
-"""Our source and Spark's own connector see the same tables, on our broker and on a real Kafka."""
+"""Options for Spark's connector, and when its empty result is refused; published positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+import json
 
 import pytest
 
-from kgctl.pipelines.catalog import OFFSETS_TOPIC
-from kgctl.pipelines.kafka_source import FAST, ReadNothing, batch_options, refuse_empty, session_conf, stream_options
+from kgctl.pipelines.schemas import OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.source.positions import publish
-from tests.harness.clusters import Cluster
-from tests.harness.reference_kafka import Unavailable
-from tests.kgctl.pipelines.source.connector_jars import connector_jars
-from tests.kgctl.pipelines.source.second_session import Rows, SecondSession, second_session
+from kgctl.pipelines.source.connector import (
+    DEPRECATED_OFFSET_FETCHING,
+    FAST,
+    ReadNothing,
+    batch_options,
+    refuse_empty,
+    session_conf,
+    stream_options,
+)
+from kgctl.pipelines.source.options import read_options
+from kgctl.pipelines.source.positions import group_of, publish
 from tests.kgctl.pipelines.source.topics import Topics
 
-pytestmark = [pytest.mark.reference, pytest.mark.spark, pytest.mark.timeout(600)]
-OLD = 1_700_000_000_000
+
+def settings(topics: Topics, **given: object) -> RunSettings:
+    return RunSettings((), topics.bootstrap_servers, "", **{"source": "kafka"} | given)  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SecondSession]:
-    try:
-        jars = connector_jars()
-    except Unavailable as reason:
-        pytest.skip(f"no jars of Spark's Kafka connector: {reason}")
-    with second_session(jars) as opened:
-        yield opened
+def test_the_connector_gets_the_options_that_make_it_fast(topics: Topics) -> None:
+    options = stream_options(settings(topics), ["a", "b"])
+    assert FAST.items() <= options.items()
+    assert options["subscribe"] == "a,b"
+    assert options["startingOffsets"] == "earliest"
+    assert not FAST.keys() & stream_options(settings(topics, source="kgctl"), ["a"]).keys()
 
 
-@pytest.fixture
-def there(cluster: Cluster) -> Topics:
-    return Topics(cluster.bootstrap_servers)
+def test_the_users_options_override_ours(topics: Topics) -> None:
+    given = (("kafka.fetch.max.wait.ms", "99"), ("failOnDataLoss", "false"))
+    options = stream_options(settings(topics, source_options=given), ["a"])
+    assert (options["kafka.fetch.max.wait.ms"], options["failOnDataLoss"]) == ("99", "false")
 
 
-def both(session: SecondSession, topics: Topics, **options: str) -> Rows:
-    """What both sources read in a batch, after it was found to be the same."""
-    given = {"kafka.bootstrap.servers": topics.bootstrap_servers, **options}
-    ours, theirs = session.read("kgctl", given), session.read("kafka", given | FAST)
-    assert ours == theirs
-    return ours
+def test_a_stream_may_start_at_a_time_and_be_limited(topics: Topics) -> None:
+    options = stream_options(settings(topics, since=5000, max_offsets_per_trigger=10), ["a"])
+    assert "startingOffsets" not in options
+    read = read_options(options)
+    assert read.max_offsets_per_trigger == 10
+    assert options["startingTimestamp"] == "5000"
 
 
-def varied(count: int, partitions: int) -> list[dict[str, Any]]:
-    """Records of many shapes; their times are so old that only a topic without retention keeps them."""
-    return [
-        {
-            "key": None if n % 7 == 0 else b"key-%d" % n,
-            "value": None if n % 11 == 0 else b"v" * (n % 300),
-            "partition": n % partitions,
-            "timestamp": OLD + n * 1000,
-            "headers": [("a", b"%d" % n), ("ä", None), ("a", b"")][: n % 4],
-        }
-        for n in range(count)
-    ]
+def test_both_ends_of_a_batch_are_numbers(topics: Topics) -> None:
+    name = topics.make(partitions=2)
+    topics.fill(name, [{"value": b"x", "partition": n % 2, "timestamp": 1000 * (n + 1)} for n in range(10)])
+    whole = batch_options(settings(topics), [name])
+    assert json.loads(whole["startingOffsets"]) == {name: {"0": 0, "1": 0}}
+    assert json.loads(whole["endingOffsets"]) == {name: {"0": 5, "1": 5}}
+    part = batch_options(settings(topics, since=3000, until=8000), [name])
+    assert json.loads(part["startingOffsets"]) == {name: {"0": 1, "1": 1}}
+    assert json.loads(part["endingOffsets"]) == {name: {"0": 4, "1": 3}}
+    nothing = batch_options(settings(topics, since=8000, until=3000), [name])
+    assert nothing["startingOffsets"] == nothing["endingOffsets"]
+    late = batch_options(settings(topics, since="latest"), [name])
+    assert late["startingOffsets"] == late["endingOffsets"] == whole["endingOffsets"]
 
 
-@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_a_batch_is_the_same_and_holds_what_was_acknowledged(session: SecondSession, there: Topics, codec: str) -> None:
-    name = there.make(partitions=3, retention_ms="-1")
-    there.fill(name, varied(2000, 3), **{"compression.type": codec, "batch.num.messages": 100})
-    rows = both(session, there, subscribe=name, includeHeaders="true")
-    assert len(rows) == 2000
-    assert both(session, there, subscribe=name) == [row[:7] for row in rows]
+def test_only_internal_topics_need_deprecated_offset_fetching() -> None:
+    assert session_conf(["orders"]) == {}
+    assert session_conf(["orders", OFFSETS_TOPIC]) == {DEPRECATED_OFFSET_FETCHING: "true"}
 
 
-def test_offsets_times_and_single_partitions_mean_the_same(session: SecondSession, there: Topics) -> None:
-    name = there.make(partitions=2, retention_ms="-1")
-    there.fill(name, varied(400, 2))
-    some = {
-        "startingOffsets": f'{{"{name}": {{"0": 10, "1": -2}}}}',
-        "endingOffsets": f'{{"{name}": {{"0": 20, "1": -1}}}}',
-    }
-    assert len(both(session, there, subscribe=name, **some)) == 210
-    times = {"startingTimestamp": str(OLD + 100_000), "endingTimestamp": str(OLD + 200_500)}
-    assert len(both(session, there, subscribe=name, **times)) == 101
-    assert len(both(session, there, assign=f'{{"{name}": [1]}}', minPartitions="4")) == 200
-    each = {
-        "startingOffsetsByTimestamp": f'{{"{name}": {{"0": {OLD}, "1": {OLD + 300_000}}}}}',
-        "endingOffsetsByTimestamp": f'{{"{name}": {{"0": {OLD + 1}, "1": {OLD + 10**9}}}}}',
-    }
-    assert len(both(session, there, subscribe=name, **each)) == 51
+def test_an_empty_result_is_refused_if_the_internal_topic_holds_records(topics: Topics) -> None:
+    name = topics.make()
+    topics.count(name, 3)
+    assert publish(topics.bootstrap_servers, "refusing", {name: {0: 2}}) is None
+    with pytest.raises(ReadNothing, match=rf"{OFFSETS_TOPIC}.*{DEPRECATED_OFFSET_FETCHING}=true"):
+        refuse_empty(topics.bootstrap_servers, [OFFSETS_TOPIC], 0)
+    refuse_empty(topics.bootstrap_servers, [OFFSETS_TOPIC], 1)
+    refuse_empty(topics.bootstrap_servers, [name], 0)
 
 
-def test_a_pattern_means_the_same_topics(session: SecondSession, there: Topics) -> None:
-    name = there.make(retention_ms="-1")
-    there.fill(name, varied(10, 1))
-    assert len(both(session, there, subscribePattern=name)) == 10
+def test_positions_are_committed_under_a_group_per_job(topics: Topics) -> None:
+    name = topics.make(partitions=2)
+    assert publish(topics.bootstrap_servers, "decode", {name: {0: 5, 1: 7}}) is None
+    with topics.admin() as admin:
+        commits = admin.committed([group_of("decode")])["spark-decode"]
+    assert isinstance(commits, dict)
+    assert {key: one.offset for key, one in commits.items()} == {(name, 0): 5, (name, 1): 7}
 
 
-def test_times_of_the_log_and_compacted_topics_are_the_same(session: SecondSession, there: Topics) -> None:
-    name = there.make(message_timestamp_type="LogAppendTime", cleanup_policy="compact")
-    there.fill(name, [{"key": b"%d" % (n % 5), "value": b"%d" % n} for n in range(500)])
-    rows = both(session, there, subscribe=name)
-    assert {row[6] for row in rows} == {1}
-    assert len({row[0] for row in rows}) == 5
-
-
-def test_a_stream_is_the_same_in_batches_of_the_same_size(
-    session: SecondSession, there: Topics, tmp_path: Path
-) -> None:
-    name = there.make(partitions=2, retention_ms="-1")
-    there.fill(name, varied(1000, 2))
-    seen = {}
-    for source in ("kgctl", "kafka"):
-        settings = RunSettings((), there.bootstrap_servers, "", source=source, max_offsets_per_trigger=400)
-        seen[source] = session.stream(source, stream_options(settings, [name]), str(tmp_path / source))
-    assert seen["kgctl"] == seen["kafka"]
-    rows, sizes = seen["kgctl"]
-    assert len(rows) == 1000
-    assert sizes == [400, 400, 200]
-
-
-def test_internal_topics_are_read_by_both_and_an_empty_answer_is_refused(
-    session: SecondSession, there: Topics, tmp_path: Path
-) -> None:
-    name = there.make(partitions=3)
-    there.count(name, 30, partitions=3)
-    assert publish(there.bootstrap_servers, "job-a", {name: {0: 1, 1: 2, 2: 3}}) is None
-    conf = session_conf([OFFSETS_TOPIC])
-    for source in ("kafka", "kgctl"):
-        settings = RunSettings((), there.bootstrap_servers, "", source=source)
-        options = batch_options(settings, [OFFSETS_TOPIC])
-        rows = session.read(source, options, conf)
-        assert sum(b"spark-job-a" in row[0] and name.encode() in row[0] for row in rows) == 3
-        refuse_empty(there.bootstrap_servers, [OFFSETS_TOPIC], len(rows))
-        # The connector's own group commits nothing, but its joining is a record: only what was there before is compared.
-        streamed, _ = session.stream(source, options_of_stream(settings), str(tmp_path / source), conf)
-        assert set(map(repr, rows)) <= set(map(repr, streamed))
-    options = {"kafka.bootstrap.servers": there.bootstrap_servers, "subscribe": OFFSETS_TOPIC}
-    silent = session.read("kafka", options)
-    if not silent:
-        with pytest.raises(ReadNothing, match="useDeprecatedOffsetFetching=true"):
-            refuse_empty(there.bootstrap_servers, [OFFSETS_TOPIC], 0)
-
-
-def options_of_stream(settings: RunSettings) -> dict[str, str]:
-    return stream_options(settings, [OFFSETS_TOPIC])
-
-
-def test_what_either_writes_both_read(session: SecondSession, there: Topics) -> None:
-    query = (
-        "select if(id % 5 = 0, null, cast(id as string)) key, repeat('v', cast(id % 50 as int)) value, "
-        "if(id % 3 = 0, cast(id % 4 as int), null) partition, "
-        "if(id % 2 = 0, array(named_struct('key', 'h', 'value', cast('x' as binary))), null) headers from range(500)"
-    )
-    keyed = {}
-    for source in ("kgctl", "kafka"):
-        name = there.make(partitions=4)
-        given = {"kafka.bootstrap.servers": there.bootstrap_servers, "topic": name, "includeHeaders": "true"}
-        session.write(source, given, query)
-        rows = both(session, there, subscribe=name, includeHeaders="true")
-        assert len(rows) == 500
-        assert sum(len(row[1]) for row in rows) == sum(n % 50 for n in range(500))
-        keyed[source] = sorted((row[0], row[3], row[1], str(row[7])) for row in rows if row[0] is not None)
-    assert keyed["kgctl"] == keyed["kafka"]
-
-
-def test_committed_readers_see_the_same_of_transactions(session: SecondSession, kafka_topics: Topics) -> None:
-    from confluent_kafka import Producer
-
-    name = kafka_topics.make()
-    producer = Producer({"bootstrap.servers": kafka_topics.bootstrap_servers, "transactional.id": name})
-    producer.init_transactions(20)
-    ends = (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
-    for number, end in enumerate(ends):
-        producer.begin_transaction()
-        for _ in range(10):
-            producer.produce(name, str(number).encode(), partition=0)
-        producer.flush(20)
-        end(20)
-    committed = both(session, kafka_topics, subscribe=name, **{"kafka.isolation.level": "read_committed"})
-    assert sorted({row[1] for row in committed}) == [b"0", b"2"]
-    assert len(committed) == 20
-    assert len(both(session, kafka_topics, subscribe=name)) == 30
+def test_a_position_that_cannot_be_committed_is_a_note_not_an_error() -> None:
+    note = publish("127.0.0.1:1", "decode", {"t": {0: 1}})
+    assert note is not None
+    assert note.startswith("the position of decode could not be committed for group spark-decode: 127.0.0.1:1")
+    assert publish("127.0.0.1:1", "decode", {}) is None

@@ -1,6 +1,7 @@
-"""Burrow's rules: windows worked out by hand, and many made ones against plain Python.
+"""Burrow's rules: windows worked out by hand, and many random ones against plain Python.
 
-A window by hand is a list of (second, committed, end of the log then); it is judged at a second at which the log ends somewhere.
+A window by hand is a list of (second, committed offset, log end at that second); `now` is the second of the evaluation
+and the log end then.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_MS)
 
 Commit = tuple[int, int | None]
 Point = tuple[int, int]
-# What one partition has: its commits (second, offset) and the ends of its log (second, end).
+# Of one partition: its commits (second, offset) and the ends of its log (second, end).
 Histories = dict[str, tuple[list[Commit], list[Point]]]
 
 
-def judged(spark: SparkSession, histories: Histories, second: int) -> dict[str, Any]:
-    """Verdicts by group."""
+def evaluated(spark: SparkSession, histories: Histories, second: int) -> dict[str, Any]:
+    """Rows by group."""
     commits = [
         (
             group,
@@ -69,40 +70,40 @@ def by_hand(*window: tuple[int, int, int], now: tuple[int, int]) -> tuple[list[C
 
 
 HAND_MADE: dict[str, tuple[tuple[list[Commit], list[Point]], str, str, int]] = {
-    # lags 10, 10 and now 0: rule 1 asks about now first
-    "nothing behind": (by_hand((0, 10, 20), (10, 20, 30), now=(12, 20)), "OK", "no lag now", 10),
+    # lags 10, 10 and now 0: rule 1 considers now first
+    "no lag now": (by_hand((0, 10, 20), (10, 20, 30), now=(12, 20)), "OK", "no lag now", 10),
     # lags 5, 0, 5 and now 9: rule 1, although 25 came after 30, rule 2
-    "was even": (
+    "no lag before": (
         by_hand((0, 15, 20), (10, 30, 30), (20, 25, 30), now=(22, 34)),
         "OK",
         "no lag at the commit of 2023-11-14 22:16:28",
         9,
     ),
-    # offsets 10, 20, 15: rule 2, before rule 3 with 100 s of silence after 20 s
-    "went back": (
+    # offsets 10, 20, 15: rule 2, before rule 3 with 100 s without a commit after 20 s
+    "rewound": (
         by_hand((0, 10, 30), (10, 20, 40), (20, 15, 50), now=(120, 50)),
-        "REWIND",
-        "the offset went back from 20 to 15",
+        "REWOUND",
+        "the committed offset went back from 20 to 15",
         35,
     ),
     # the window is 20 s long, the last commit 21 s ago: rule 3, before rule 4
-    "fell silent": (
+    "stopped": (
         by_hand((0, 10, 30), (10, 10, 30), (20, 10, 30), now=(41, 30)),
-        "STOP",
-        "no commit for 21.0 s; 3 commits before that within 20.0 s",
+        "STOPPED",
+        "no commit for 21.0 s, after 3 commits within 20.0 s",
         20,
     ),
     # the same, 20 s ago: not longer than the window, so rule 4
-    "does not move": (
+    "stalled": (
         by_hand((0, 10, 30), (10, 10, 30), (20, 10, 30), now=(40, 30)),
-        "STALL",
-        "3 commits of the same offset 10, with lag",
+        "STALLED",
+        "lag, and 3 commits of the same offset 10",
         20,
     ),
     # lags 10, 10, 15: never less than before, rule 5
-    "too slow": (
+    "lagging": (
         by_hand((0, 10, 20), (10, 20, 30), (20, 25, 40), now=(25, 44)),
-        "WARN",
+        "LAGGING",
         "lag never fell in 3 commits: from 10 to 15",
         19,
     ),
@@ -113,31 +114,31 @@ HAND_MADE: dict[str, tuple[tuple[list[Commit], list[Point]], str, str, int]] = {
         "lag fell within the window",
         15,
     ),
-    # one commit: its window has no length, and 1 s is more
-    "only one": (
+    # one commit: its window is 0 s long, and 1 s is longer
+    "one commit": (
         by_hand((0, 10, 20), now=(1, 20)),
-        "STOP",
-        "no commit for 1.0 s; 1 commit before that within 0.0 s",
+        "STOPPED",
+        "no commit for 1.0 s, after 1 commit within 0.0 s",
         10,
     ),
-    # the rewind is the 11th from the end: ten commits with lag 1 up to 2 are what counts
+    # the rewind is the 11th from the end: only the ten commits with lag 1 up to 2 count
     "long ago": (
         by_hand((0, 90, 99), *((second, second, second + 1 + second // 9) for second in range(1, 11)), now=(10, 12)),
-        "WARN",
+        "LAGGING",
         "lag never fell in 10 commits: from 1 to 2",
         2,
     ),
-    # deleted at 10: what was before is no rewind; lags 10, 20
-    "begun again": (
+    # deleted at 10: the offset before that is no rewind; lags 10, 20
+    "deleted before": (
         ([(0, 90), (10, None), (20, 10), (30, 20)], [(20, 20), (30, 40), (31, 40)]),
-        "WARN",
+        "LAGGING",
         "lag never fell in 2 commits: from 10 to 20",
         20,
     ),
     # points at 0 and 20 only: at 5 the log ended at 25, at 15 at 75: lags 15, 15
-    "in between": (
+    "interpolated": (
         ([(5, 10), (15, 60)], [(0, 0), (20, 100)]),
-        "WARN",
+        "LAGGING",
         "lag never fell in 2 commits: from 15 to 15",
         40,
     ),
@@ -145,7 +146,7 @@ HAND_MADE: dict[str, tuple[tuple[list[Commit], list[Point]], str, str, int]] = {
 
 
 def test_windows_by_hand(spark: SparkSession) -> None:
-    # All are moved in time so that they are judged at the same second; what comes after it does not count.
+    # All are shifted in time to be evaluated at the same second; later rows do not count.
     histories: Histories = {"later": ([(NOW + 1, 5)], [(NOW + 1, 9)])}
     for name, ((commits, points), *_) in HAND_MADE.items():
         shift = NOW - max(second for second, _ in points)
@@ -153,46 +154,46 @@ def test_windows_by_hand(spark: SparkSession) -> None:
             [*((second + shift, offset) for second, offset in commits), (NOW + 1, 0)],
             [*((second + shift, end) for second, end in points), (NOW + 1, 0)],
         )
-    rows = judged(spark, histories, NOW)
+    rows = evaluated(spark, histories, NOW)
     assert {name: [row.status, row.reasons, row.lag] for name, row in rows.items()} == {
         name: [status, [reason], lag] for name, (_, status, reason, lag) in HAND_MADE.items()
     }
-    complete = [rows[name].complete for name in ("only one", "begun again", "too slow", "long ago")]
+    complete = [rows[name].complete for name in ("one commit", "deleted before", "lagging", "long ago")]
     assert complete == [0.1, 0.2, 0.3, 1.0]
     assert all(row.at.replace(tzinfo=UTC) == at(NOW) for row in rows.values())
 
 
-def test_what_cannot_be_judged_is_unknown_or_has_no_row(spark: SparkSession) -> None:
+def test_a_partition_that_cannot_be_evaluated_is_unknown_or_has_no_row(spark: SparkSession) -> None:
     histories: Histories = {
         "no ends": ([(0, 10), (5, 20)], []),
         "no commits": ([], [(0, 10)]),
         "deleted": ([(0, 10), (5, None)], [(0, 10)]),
         "beyond all logs": ([(0, -(2**63)), (5, 1)], [(0, 10)]),
     }
-    rows = judged(spark, histories, 10)
+    rows = evaluated(spark, histories, 10)
     assert {group: (row.status, row.complete, row.lag, row.reasons) for group, row in rows.items()} == {
         "no ends": ("UNKNOWN", 0.2, None, ["the end of the log is not known"]),
-        "no commits": ("UNKNOWN", 0.0, None, ["no commit is known"]),
+        "no commits": ("UNKNOWN", 0.0, None, ["there is no commit"]),
         "beyond all logs": ("UNKNOWN", 0.2, 9, ["the end of the log is not known"]),
     }
 
 
-def test_many_windows_are_what_plain_python_says(spark: SparkSession) -> None:
-    chance = random.Random(11)
+def test_random_windows_agree_with_plain_python(spark: SparkSession) -> None:
+    randomness = random.Random(11)
     histories: Histories = {}
     for number in range(1500):
-        step, drift = chance.choice([0, 1, 5]), chance.choice([0, 0, 1, -2])
-        gaps = [chance.randrange(1, 4) for _ in range(chance.randrange(1, 15))]
-        second, offset, commits, points = NOW - sum(gaps) - chance.randrange(25), 500, list[Commit](), list[Point]()
+        step, drift = randomness.choice([0, 1, 5]), randomness.choice([0, 0, 1, -2])
+        gaps = [randomness.randrange(1, 4) for _ in range(randomness.randrange(1, 15))]
+        second, offset, commits, points = NOW - sum(gaps) - randomness.randrange(25), 500, list[Commit](), list[Point]()
         for gap in gaps:
             second += gap
-            offset -= chance.choice([3, *[-step] * 30])
-            commits.append((second, None if chance.random() < 0.03 else offset))
-            points.append((second, offset + max(0, 20 + drift * len(commits) + chance.choice([0, 0, 0, 0, 0, -3]))))
+            offset -= randomness.choice([3, *[-step] * 30])
+            commits.append((second, None if randomness.random() < 0.03 else offset))
+            points.append((second, offset + max(0, 20 + drift * len(commits) + randomness.choice([0, 0, 0, 0, 0, -3]))))
         if second < NOW:
-            points.append((NOW, offset + chance.choice([0, 5, 50, 50])))
+            points.append((NOW, offset + randomness.choice([0, 5, 50, 50])))
         histories[f"group-{number}"] = (commits, points)
-    rows = judged(spark, histories, NOW)
+    rows = evaluated(spark, histories, NOW)
     wanted = {
         group: verdict for group, history in histories.items() if (verdict := expected(*history, NOW)) is not None
     }
@@ -201,12 +202,12 @@ def test_many_windows_are_what_plain_python_says(spark: SparkSession) -> None:
         for group, row in rows.items()
     } == wanted
     statuses = [status for status, *_ in wanted.values()]
-    assert all(statuses.count(status) > 20 for status in ("OK", "REWIND", "STOP", "STALL", "WARN"))
+    assert all(statuses.count(status) > 20 for status in ("OK", "REWOUND", "STOPPED", "STALLED", "LAGGING"))
     assert len([eta_s for *_, eta_s in wanted.values() if eta_s]) > 20
 
 
 def expected(commits: list[Commit], points: list[Point], now: int) -> tuple[str, int, float, float | None] | None:
-    """The rules once more; every commit has a point at its very second."""
+    """The rules in Python; every commit has a point at its second."""
     ends = {second: end for second, end in points if second <= now}
     last_deleted = max((number for number, (_, offset) in enumerate(commits) if offset is None), default=-1)
     window = [
@@ -220,13 +221,13 @@ def expected(commits: list[Commit], points: list[Point], now: int) -> tuple[str,
     status = "OK"
     if current and all(lag for *_, lag in window):
         if any(later[1] < earlier[1] for earlier, later in steps):
-            status = "REWIND"
+            status = "REWOUND"
         elif now - window[-1][0] > window[-1][0] - window[0][0]:
-            status = "STOP"
+            status = "STOPPED"
         elif all(later[1] == earlier[1] for earlier, later in steps):
-            status = "STALL"
+            status = "STALLED"
         elif not any(later[2] < earlier[2] for earlier, later in steps):
-            status = "WARN"
+            status = "LAGGING"
     first_second, _, first_lag = window[0]
     eta_s = None if current >= first_lag else current * (now - first_second) / (first_lag - current)
     return status, max(current, window[-1][2]), len(window) / WINDOW, eta_s if current else 0.0

@@ -1,4 +1,4 @@
-"""Makes the class-data archive: a JVM does a bit of all that pipelines do, and writes down what it loaded when it ends."""
+"""Makes the class-data archive: a JVM runs a sample of what pipelines do and saves the loaded classes when it ends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark.caches import writable_cache_dir
-from kgctl.pipelines.spark.class_archive import SWITCH, keep, making_flag
+from kgctl.pipelines.spark.fast_start import VARIABLE
+from kgctl.pipelines.spark.fast_start.cache import writable_cache_dir
+from kgctl.pipelines.spark.fast_start.class_archive import SWITCH, keep, making_flag
 from kgctl.pipelines.spark.java import find_java
 from kgctl.pipelines.spark.session import open_session
 
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# Writing 200 MB, and in newer Javas a second JVM that links them.
+# The JVM writes 200 MB when it ends; newer Javas start a second JVM that links them.
 _END_TIMEOUT_S = 300.0
 
 
 def make() -> Path | None:
-    """The archive, for the Java that sessions have; None: there is no making one here."""
+    """The archive for the Java that sessions use; None if it cannot be made."""
     cache = writable_cache_dir()
     if cache is None:
         return None
     java = find_java()
-    os.environ[SWITCH] = "off"
+    os.environ |= {SWITCH: "off", VARIABLE: "1"}
     with tempfile.TemporaryDirectory(prefix=".training-", dir=cache, ignore_cleanup_errors=True) as folder:
         raw = Path(folder) / "classes"
         settings = RunSettings(
@@ -61,14 +62,14 @@ def _exercise(spark: SparkSession, folder: Path) -> None:
     spark.read.parquet(table).where("id > 5").groupBy("key").agg(F.max("at"), F.count("*")).orderBy("key").collect()
     by_key = Window.partitionBy("key").orderBy("id")
     rows.withColumn("before", F.lag("id").over(by_key)).join(rows.select("id"), "id").mapInArrow(
-        _same, rows.schema
+        _pass_on, rows.schema
     ).count()
     query = spark.readStream.schema(spark.read.parquet(table).schema).parquet(table)
     started = (
         query.groupBy("key")
         .count()
         .writeStream.outputMode("complete")
-        .foreachBatch(_look_at)
+        .foreachBatch(_collect)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
         .start()
@@ -76,12 +77,12 @@ def _exercise(spark: SparkSession, folder: Path) -> None:
     started.awaitTermination()
 
 
-def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield batch.select(["id", "key", "at", "list"])
 
 
-def _look_at(rows: DataFrame, _batch: int) -> None:
+def _collect(rows: DataFrame, _batch: int) -> None:
     rows.collect()
 
 

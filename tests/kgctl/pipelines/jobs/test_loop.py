@@ -1,4 +1,4 @@
-"""The jobs in one session of Spark: what a run tells while it follows, and how it ends."""
+"""The jobs in the shared Spark session: what a run with --follow reports, and how it ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 from broker.local import LocalBroker
 from broker.protocol.offsets_topic import partition_for
 from kgctl.client.admin.offsets import commit
-from kgctl.pipelines.catalog import EVENTS_TOPIC, OFFSETS_TOPIC
-from kgctl.pipelines.jobs.run import Run, is_echo, run_jobs
-from kgctl.pipelines.settings import Progress, RunSettings
+from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.jobs.loop import is_echo, run_jobs
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.failures import Interrupted
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.pipelines.runs import rows
@@ -40,34 +42,34 @@ def kgctl() -> Iterator[Kgctl]:
 
 
 @pytest.mark.cluster
-def test_a_run_that_follows_tells_no_lag_before_it_has_read_all_commits(
+def test_a_following_run_computes_no_lag_before_it_has_read_all_commits(
     spark: SparkSession, kgctl: Kgctl, tmp_path: Path
 ) -> None:
-    follow(run_of(spark, kgctl, tmp_path, "decode", "lag", until=told_lag))
+    follow(run_of(spark, kgctl, tmp_path, "decode", "lag", until=has_written_lag))
     newest = max(rows(tmp_path, "f_lag"), key=lambda row: row["at"])
     assert newest["committed"] == COMMITS
 
 
 @pytest.mark.cluster
-def test_a_run_that_follows_tells_lag_where_a_stream_has_nothing_to_read(
+def test_a_following_run_computes_lag_although_a_stream_has_nothing_to_read(
     spark: SparkSession, kgctl: Kgctl, tmp_path: Path
 ) -> None:
     run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
-    follow(run_of(spark, kgctl, tmp_path, "lag", "rebalances", until=told_lag))
+    follow(run_of(spark, kgctl, tmp_path, "lag", "rebalances", until=has_written_lag))
     assert rows(tmp_path, "f_lag")
 
 
 @pytest.mark.cluster
-def test_a_job_over_tables_is_dropped_when_a_person_ends_the_run(
-    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
-) -> None:
+def test_a_batch_job_is_cancelled_when_the_user_ends_the_run(spark: SparkSession, kgctl: Kgctl, tmp_path: Path) -> None:
     run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
     with pytest.raises(Interrupted):
-        run_jobs(run_of(spark, kgctl, tmp_path, "lag", "evaluate", once=True, until=lambda told: told.kind == "job"))
+        run_jobs(
+            run_of(spark, kgctl, tmp_path, "lag", "evaluate", once=True, until=lambda progress: progress.kind == "job")
+        )
     assert rows(tmp_path, "health") == []
 
 
-def test_a_job_does_not_go_on_because_of_what_it_or_the_other_one_has_committed() -> None:
+def test_positions_that_the_streams_published_are_not_published_again() -> None:
     own, other = partition_for("spark-decode"), partition_for("spark-rebalances")
     assert is_echo({OFFSETS_TOPIC: {own: 7}}, 50)
     assert is_echo({OFFSETS_TOPIC: {own: 7, other: 9}}, 50)
@@ -75,11 +77,11 @@ def test_a_job_does_not_go_on_because_of_what_it_or_the_other_one_has_committed(
     assert not is_echo({EVENTS_TOPIC: {0: 7}}, 0)
 
 
-def told_lag(told: Progress) -> bool:
-    return told.kind == "done" and bool(told.rows)
+def has_written_lag(progress: Progress) -> bool:
+    return progress.kind == "done" and bool(progress.rows)
 
 
-def follow(run: Run) -> None:
+def follow(run: RunContext) -> None:
     watchdog = threading.Timer(PATIENCE_S, run.stop.set)
     watchdog.start()
     with pytest.raises(Interrupted):
@@ -94,15 +96,15 @@ def run_of(
     *jobs: str,
     once: bool = False,
     until: Callable[[Progress], bool] = lambda _: False,
-) -> Run:
-    """A run that is ended when what it tells is what a test waits for."""
+) -> RunContext:
+    """A run that is ended by the first progress for which `until` holds."""
     stop = threading.Event()
     settings = RunSettings(
         jobs, str(kgctl.bootstrap), str(out), follow=not once, trigger_s=0.2, step_s=1, max_offsets_per_trigger=20
     )
 
-    def emit(told: Progress) -> None:
-        if until(told):
+    def emit(progress: Progress) -> None:
+        if until(progress):
             stop.set()
 
-    return Run(spark, settings, frozenset({OFFSETS_TOPIC, EVENTS_TOPIC}), "cluster", emit, stop)
+    return RunContext(spark, settings, frozenset({OFFSETS_TOPIC, EVENTS_TOPIC}), "cluster", emit, stop)

@@ -1,4 +1,4 @@
-"""Where logs ended: what a task of the jobs asks a broker, without Spark."""
+"""The lookup of log ends in a task, without Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from broker.local import LocalBroker
-from kgctl.pipelines.jobs.lookups import Ends
+from kgctl.pipelines.jobs.lookups import LogEndLookup
 from tests.harness.commandline import Kgctl, fill
 
 HOUR_MS = 3_600_000
@@ -21,7 +21,7 @@ def kgctl() -> Iterator[Kgctl]:
         yield Kgctl(broker.bootstrap_servers)
 
 
-def test_what_was_written_after_now_and_before_the_asking_does_not_count(kgctl: Kgctl) -> None:
+def test_records_written_between_now_and_the_request_do_not_count(kgctl: Kgctl) -> None:
     now_ms = time.time_ns() // 1_000_000
     assert kgctl("topics", "create", "late").exit_code == 0
     fill(kgctl, "late", [10], now_ms - 60_000)
@@ -29,7 +29,7 @@ def test_what_was_written_after_now_and_before_the_asking_does_not_count(kgctl: 
     assert ends(kgctl, now_ms, [("late", 0, now_ms)]) == {("late", 0, now_ms): (0, 10, "sampled")}
 
 
-def test_a_record_whose_time_has_not_come_does_not_end_the_log_before_it(kgctl: Kgctl) -> None:
+def test_a_record_with_a_future_timestamp_does_not_hide_later_records(kgctl: Kgctl) -> None:
     now_ms = time.time_ns() // 1_000_000
     assert kgctl("topics", "create", "early").exit_code == 0
     fill(kgctl, "early", [1], now_ms + HOUR_MS // 2)
@@ -37,7 +37,7 @@ def test_a_record_whose_time_has_not_come_does_not_end_the_log_before_it(kgctl: 
     assert ends(kgctl, now_ms, [("early", 0, now_ms)]) == {("early", 0, now_ms): (0, 10, "sampled")}
 
 
-def test_points_of_the_past_are_looked_up_for_each_partition_by_itself(kgctl: Kgctl) -> None:
+def test_past_points_are_looked_up_per_partition(kgctl: Kgctl) -> None:
     now_ms = time.time_ns() // 1_000_000
     assert kgctl("topics", "create", "past", "--partitions", 2).exit_code == 0
     fill(kgctl, "past", [5, 3], now_ms - HOUR_MS)
@@ -50,7 +50,7 @@ def test_points_of_the_past_are_looked_up_for_each_partition_by_itself(kgctl: Kg
     }
 
 
-def test_points_of_many_partitions_at_times_of_their_own_are_asked_for_together(kgctl: Kgctl) -> None:
+def test_points_of_many_partitions_share_requests(kgctl: Kgctl) -> None:
     now_ms = time.time_ns() // 1_000_000
     assert kgctl("topics", "create", "wide", "--partitions", 20).exit_code == 0
     asked = [("wide", part, now_ms - 1000 * part - point) for part in range(20) for point in range(3)]
@@ -75,4 +75,4 @@ def ends(
 
 def answers(kgctl: Kgctl, now_ms: int, asked: list[tuple[str, int, int]]) -> Iterator[pa.RecordBatch]:
     rows = [{"topic": topic, "part": part, "at_ms": at} for topic, part, at in asked]
-    return Ends(str(kgctl.bootstrap), now_ms, 20.0)([pa.RecordBatch.from_pylist(rows)])
+    return LogEndLookup(str(kgctl.bootstrap), now_ms, 20.0)([pa.RecordBatch.from_pylist(rows)])

@@ -1,7 +1,7 @@
-"""The class-data archive: classes of Spark as one Java has loaded them once, which halves the time of a start.
+"""The class-data archive: Spark's classes as one Java loaded them once, which halves the time of a start.
 
-One file in the cache for each Java and Spark, for the class path that Spark has when nobody adds to it. Its name
-carries its size and checksum: it is whole as soon as it has its name, and no JVM is given what was not written.
+The cache holds one file per Java and Spark, for the class path without additions. The name of the file carries its
+size and checksum, so that a JVM never gets a torn or damaged archive.
 """
 
 from __future__ import annotations
@@ -16,52 +16,53 @@ from pathlib import Path
 
 import google_crc32c
 
-from kgctl.pipelines.spark.caches import cache_dir, writable_cache_dir
+from kgctl.pipelines.spark.cache import cache_dir
+from kgctl.pipelines.spark.fast_start.cache import writable_cache_dir
+from kgctl.pipelines.spark.installation import pyspark_dir, pyspark_version
 from kgctl.pipelines.spark.java import Java
-from kgctl.pipelines.spark.spark_home import pyspark_dir, pyspark_version
 
-# The environment variable that says "off" where no archive shall be used or made.
+# "off" in this environment variable: neither use nor make an archive.
 SWITCH = "KGCTL_CLASS_ARCHIVE"
 _FIRST_AOT_VERSION = 25
-_KEPT = 3
+_MAX_ARCHIVES = 3
 _READ_BYTES = 4 * 2**20
 _FORMAT = "1"
-_TURN_S = 86400.0
+_RETRY_AFTER_S = 86400.0
 
 
 def find(java: Java) -> Path | None:
-    """The whole one for this Java, if there is one."""
+    """The undamaged archive for this Java, if there is one."""
     if _is_off():
         return None
     with contextlib.suppress(OSError):
         for archive in _archives(cache_dir(), java):
-            if archive.name.endswith(_mark_of(archive)):
+            if archive.name.endswith(_name_suffix(archive)):
                 return archive
             drop(archive)
     return None
 
 
 def using_flags(java: Java, archive: Path | None) -> tuple[str, ...]:
-    """JVM flags. A JVM that finds that the archive is not its own starts without it."""
+    """JVM flags. A JVM that rejects the archive starts without it."""
     if archive is None:
         return ()
     return (f"-XX:{'AOTCache' if java.version >= _FIRST_AOT_VERSION else 'SharedArchiveFile'}={archive}",)
 
 
 def drop(archive: Path) -> None:
-    """Away with one that is damaged or that a JVM did not start with; the next is made as the first was."""
+    """Delete an archive that is damaged or with which a JVM did not start."""
     with contextlib.suppress(OSError):
         archive.unlink()
 
 
 def make_in_background(java: Java) -> bool:
-    """Starts a quiet process that makes the archive in half a minute; False: there is one, or there is no making one."""
+    """Start a low-priority process that makes the archive in half a minute; False if none is needed or possible."""
     cache = writable_cache_dir()
-    if cache is None or _is_off() or find(java) is not None or not _take_turn(_turn(cache, java)):
+    if cache is None or _is_off() or find(java) is not None or not _claim(_claim_file(cache, java)):
         return False
     _BACKGROUND.append(
         subprocess.Popen(
-            [sys.executable, "-P", "-m", "kgctl.pipelines.spark.archive_training"],
+            [sys.executable, "-P", "-m", "kgctl.pipelines.spark.fast_start.training"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -72,7 +73,7 @@ def make_in_background(java: Java) -> bool:
     return True
 
 
-# Held so that nobody waits for them: they may outlive this interpreter.
+# References that keep Popen from warning about unfinished processes: they may outlive this interpreter.
 _BACKGROUND: list[subprocess.Popen[bytes]] = []
 
 
@@ -82,36 +83,36 @@ def making_flag(java: Java, raw: Path) -> str:
 
 
 def keep(raw: Path, cache: Path, java: Java) -> Path | None:
-    """Gives a written archive its name. None: the JVM wrote none, and nobody tries again for a day."""
-    turn = _turn(cache, java)
+    """Move a written archive to its final name. None if the JVM wrote none; then no process tries again for a day."""
+    claim = _claim_file(cache, java)
     if not raw.exists() or not raw.stat().st_size:
-        turn.touch()
+        claim.touch()
         return None
-    archive = cache / f"classes-{_key(java)}-{_mark_of(raw)}"
+    archive = cache / f"classes-{_key(java)}-{_name_suffix(raw)}"
     os.replace(raw, archive)
-    turn.unlink(missing_ok=True)
+    claim.unlink(missing_ok=True)
     for other in set(_archives(cache, java)) - {archive}:
         drop(other)
     every = sorted(cache.glob("classes-*.archive"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    for old in every[_KEPT:]:
+    for old in every[_MAX_ARCHIVES:]:
         drop(old)
     return archive
 
 
-def _take_turn(turn: Path) -> bool:
-    """False: somebody is at it, or tried in vain less than a day ago."""
+def _claim(claim: Path) -> bool:
+    """False if another process is making the archive, or failed to less than a day ago."""
     try:
         with contextlib.suppress(FileNotFoundError):
-            if time.time() - turn.stat().st_mtime > _TURN_S:
-                turn.unlink()
-        turn.touch(exist_ok=False)
+            if time.time() - claim.stat().st_mtime > _RETRY_AFTER_S:
+                claim.unlink()
+        claim.touch(exist_ok=False)
     except OSError:
         return False
     return True
 
 
-def _turn(cache: Path, java: Java) -> Path:
-    return cache / f"classes-{_key(java)}.turn"
+def _claim_file(cache: Path, java: Java) -> Path:
+    return cache / f"classes-{_key(java)}.claim"
 
 
 def _archives(cache: Path, java: Java) -> list[Path]:
@@ -119,16 +120,16 @@ def _archives(cache: Path, java: Java) -> list[Path]:
 
 
 def _key(java: Java) -> str:
-    """A JVM takes an archive of the same build and class path only, with jars that have not been touched since."""
+    """A JVM accepts only an archive of the same build and class path, whose jars have not been modified since."""
     jars = [
         entry for jar in sorted((pyspark_dir() / "jars").glob("spark-*.jar")) for entry in (jar, jar.stat().st_mtime_ns)
     ]
-    told = (_FORMAT, java.build, java.home, pyspark_version(), *jars)
-    return hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
+    identity = (_FORMAT, java.build, java.home, pyspark_version(), *jars)
+    return hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:16]
 
 
-def _mark_of(archive: Path) -> str:
-    """How the name of a whole archive ends. 200 MB take a twentieth of a second, and Java is about to read them anyway."""
+def _name_suffix(archive: Path) -> str:
+    """The end of the name of an undamaged archive. Reading 200 MB takes 50 ms, and Java is about to read them anyway."""
     checksum = size = 0
     with archive.open("rb", buffering=0) as file:
         while block := file.read(_READ_BYTES):

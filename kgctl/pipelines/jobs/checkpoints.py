@@ -1,0 +1,90 @@
+"""kgctl's own files beside Spark's checkpoints: whose checkpoint it is, and how far in time its stream has read.
+
+They keep the tables of one cluster from being mixed with another's, and from being read twice by a new checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+from kgctl.client.net.errors import Precondition
+from kgctl.pipelines.catalog import Job, upstream
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.replacing import replace_file
+
+OWNER, READ_UNTIL = "kgctl.json", "kgctl-read-until"
+
+
+def is_claimed(checkpoint: Path) -> bool:
+    """Whether a run has used it."""
+    return (checkpoint / OWNER).exists()
+
+
+def claim(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) -> str:
+    """The prefix of the ids of all batches of this checkpoint; a new one for a new checkpoint. Raises as `check` does."""
+    known = check(checkpoint, job, cluster_id, settings)
+    if known is not None:
+        return known
+    name = f"{job.name}-{uuid.uuid4().hex[:8]}"
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    owner = {"name": name, "cluster_id": cluster_id, "source": settings.source, "out": settings.out}
+    replace_file(checkpoint / OWNER, json.dumps(owner).encode())
+    return name
+
+
+def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) -> str | None:
+    """The prefix of a claimed checkpoint. Raises Precondition if checkpoint, tables, cluster and source do not match."""
+    if is_claimed(checkpoint):
+        owner = _owner(checkpoint, job, cluster_id, settings)
+        if owner["source"] != settings.source:
+            raise Precondition(
+                f"job {job.name}: its checkpoint was made with --source {owner['source']}, and the other source cannot "
+                "read it"
+            )
+        return owner["name"]
+    for table in job.writes:
+        if TableFolder(settings.table_dir(table.name)).batches():
+            raise Precondition(
+                f"job {job.name}: {settings.table_dir(table.name)} has rows, but their checkpoint {checkpoint} is gone; "
+                "reading everything again would double them: give another --out, or remove the folder"
+            )
+    return None
+
+
+def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
+    """Raises Precondition if the tables that a job reads come from another cluster."""
+    for writer in upstream(job):
+        checkpoint = settings.checkpoint_dir / writer.name
+        if is_claimed(checkpoint):
+            _owner(checkpoint, job, cluster_id, settings)
+
+
+def _owner(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) -> dict[str, str]:
+    owner: dict[str, str] = json.loads((checkpoint / OWNER).read_text())
+    if owner["cluster_id"] != cluster_id:
+        raise Precondition(
+            f"job {job.name}: the tables in {settings.out} were read from another cluster ({owner['cluster_id']}, "
+            f"this one is {cluster_id}); give another --out"
+        )
+    # A checkpoint inside --out moves with it.
+    if settings.checkpoint is not None and owner["out"] != settings.out:
+        raise Precondition(
+            f"job {job.name}: the checkpoint {settings.checkpoint} belongs to the tables in {owner['out']}; the tables in "
+            f"{settings.out} would lack the records that it has read: give the --out it was made with, or another "
+            "--checkpoint"
+        )
+    return owner
+
+
+def set_read_until(checkpoint: Path, until_ms: int) -> None:
+    """The stream checked for new records at `until_ms`, ms since 1970, and has read all that it found."""
+    replace_file(checkpoint / READ_UNTIL, str(until_ms).encode())
+
+
+def read_until(checkpoint: Path) -> int | None:
+    """None before the stream first reached the end of its topics."""
+    path = checkpoint / READ_UNTIL
+    return int(path.read_text()) if path.exists() else None

@@ -1,0 +1,81 @@
+"""What the jobs of one run share: session, settings, topics, and how they read and write."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from kgctl.pipelines.catalog import Job, upstream
+from kgctl.pipelines.jobs.checkpoints import claim, read_until
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.schemas import Table
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source import connector
+from kgctl.pipelines.tables.manifest import Note
+from kgctl.pipelines.tables.spark import Written, read_table, write_batch
+
+DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """`topics` are the cluster's internal topics that jobs can read; `stop` is set when the user ends the run."""
+
+    spark: SparkSession
+    settings: RunSettings
+    topics: frozenset[str]
+    cluster_id: str
+    emit: Callable[[Progress], None]
+    stop: threading.Event
+
+    def topic_of(self, job: Job) -> str:
+        """The topic that a stream reads on this cluster."""
+        return next((topic for topic in job.topics if topic in self.topics), job.topics[-1])
+
+    def stream(self, job: Job) -> DataFrame:
+        """The records of the job's topic, from where its checkpoint ends."""
+        topics, settings = (self.topic_of(job),), self.settings
+        if settings.source == "kafka":
+            for name, value in connector.session_conf(topics).items():
+                self.spark.conf.set(name, value)
+        limit = settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_TRIGGER
+        options = {"maxOffsetsPerTrigger": str(limit)} | connector.stream_options(settings, topics)
+        return self.spark.readStream.format(settings.source).options(**options).load()
+
+    def start(self, job: Job, frame: DataFrame, write: Callable[[DataFrame, str], object]) -> StreamingQuery:
+        """Start a stream. `write` gets each batch with its id; a batch that Spark repeats has the same id again."""
+        settings = self.settings
+        checkpoint = settings.checkpoint_dir / job.name
+        name = claim(checkpoint, job, self.cluster_id, settings)
+
+        def write_numbered(batch: DataFrame, number: int) -> None:
+            write(batch, f"{name}-{number:06d}")
+
+        writer = (
+            frame.writeStream.queryName(job.name)
+            .outputMode("append")
+            .option("checkpointLocation", str(checkpoint))
+            .foreachBatch(write_numbered)
+        )
+        if settings.follow:
+            return writer.trigger(processingTime=f"{round(settings.trigger_s * 1000)} milliseconds").start()
+        return writer.trigger(availableNow=True).start()
+
+    def read(self, table: Table) -> DataFrame:
+        return read_table(self.spark, self.settings.table_dir(table.name), table)
+
+    def write(self, table: Table, rows: DataFrame, batch: str, notes: Mapping[str, Note] | None = None) -> Written:
+        return write_batch(rows, self.settings.table_dir(table.name), batch, table, notes=notes)
+
+    def inputs_complete_until(self, job: Job) -> int | None:
+        """The time, ms since 1970, until which the job's tables hold every record of their topics; None if not known.
+
+        A result for a later time would miss records, and would never be corrected.
+        """
+        streams = [one for one in upstream(job) if one.is_stream]
+        times = [read_until(self.settings.checkpoint_dir / one.name) for one in streams]
+        return min((time for time in times if time is not None), default=None)

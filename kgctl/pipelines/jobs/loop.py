@@ -1,0 +1,131 @@
+"""Runs jobs in one Spark session: one after the other up to the current end of the topics, or following them."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from broker.protocol.offsets_topic import partition_for
+from kgctl.pipelines.catalog import JOBS, Job, in_order
+from kgctl.pipelines.jobs.checkpoints import is_claimed, set_read_until
+from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.schemas import OFFSETS_TOPIC
+from kgctl.pipelines.source import connector
+from kgctl.pipelines.source.positions import group_of, publish
+from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
+from kgctl.pipelines.spark.monitoring import Offsets, QueryMonitor, task_progress
+
+_POLL_S = 0.25
+
+
+def run_jobs(run: RunContext) -> None:
+    """Raises JobFailed, which names the job, or Interrupted if the user ended the run."""
+    jobs = in_order(run.settings.jobs)
+    if run.settings.follow:
+        _follow(run, jobs)
+        return
+    for job in jobs:
+        _check_stop(run)
+        run.emit(Progress("job", job=job.name))
+        if job.is_stream:
+            _read_to_end(run, job)
+        else:
+            _run_batch(run, job)
+
+
+def _read_to_end(run: RunContext, job: Job) -> None:
+    """Run a stream up to where its topics end now."""
+    checkpoint = run.settings.checkpoint_dir / job.name
+    is_first = not is_claimed(checkpoint)
+    began_ms = time.time_ns() // 1_000_000
+    monitor = QueryMonitor(job.name, _call(job, run))
+    try:
+        while not monitor.query.awaitTermination(_POLL_S):
+            _report(run, monitor)
+            _check_stop(run)
+    except Interrupted:
+        monitor.query.stop()
+        raise
+    except Exception as error:
+        raise JobFailed(job.name, reason_of(error)) from error
+    _report(run, monitor)
+    if is_first and run.settings.source == "kafka" and run.settings.since == "earliest":
+        connector.refuse_empty(run.settings.bootstrap, [run.topic_of(job)], monitor.records)
+    set_read_until(checkpoint, began_ms)
+    run.emit(Progress("done", job=job.name, records=monitor.records))
+
+
+def _run_batch(run: RunContext, job: Job) -> None:
+    try:
+        with task_progress(run.spark, job.name, run.emit, run.stop):
+            rows = _call(job, run)
+    except Exception as error:
+        _check_stop(run)
+        raise JobFailed(job.name, reason_of(error)) from error
+    run.emit(Progress("done", job=job.name, rows=rows))
+
+
+def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
+    """Keep the streams running; whenever all are at the end of their topics and the trigger is due, run the batch jobs."""
+    streams: list[tuple[Job, QueryMonitor]] = []
+    for job in jobs:
+        run.emit(Progress("job", job=job.name))
+        if job.is_stream:
+            streams.append((job, QueryMonitor(job.name, _call(job, run))))
+    try:
+        due = 0.0
+        while True:
+            for job, monitor in streams:
+                _report(run, monitor)
+                failure = monitor.failure()
+                if failure is not None:
+                    raise JobFailed(job.name, reason_of(failure)) from failure
+            _check_stop(run)
+            # A point in time that was computed from a part of its commits would never be computed again.
+            if time.monotonic() >= due and all(monitor.is_at_end() for _, monitor in streams):
+                for job, monitor in streams:
+                    if monitor.checked_ms is not None:
+                        set_read_until(run.settings.checkpoint_dir / job.name, monitor.checked_ms)
+                for job in jobs:
+                    if not job.is_stream:
+                        _run_batch(run, job)
+                due = time.monotonic() + run.settings.trigger_s
+            run.stop.wait(_POLL_S)
+    finally:
+        for _, monitor in streams:
+            monitor.query.stop()
+
+
+def _call(job: Job, run: RunContext) -> Any:
+    """Run the job's function: a stream's query, or the number of rows that a batch job wrote."""
+    module, _, name = job.function.partition(":")
+    return getattr(importlib.import_module(module), name)(run, job)
+
+
+def _report(run: RunContext, monitor: QueryMonitor) -> None:
+    for progress in monitor.new_progress():
+        run.emit(progress)
+    moved = monitor.moved()
+    if moved and not is_echo(moved, monitor.partitions(OFFSETS_TOPIC)):
+        trouble = publish(run.settings.bootstrap, monitor.job, moved)
+        if trouble:
+            run.emit(Progress("note", text=trouble, job=monitor.job))
+
+
+def is_echo(moved: Offsets, partitions: int) -> bool:
+    """Whether the batch may hold nothing but positions that the streams published: publishing again would never end.
+
+    `partitions`: how many partitions of __consumer_offsets are read.
+    """
+    if moved.keys() != {OFFSETS_TOPIC}:
+        return False
+    own = {partition_for(group_of(job.name), partitions) for job in JOBS.values() if job.is_stream}
+    return own.issuperset(moved[OFFSETS_TOPIC])
+
+
+def _check_stop(run: RunContext) -> None:
+    if run.stop.is_set():
+        raise Interrupted

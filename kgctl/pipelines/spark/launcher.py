@@ -1,0 +1,84 @@
+"""Starts Spark's JVM through Spark's own launcher, `spark-submit`, and ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgctl.client.net.errors import KgctlError
+from kgctl.pipelines.spark.java import Java, java_home_for_spark
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+
+_TAIL_LINES = 12
+
+
+class SparkDidNotStart(KgctlError):
+    name = "SPARK_DID_NOT_START"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What a JVM is started with. `scratch` is a folder for this JVM alone; `environ` is its whole environment."""
+
+    java: Java
+    conf: Mapping[str, str]
+    environ: Mapping[str, str]
+    scratch: Path
+    log: Path
+
+
+@contextlib.contextmanager
+def launched(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
+    """A gateway to a new JVM, which ends with the block. Raises SparkDidNotStart with the end of the log."""
+    from pyspark.conf import SparkConf
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf(loadDefaults=False).setAll(list(launch.conf.items()))
+    java_home = java_home_for_spark(launch.java, launch.scratch)
+    with open(launch.log, "ab") as log, _environment({**launch.environ, "JAVA_HOME": str(java_home)}):
+        try:
+            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
+        except PySparkRuntimeError as failure:
+            raise SparkDidNotStart(f"Spark's JVM did not start{log_tail(launch.log)}") from failure
+    try:
+        yield gateway
+    finally:
+        end_jvm(gateway.proc, end_timeout_s)
+
+
+def end_jvm(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    """Close the JVM's standard input, which asks it to end; kill it after the timeout."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def log_tail(log: Path) -> str:
+    """The last lines of a log as the end of an error message."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:] if log.exists() else []
+    return (":\n" + "\n".join(lines)) if lines else ""
+
+
+@contextlib.contextmanager
+def _environment(environ: Mapping[str, str]) -> Iterator[None]:
+    """pyspark passes this interpreter's environment on to the JVM, so it is replaced for the duration of the launch."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

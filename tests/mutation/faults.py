@@ -34,9 +34,9 @@ FAULTS = (
     # ---- generations and fencing
     Fault(
         "a commit's generation is not checked",
-        "cores/groups/offsets.py",
-        "    if generation != group.generation:\n",
-        "    if generation > group.generation:\n",
+        "cores/groups/classic/group.py",
+        "        if generation != self.generation:\n",
+        "        if generation > self.generation:\n",
         CORE,
     ),
     Fault(
@@ -69,23 +69,23 @@ FAULTS = (
     ),
     Fault(
         "a fenced instance goes on",
-        "cores/groups/group.py",
+        "cores/groups/classic/group.py",
         "            if holder != member_id:\n                return ErrorCode.FENCED_INSTANCE_ID\n",
         "",
         CORE,
     ),
     Fault(
         "a commit succeeds while the assignment is worked out",
-        "cores/groups/offsets.py",
-        "    if group.state is GroupState.COMPLETING_REBALANCE:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n",
+        "cores/groups/classic/group.py",
+        "        if self.state is GroupState.COMPLETING_REBALANCE:\n            return ErrorCode.REBALANCE_IN_PROGRESS\n",
         "",
         CORE,
     ),
     Fault(
         "anybody may commit to a group with members",
-        "cores/groups/offsets.py",
-        "    if generation < 0 and group.state is GroupState.EMPTY:\n",
-        "    if generation < 0:\n",
+        "cores/groups/classic/group.py",
+        "        if generation < 0 and self.state is GroupState.EMPTY:\n",
+        "        if generation < 0:\n",
         CORE,
     ),
     Fault(
@@ -98,7 +98,7 @@ FAULTS = (
     Fault(
         "a replaced static member keeps its old id's session",
         "cores/groups/classic/static_members.py",
-        "    step.end_session(group, old.member_id)\n",
+        "    group.end_session(step, old.member_id)\n",
         "",
         CORE,
     ),
@@ -131,15 +131,15 @@ FAULTS = (
     Fault(
         "a heartbeat does not renew the session",
         "cores/groups/classic/sessions.py",
-        "    step.restart_session(group, group.members[request.member_id])\n",
+        "    group.restart_session(step, group.members[request.member_id])\n",
         "",
         CORE,
     ),
     Fault(
         "a commit does not renew the session",
-        "cores/groups/offsets.py",
-        "_KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)",
-        "_KEEPS_SESSION = (GroupState.STABLE,)",
+        "cores/groups/classic/group.py",
+        "_RENEWS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)",
+        "_RENEWS_SESSION = (GroupState.STABLE,)",
         CORE,
     ),
     Fault(
@@ -151,23 +151,23 @@ FAULTS = (
     ),
     Fault(
         "members have no session after a restart",
-        "cores/groups/coordinator.py",
-        "                step.timers.set((SESSION, group.group_id, member.member_id), now_ms + member.session_timeout_ms)\n",
-        "                pass\n",
+        "cores/groups/classic/recovery.py",
+        "        group.set_session(step, member.member_id, member.session_timeout_ms)\n",
+        "        pass\n",
         CORE,
     ),
     Fault(
         "the rebalance waits for the shortest timeout",
-        "cores/groups/group.py",
+        "cores/groups/classic/group.py",
         "return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))",
         "return min([member.rebalance_timeout_ms for member in self.members.values()], default=0)",
         CORE,
     ),
     Fault(
         "offsets expire a millisecond late",
-        "cores/groups/offsets.py",
-        "    return wall_ms - since_ms >= retention_ms\n",
-        "    return wall_ms - since_ms > retention_ms\n",
+        "cores/groups/expiry.py",
+        "    return wall_ms - start_ms >= retention_ms\n",
+        "    return wall_ms - start_ms > retention_ms\n",
         CORE,
     ),
     # ---- rebalances
@@ -187,7 +187,7 @@ FAULTS = (
     ),
     Fault(
         "the last who joined succeeds the leader",
-        "cores/groups/group.py",
+        "cores/groups/classic/group.py",
         "            self.leader = next(iter(self.members), None)\n",
         "            self.leader = next(reversed(self.members), None)\n",
         CORE,
@@ -208,9 +208,9 @@ FAULTS = (
     ),
     Fault(
         "an id that was given out is not awaited",
-        "cores/groups/group.py",
-        "return self.awaiting_joins == len(self.members) and not self.pending_joins",
-        "return self.awaiting_joins == len(self.members)",
+        "cores/groups/classic/group.py",
+        "return self.parked_joins == len(self.members) and not self.pending_joins",
+        "return self.parked_joins == len(self.members)",
         CORE,
     ),
     Fault(
@@ -310,7 +310,7 @@ FAULTS = (
     Fault(
         "a generation's assignment is not told",
         "cores/groups/classic/sync.py",
-        "    step.emit(group, EventType.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))\n",
+        "    step.emit(group, EventType.STABLE, partitions_moved=partitions_moved(group), assignment=assignment_of(group))\n",
         "",
         STORY,
     ),
@@ -358,7 +358,7 @@ FAULTS = (
     ),
     Fault(
         "what comes during a rebalance is told as its cause",
-        "cores/groups/group.py",
+        "cores/groups/classic/group.py",
         "        if self.can_rebalance():\n",
         "        if cause is not Cause.REBALANCE_TIMED_OUT:\n",
         STORY,

@@ -1,1 +1,1 @@
-"""The group coordinator, pure: a request or the passing of time in, records, replies and one deadline out."""
+"""The group coordinator. `coordinator` dispatches; this package holds what all group types share, `classic` the classic type."""

@@ -1,13 +1,30 @@
-"""DeleteGroups, and the offsets of a topic that is deleted."""
+"""Requests of administrators about groups of any type, ListGroups and DeleteGroups, and the deletion of a topic."""
 
 from __future__ import annotations
 
-from broker.cores.groups.group import GroupState
-from broker.cores.groups.offsets import delete_group
-from broker.cores.groups.records import OffsetTombstone
+from broker.cores.groups.events import Cause, EventType
+from broker.cores.groups.group import Group
+from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, OffsetTombstone
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+def list_groups(step: Step, request: ListGroupsRequest) -> None:
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {group_type.strip().lower() for group_type in request.types_filter}
+    groups = [
+        ListGroupsResponse.Group(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state_name,
+            group_type=group.TYPE,
+        )
+        for group in step.groups.values()
+        if (not states or group.state_name.lower() in states) and (not types or group.TYPE in types)
+    ]
+    step.reply(ListGroupsResponse(groups=groups))
 
 
 def delete_groups(step: Step, request: DeleteGroupsRequest) -> None:
@@ -22,10 +39,22 @@ def _delete(step: Step, group_id: str) -> ErrorCode:
     group = step.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.state is not GroupState.EMPTY:
-        return ErrorCode.NON_EMPTY_GROUP
-    delete_group(step, group)
-    return ErrorCode.NONE
+    error = group.check_delete()
+    if not error:
+        delete_group(step, group)
+    return error
+
+
+def delete_group(step: Step, group: Group, reason: str = "") -> None:
+    """Remove an Empty group with its offsets, timers and generation floor."""
+    for topic, partitions in list(group.offsets.items()):
+        for partition in list(partitions):
+            step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
+    group.cancel_timers(step)
+    step.persist(GroupMetadataTombstone(group.group_id, step.wall_ms))
+    step.persist(GenerationFloor(group.group_id, None))
+    group.pending_event.set_cause(Cause.GROUP_DELETED, reason)
+    step.emit(group, EventType.DELETED)
 
 
 def delete_topic_offsets(step: Step, topic: str) -> None:

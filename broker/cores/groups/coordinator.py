@@ -1,4 +1,4 @@
-"""The group coordinator: requests, timers and records in, effects out. No clock, no chance, no I/O of its own."""
+"""The group coordinator: dispatches requests and timers to what handles them, and loads offsets when they are needed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from broker.cores.core import BrokenInvariant, RequestContext
-from broker.cores.groups.admin import delete_groups, delete_topic_offsets
-from broker.cores.groups.classic import rebalance
+from broker.cores.groups import expiry
+from broker.cores.groups.admin import delete_groups, delete_topic_offsets, list_groups
+from broker.cores.groups.classic import rebalance, sessions, sync
+from broker.cores.groups.classic.describe import describe_group_details, describe_groups
+from broker.cores.groups.classic.group import JOIN, SESSION, SYNC, ClassicGroup
 from broker.cores.groups.classic.join import join_group
-from broker.cores.groups.classic.sessions import heartbeat, leave_group, on_session_timeout
-from broker.cores.groups.classic.sync import on_sync_timeout, sync_group
+from broker.cores.groups.classic.recovery import resume_group
 from broker.cores.groups.classic.trigger import trigger_rebalance
-from broker.cores.groups.describe import describe_group_details, describe_groups, list_groups
-from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
-from broker.cores.groups.offsets import commit_offsets, delete_offsets, expire_offsets, fetch_offsets
+from broker.cores.groups.offsets import commit_offsets, delete_offsets, fetch_offsets
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC, CoordinatorState, GroupEffects, Step, TopicCatalog
+from broker.cores.groups.step import CoordinatorState, GroupEffects, Step, TopicCatalog
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -35,31 +35,40 @@ from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
 
-# How many groups one step looks through for expired offsets, and how long it then lets others have their turn.
-EXPIRY_SLICE, EXPIRY_REST_MS = 500, 10
-
+# Every request that the coordinator handles.
 HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {
-    JoinGroupRequest: join_group,
-    SyncGroupRequest: sync_group,
-    HeartbeatRequest: heartbeat,
-    LeaveGroupRequest: leave_group,
+    # groups of any type
     OffsetCommitRequest: commit_offsets,
     OffsetFetchRequest: fetch_offsets,
     OffsetDeleteRequest: delete_offsets,
-    DescribeGroupsRequest: describe_groups,
-    DescribeGroupDetailsRequest: describe_group_details,
     ListGroupsRequest: list_groups,
     DeleteGroupsRequest: delete_groups,
+    # classic groups
+    JoinGroupRequest: join_group,
+    SyncGroupRequest: sync.sync_group,
+    HeartbeatRequest: sessions.heartbeat,
+    LeaveGroupRequest: sessions.leave_group,
+    DescribeGroupsRequest: describe_groups,
+    DescribeGroupDetailsRequest: describe_group_details,
     TriggerRebalanceRequest: trigger_rebalance,
 }
+# What runs when a timer expires, by its kind; the rest of its key are arguments.
+TIMERS: dict[str, Callable[..., None]] = {
+    expiry.EXPIRY: expiry.check_loaded_groups,
+    SESSION: sessions.on_session_timeout,
+    JOIN: rebalance.on_join_timeout,
+    SYNC: sync.on_sync_timeout,
+}
+# How a group of each type starts running after recovery.
+RESUME: dict[type[Group], Callable[[Step, Any], None]] = {ClassicGroup: resume_group}
 
 
 class Coordinator:
-    """All groups of a broker.
+    """All groups of a broker; a `Core`.
 
-    Recovery: `apply` every kept record and `expect_offsets` of every group that has offsets in the store, then `resume`. From
-    then on: `handle` requests, having handed over with `load` the offsets of the groups that a request names and `needs_load`
-    asks for, and `advance` when the last effects' `wake_at_ms` has come.
+    Offsets stay in the store until they are needed. Recovery: `apply` every stored record of groups and floors, `expect_offsets` of
+    the groups that have offsets in the store, then `resume`. Before `handle`, call `load` for each group whose offsets the request
+    needs and for which `needs_load` is true.
     """
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str], topics: TopicCatalog) -> None:
@@ -67,58 +76,56 @@ class Coordinator:
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 
-    def apply(self, record: StateRecord) -> None:
-        """Take a kept record into the hard state; steps do so themselves with the records that they emit."""
-        self._state.hard.apply(record)
+    def apply(self, state_record: StateRecord, /) -> None:
+        self._state.hard.apply(state_record)
 
     def expect_offsets(self, group_ids: Iterable[str]) -> None:
-        """The store holds offsets of these groups; so they exist, and are to be loaded at first need."""
+        """The store has offsets of these groups; the groups exist, and their offsets are loaded at first need."""
         for group_id in group_ids:
             self._state.hard.expect_offsets(group_id)
 
     def resume(self, now_ms: int, wall_ms: int) -> GroupEffects:
-        """After the last kept record: give every member a fresh session, and go on where the records end."""
+        """Give every member a fresh session and continue where the stored records end."""
         step = Step(self._state, now_ms, wall_ms)
         self._state.hard.recovering = False
-        max_size = self._state.settings.group_max_size
         for group in list(step.groups.values()):
-            group.restore()
-            for member in group.members.values():
-                step.timers.set((SESSION, group.group_id, member.member_id), now_ms + member.session_timeout_ms)
-            if len(group.members) > max_size:
-                group.note_change(Cause.MEMBER_LEFT, reason="there are more members than group.max.size allows now")
-                rebalance.prepare(step, group)
-        step.timers.set((EXPIRY,), now_ms + self._state.settings.offsets_retention_check_interval_ms)
+            RESUME[type(group)](step, group)
+        expiry.schedule_check(step)
         return step.effects()
 
     # ---- running -------------------------------------------------------------------------------------------------
 
     def handle(self, request: Message, context: RequestContext, now_ms: int) -> GroupEffects:
-        """Answer the request, now or, if it parks, in the effects of a later step."""
         step = Step(self._state, now_ms, context.wall_ms, context)
         HANDLERS[type(request)](step, request)
         return step.effects()
 
     def advance(self, now_ms: int, wall_ms: int) -> GroupEffects:
-        """Do what is due."""
         step = Step(self._state, now_ms, wall_ms)
         while (key := step.timers.pop_due(now_ms)) is not None:
-            _TIMERS[key[0]](step, key)
+            kind, *arguments = key
+            TIMERS[kind](step, *arguments)
         return step.effects()
 
     def wake_at(self) -> int | None:
-        """The deadline that the last effects told."""
+        """The deadline that the last effects named."""
         return self._state.timers.wake_at()
+
+    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> GroupEffects:
+        """Drop the topic's offsets in all groups. Those with such offsets in the store must be loaded before."""
+        step = Step(self._state, now_ms, wall_ms)
+        delete_topic_offsets(step, topic)
+        return step.effects()
 
     # ---- offsets in the store ------------------------------------------------------------------------------------
 
     def needs_load(self, group_id: str) -> bool:
-        """Whether the store may hold offsets of the group that are not in memory. Of a group that is not known it holds none."""
+        """Whether the store may have offsets of the group that are not in memory. Unknown groups have none."""
         group = self._state.hard.groups.get(group_id)
         return group is not None and not group.offsets_loaded
 
     def load(self, group_id: str, records: Iterable[StateRecord]) -> None:
-        """Take over all offsets of a group that lie in the store."""
+        """Take all offsets of a group from the store."""
         group = self._state.hard.groups.get(group_id)
         if group is not None and group.offsets_loaded:
             raise BrokenInvariant(f"the offsets of group {group_id} were loaded before")
@@ -129,76 +136,28 @@ class Coordinator:
             group.offsets_loaded = True
 
     def unloaded_groups(self) -> list[str]:
-        """Groups whose offsets lie in the store alone, and so do not expire."""
+        """Groups whose offsets are only in the store, where the coordinator's own check does not expire them."""
         return [group.group_id for group in self._state.hard.groups.values() if not group.offsets_loaded]
 
     def expire_unloaded(self, group_id: str, records: Iterable[StateRecord], now_ms: int, wall_ms: int) -> GroupEffects:
-        """Expire the offsets of an unloaded group, which are handed over for this alone and not kept in memory."""
+        """Expire the offsets of a group that is not loaded, given its offsets, which do not stay in memory."""
         step = Step(self._state, now_ms, wall_ms)
         self.load(group_id, records)
         group = step.groups.get(group_id)
         if group is not None:
-            expire_offsets(step, group)
+            expiry.expire_offsets(step, group)
             if group_id in step.groups:
                 self._state.hard.unload(group)
         return step.effects()
 
-    def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> GroupEffects:
-        """Drop the topic's offsets in all loaded groups."""
-        step = Step(self._state, now_ms, wall_ms)
-        delete_topic_offsets(step, topic)
-        return step.effects()
-
-    # ---- what tests and the native face read -----------------------------------------------------------------------
+    # ---- read-only views -----------------------------------------------------------------------------------------
 
     def deadlines(self) -> dict[tuple[str, ...], int]:
         """Every timer, (kind, group id[, member id]), with its deadline."""
         return self._state.timers.deadlines()
 
     def hard_state(self) -> HardState:
-        """All groups and floors, to be looked at and not to be changed."""
         return self._state.hard
 
     def group(self, group_id: str) -> Group | None:
-        """The group, to be looked at and not to be changed."""
         return self._state.hard.groups.get(group_id)
-
-
-def _on_session(step: Step, key: tuple[str, ...]) -> None:
-    on_session_timeout(step, _timed(step, key), key[2])
-
-
-def _on_join(step: Step, key: tuple[str, ...]) -> None:
-    rebalance.on_join_timeout(step, _timed(step, key))
-
-
-def _on_sync(step: Step, key: tuple[str, ...]) -> None:
-    on_sync_timeout(step, _timed(step, key))
-
-
-def _on_expiry(step: Step, key: tuple[str, ...]) -> None:
-    expiry_queue = step.coordinator.expiry_queue
-    if not expiry_queue:
-        expiry_queue.extend(group.group_id for group in step.groups.values() if group.offsets_loaded)
-    for group_id in expiry_queue[-EXPIRY_SLICE:]:
-        group = step.groups.get(group_id)
-        if group is not None and group.offsets_loaded:
-            expire_offsets(step, group)
-    del expiry_queue[-EXPIRY_SLICE:]
-    wait_ms = EXPIRY_REST_MS if expiry_queue else step.coordinator.settings.offsets_retention_check_interval_ms
-    step.timers.set(key, step.now_ms + wait_ms)
-
-
-def _timed(step: Step, key: tuple[str, ...]) -> Group:
-    group = step.groups.get(key[1])
-    if group is None:
-        raise BrokenInvariant(f"the timer {key} has outlived its group")
-    return group
-
-
-_TIMERS: dict[str, Callable[[Step, tuple[str, ...]], None]] = {
-    SESSION: _on_session,
-    JOIN: _on_join,
-    SYNC: _on_sync,
-    EXPIRY: _on_expiry,
-}

@@ -1,8 +1,9 @@
-"""Hard state: the one place where records become groups and offsets, live and at recovery alike."""
+"""Hard state: the groups and generation floors, changed only by applying state records, live and at recovery alike."""
 
 from __future__ import annotations
 
 from broker.cores.core import BrokenInvariant
+from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.group import Group
 from broker.cores.groups.records import (
     GenerationFloor,
@@ -15,10 +16,10 @@ from broker.cores.groups.records import (
 
 
 class HardState:
-    """The groups by id, and the generation floors.
+    """The groups by id and the generation floors.
 
-    `recovering` until all stored records were applied: of a group that is made then, offsets may still lie in the store; of one
-    that is made later, none do.
+    `recovering` holds until all stored records were applied. The store may have offsets of a group that is created while it holds,
+    and has none of a group that is created later.
     """
 
     __slots__ = ("floors", "groups", "recovering")
@@ -32,35 +33,40 @@ class HardState:
         kind = type(record)
         if kind is OffsetCommitRecord:
             assert isinstance(record, OffsetCommitRecord)
-            # A commit to a group that nobody has joined makes a simple group: Empty, without a protocol type.
-            offsets = self._group(record.group_id).offsets
+            offsets = self._find_or_create(record.group_id).offsets
             offsets.setdefault(record.topic, {})[record.partition] = record
         elif isinstance(record, GenerationFloor):
             self._set_floor(record)
         elif isinstance(record, GroupMetadataRecord):
-            self._group(record.group_id).metadata = record
+            self._set_metadata(record)
         elif isinstance(record, OffsetTombstone):
             self._remove_offset(record)
         elif isinstance(record, GroupMetadataTombstone):
             self.groups.pop(record.group_id, None)
         else:
-            raise BrokenInvariant(f"{kind.__name__} is not a record of groups")
+            raise BrokenInvariant(f"{kind.__name__} is not a state record of groups")
 
     def expect_offsets(self, group_id: str) -> None:
-        """The store holds offsets of this group, which are to be loaded before the first request that needs them."""
-        group = self._group(group_id)
-        group.offsets_loaded = False
+        """Note that the store has offsets of this group, to be loaded before the first request that needs them."""
+        self._find_or_create(group_id).offsets_loaded = False
 
     def unload(self, group: Group) -> None:
-        """Forget the offsets of a group; the store still has them."""
+        """Drop a group's offsets from memory; the store still has them."""
         group.offsets = {}
         group.offsets_loaded = False
 
-    def _group(self, group_id: str) -> Group:
+    def _find_or_create(self, group_id: str) -> Group:
+        """A commit to a group that does not exist creates a simple group: classic, Empty and without a protocol type."""
         group = self.groups.get(group_id)
         if group is None:
-            group = self.groups[group_id] = Group(group_id, offsets_loaded=not self.recovering)
+            group = self.groups[group_id] = ClassicGroup(group_id, offsets_loaded=not self.recovering)
         return group
+
+    def _set_metadata(self, record: GroupMetadataRecord) -> None:
+        group = self._find_or_create(record.group_id)
+        if not isinstance(group, ClassicGroup):
+            raise BrokenInvariant(f"group {record.group_id} is not a classic group")
+        group.metadata = record
 
     def _set_floor(self, record: GenerationFloor) -> None:
         if record.generation is None:

@@ -1,13 +1,12 @@
-"""Committed offsets: OffsetCommit, OffsetFetch, OffsetDelete, and offsets that expire."""
+"""Committed offsets of groups of any type: OffsetCommit, OffsetFetch and OffsetDelete."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeVar
 
-from broker.cores.groups.events import Cause, EventType
-from broker.cores.groups.group import CONSUMER, Group, GroupState
-from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, OffsetCommitRecord, OffsetTombstone
+from broker.cores.groups.group import Group
+from broker.cores.groups.records import OffsetCommitRecord, OffsetTombstone
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -21,7 +20,6 @@ UnknownPartitions: TypeAlias = "dict[str, list[int]]"  # by topic
 LATEST_MS = 2**63 - 1
 # Kafka limits the batch that a request makes to 1 MiB, which holds about as many commits.
 MAX_COMMITTED_PARTITIONS = 10_000
-_KEEPS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
 
 
 def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
@@ -36,13 +34,13 @@ def _commit_topics(
     step: Step, request: OffsetCommitRequest, topics: list[OffsetCommitRequest.Topic]
 ) -> list[OffsetCommitResponse.Topic]:
     group = step.groups.get(request.group_id)
-    refused = _commit_refusal(step, group, request)
+    refused = _check_commit(step, group, request)
     if not refused and sum(len(topic.partitions) for topic in topics) > MAX_COMMITTED_PARTITIONS:
         refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     if refused and group is not None:
         group.pending_event.commits_rejected += 1
-    if not refused and group is not None and group.state in _KEEPS_SESSION:
-        step.restart_session(group, group.members[request.member_id])
+    if not refused and group is not None:
+        group.on_commit(step, request.member_id)
     return [
         OffsetCommitResponse.Topic(
             name=topic.name,
@@ -58,25 +56,13 @@ def _commit_topics(
     ]
 
 
-def _commit_refusal(step: Step, group: Group | None, request: OffsetCommitRequest) -> ErrorCode:
-    generation, member_id = request.generation_id_or_member_epoch, request.member_id
-    if group is None:
-        if generation < 0:
-            return ErrorCode.NONE
-        return ErrorCode.GROUP_ID_NOT_FOUND if step.request.api_version >= 9 else ErrorCode.ILLEGAL_GENERATION
-    if generation < 0 and group.state is GroupState.EMPTY:
-        # A simple consumer, or an admin: no generation, and nobody whose offsets these could be.
+def _check_commit(step: Step, group: Group | None, request: OffsetCommitRequest) -> ErrorCode:
+    generation = request.generation_id_or_member_epoch
+    if group is not None:
+        return group.check_commit(request.member_id, request.group_instance_id, generation)
+    if generation < 0:
         return ErrorCode.NONE
-    if generation < 0 and not member_id and request.group_instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    error = group.fence(member_id, request.group_instance_id)
-    if error:
-        return error
-    if generation != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.COMPLETING_REBALANCE:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return ErrorCode.NONE
+    return ErrorCode.GROUP_ID_NOT_FOUND if step.request.api_version >= 9 else ErrorCode.ILLEGAL_GENERATION
 
 
 def _commit(
@@ -102,7 +88,7 @@ def _commit(
 
 
 def _is_too_long(metadata: str, limit: int) -> bool:
-    # Kafka counts UTF-16 units, of which a character has one or two.
+    # Kafka counts UTF-16 code units; a character has one or two.
     if len(metadata) * 2 <= limit:
         return False
     return len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > limit
@@ -123,11 +109,11 @@ def fetch_offsets(step: Step, request: OffsetFetchRequest) -> None:
     )
 
 
-def _fetch(group: Group | None, asked: list[OffsetFetchRequest.Topic] | None) -> list[OffsetFetchResponse.Topic]:
+def _fetch(group: Group | None, topics: list[OffsetFetchRequest.Topic] | None) -> list[OffsetFetchResponse.Topic]:
     offsets = group.offsets if group is not None else {}
-    if asked is None:
+    if topics is None:
         return [_fetched(topic, offsets[topic], offsets[topic]) for topic in offsets]
-    return [_fetched(topic.name, topic.partition_indexes, offsets.get(topic.name, {})) for topic in asked]
+    return [_fetched(topic.name, topic.partition_indexes, offsets.get(topic.name, {})) for topic in topics]
 
 
 def _fetched(
@@ -138,21 +124,21 @@ def _fetched(
     )
 
 
-def _fetched_partition(partition: int, kept: OffsetCommitRecord | None) -> OffsetFetchResponse.Partition:
-    if kept is None:
+def _fetched_partition(partition: int, committed: OffsetCommitRecord | None) -> OffsetFetchResponse.Partition:
+    if committed is None:
         return OffsetFetchResponse.Partition(partition_index=partition, committed_offset=-1, metadata="")
     return OffsetFetchResponse.Partition(
         partition_index=partition,
-        committed_offset=kept.offset,
-        committed_leader_epoch=kept.leader_epoch,
-        metadata=kept.metadata,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
     )
 
 
 def delete_offsets(step: Step, request: OffsetDeleteRequest) -> None:
     """Kafka checks the group before partitions: an error of the group leaves the topics out of the response."""
     group = step.groups.get(request.group_id)
-    refused = _delete_refusal(group, request)
+    refused = _check_delete(group, request)
     if refused or group is None:
         return step.reply(OffsetDeleteResponse(error_code=refused, topics=[]))
     existing, unknown = _split_by_existence(step, request.topics)
@@ -161,21 +147,20 @@ def delete_offsets(step: Step, request: OffsetDeleteRequest) -> None:
     return step.reply(OffsetDeleteResponse(topics=topics))
 
 
-def _delete_refusal(group: Group | None, request: OffsetDeleteRequest) -> ErrorCode:
+def _check_delete(group: Group | None, request: OffsetDeleteRequest) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER:
-        return ErrorCode.NON_EMPTY_GROUP
-    return ErrorCode.NONE
+    return group.check_offset_delete()
 
 
 def _delete(step: Step, group: Group, topic: OffsetDeleteRequest.Topic) -> OffsetDeleteResponse.Topic:
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed_to(topic.name) else ErrorCode.NONE
     if not error:
         for partition in topic.partitions:
-            delete_offset(step, group, topic.name, partition.partition_index)
+            if partition.partition_index in group.offsets.get(topic.name, ()):
+                step.persist(OffsetTombstone(group.group_id, topic.name, partition.partition_index, step.wall_ms))
     return OffsetDeleteResponse.Topic(
         name=topic.name,
         partitions=[
@@ -183,11 +168,6 @@ def _delete(step: Step, group: Group, topic: OffsetDeleteRequest.Topic) -> Offse
             for partition in topic.partitions
         ],
     )
-
-
-def delete_offset(step: Step, group: Group, topic: str, partition: int) -> None:
-    if partition in group.offsets.get(topic, ()):
-        step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
 
 
 def _split_by_existence(step: Step, topics: list[RequestTopic]) -> tuple[list[RequestTopic], UnknownPartitions]:
@@ -224,54 +204,3 @@ def _add_unknown(
             response.Partition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             for index in indexes
         )
-
-
-def expire_offsets(step: Step, group: Group) -> None:
-    """Drop offsets that have outlived their retention, and the group when it is Empty and has none left."""
-    if group.offsets and not _expire(step, group):
-        return
-    # Kafka deletes even a group that has just given out an id, and refuses that id a moment later; ours waits for it.
-    if group.state is GroupState.EMPTY and not group.pending_joins:
-        delete_group(step, group, "no offsets left")
-
-
-def _expire(step: Step, group: Group) -> bool:
-    """Whether all offsets of the group have gone."""
-    is_simple = group.protocol_type is None
-    if group.state is GroupState.EMPTY or is_simple:
-        since_empty = None if is_simple or group.state_timestamp_ms < 0 else group.state_timestamp_ms
-    elif group.state is GroupState.STABLE and group.known_subscriptions() is not None:
-        since_empty = None
-    else:
-        return False
-    retention_ms = step.coordinator.settings.offsets_retention_minutes * 60_000
-    old = [
-        offset
-        for topic, partitions in group.offsets.items()
-        if not group.is_subscribed_to(topic)
-        for offset in partitions.values()
-        if _has_expired(offset, since_empty, step.wall_ms, retention_ms)
-    ]
-    for offset in old:
-        step.persist(OffsetTombstone(group.group_id, offset.topic, offset.partition, step.wall_ms))
-    return not group.offsets
-
-
-def _has_expired(offset: OffsetCommitRecord, since_empty_ms: int | None, wall_ms: int, retention_ms: int) -> bool:
-    if offset.expire_timestamp_ms is not None:
-        return wall_ms >= offset.expire_timestamp_ms
-    since_ms = offset.commit_timestamp_ms if since_empty_ms is None else since_empty_ms
-    return wall_ms - since_ms >= retention_ms
-
-
-def delete_group(step: Step, group: Group, reason: str = "") -> None:
-    """Remove an Empty group with all that belongs to it."""
-    for topic, partitions in list(group.offsets.items()):
-        for partition in list(partitions):
-            step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
-    for member_id in group.pending_joins:
-        step.end_session(group, member_id)
-    step.persist(GroupMetadataTombstone(group.group_id, step.wall_ms))
-    step.persist(GenerationFloor(group.group_id, None))
-    group.pending_event.set_cause(Cause.GROUP_DELETED, reason)
-    step.emit(group, EventType.DELETED)

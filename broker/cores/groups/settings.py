@@ -1,4 +1,4 @@
-"""The options of Kafka that the group coordinator obeys, with Kafka's names and defaults."""
+"""The settings of the group coordinator, with Kafka's names and defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One step of the coordinator: what comes in, what it may touch, and the effects that it leaves behind."""
+"""A step of the group coordinator: one request, or the timers that are due, and what it may use."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import Protocol, TypeAlias
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.events import Assignment, EventType, GroupEvent, NamedMembers
-from broker.cores.groups.group import Group, Member
+from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.settings import GroupSettings
 from broker.timers import Timers
 
 GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"
-
-# The kinds of timers; a key is (kind, group id[, member id]).
-SESSION, JOIN, SYNC, EXPIRY = "session", "join", "sync", "expiry"
 
 
 class TopicCatalog(Protocol):
@@ -42,7 +39,7 @@ class CoordinatorState:
 
 
 class Step(core.Step[StateRecord, GroupEvent]):
-    """A step of the group coordinator: what a handler or a timer may touch, and the effects so far."""
+    """A step of the group coordinator. `groups` are those of all types."""
 
     __slots__ = ("coordinator", "groups")
 
@@ -77,7 +74,7 @@ class Step(core.Step[StateRecord, GroupEvent]):
                 pending.reason,
                 group.generation,
                 self.wall_ms,
-                len(group.members),
+                group.member_count,
                 tuple(pending.joined.named),
                 pending.joined.count,
                 tuple(pending.left.named),
@@ -96,16 +93,6 @@ class Step(core.Step[StateRecord, GroupEvent]):
         if has_ended:
             group.clear_pending_event()
 
-    # ---- generations and sessions --------------------------------------------------------------------------------
-
     def next_generation(self, group: Group) -> int:
-        """One above the present generation, and above any that was given out and lost in a crash."""
+        """One above the present generation and above every generation that members learned before a crash."""
         return max(group.generation, self.coordinator.hard.floors.get(group.group_id, 0)) + 1
-
-    def restart_session(self, group: Group, member: Member) -> None:
-        """The member has shown that it lives: it must show it again within its session timeout."""
-        member.heard_ms = self.now_ms
-        self.timers.set((SESSION, group.group_id, member.member_id), self.now_ms + member.session_timeout_ms)
-
-    def end_session(self, group: Group, member_id: str) -> None:
-        self.timers.cancel((SESSION, group.group_id, member_id))

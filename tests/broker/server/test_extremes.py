@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker.cores.groups.group import RECORD_BYTES
+from broker.cores.groups.classic.group import RECORD_BYTES
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.cores.core import Effects
+from broker.cores.groups.classic.group import JOIN, SESSION, SYNC
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause, EventType, GroupEvent
-from broker.cores.groups.group import GroupState
 from broker.cores.groups.records import GroupMetadataRecord
-from broker.cores.groups.step import JOIN, SESSION, SYNC
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
@@ -17,7 +17,7 @@ from tests.harness.simulation.terms import ensure
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from broker.cores.groups.group import Group
+    from broker.cores.groups.classic.group import ClassicGroup
 
 
 class Before:
@@ -25,7 +25,7 @@ class Before:
 
     __slots__ = ("absent", "instances", "members", "unsynced")
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ClassicGroup) -> None:
         self.members = dict.fromkeys(group.members)
         self.instances = {member_id: instance for instance, member_id in group.static_members.items()}
         self.unsynced = dict.fromkeys(group.pending_syncs)
@@ -49,15 +49,15 @@ class Causes:
         self._absent: dict[str, set[str]] = {}
         self._began: dict[str, Cause | None] = {}
 
-    def recovered(self, groups: Iterable[Group]) -> None:
+    def recovered(self, groups: Iterable[ClassicGroup]) -> None:
         self._seated = {group.group_id: {*group.members} for group in groups}
 
-    def before(self, groups: Iterable[Group], due: Iterable[tuple[str, ...]] = ()) -> None:
+    def before(self, groups: Iterable[ClassicGroup], due: Iterable[tuple[str, ...]] = ()) -> None:
         """A step begins that may touch these groups; it is made by a request unless deadlines are due."""
         self._before = {group.group_id: Before(group) for group in groups}
         self._due = dict.fromkeys(due)
 
-    def after(self, request: Any, effects: Effects, groups: dict[str, Group]) -> None:
+    def after(self, request: Any, effects: Effects, groups: dict[str, ClassicGroup]) -> None:
         for group_id, before in self._before.items():
             now = groups[group_id].members if group_id in groups else {}
             for member_id in before.members:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.cores.core import Effects, RequestContext
-from broker.cores.groups.group import Group, GroupState
+from broker.cores.groups.classic.group import ClassicGroup
+from broker.cores.groups.classic.states import GroupState
+from broker.cores.groups.expiry import EXPIRY
 from broker.cores.groups.records import GenerationFloor, OffsetTombstone
-from broker.cores.groups.step import EXPIRY
 from broker.protocol.codec import decode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -244,7 +245,7 @@ class Judge:
         elif isinstance(request, SyncGroupRequest):
             self._may_lose(group, request.member_id, "parked_sync")
 
-    def _may_lose(self, group: Group, member_id: str, what: str) -> None:
+    def _may_lose(self, group: ClassicGroup, member_id: str, what: str) -> None:
         parked = getattr(group.members.get(member_id), what, None)
         if parked is not None:
             self._may_be_lost[parked.ticket] = None
@@ -393,10 +394,10 @@ class Judge:
 
     # ---- the state that is looked at ---------------------------------------------------------------------------------
 
-    def _groups(self) -> list[Group]:
+    def _groups(self) -> list[ClassicGroup]:
         return list(self._world.broker.core.hard_state().groups.values())
 
-    def _group(self, group_id: str) -> Group | None:
+    def _group(self, group_id: str) -> ClassicGroup | None:
         return self._world.broker.core.group(group_id)
 
     def _life(self, group_id: str) -> Life:

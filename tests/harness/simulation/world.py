@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
 
-from broker.cores.groups.group import Group, GroupState
+from broker.cores.groups.classic.group import ClassicGroup
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.settings import GroupSettings
 from tests.harness.simulation.broker import Broker
 from tests.harness.simulation.clock import MS, SECOND, Clock
@@ -144,7 +145,7 @@ class World:
             generations.append((group_id, group.generation if group is not None else 0))
         return "", generations
 
-    def _unrest_of(self, group_id: str, group: Group | None, consumers: list[Consumer]) -> str:
+    def _unrest_of(self, group_id: str, group: ClassicGroup | None, consumers: list[Consumer]) -> str:
         if self.broker.loop.dead:
             return "no broker runs"
         if group is None:

@@ -1,29 +1,33 @@
-"""A rebalance from its cause to the next generation: prepare, wait for the joins, complete."""
+"""A rebalance from its cause to the next generation: prepare, wait until the members have joined, complete.
+
+`prepare` starts the join phase, and `complete` ends it: when all members have joined, or when the join timer expires. The sync
+phase that follows is in `sync`.
+"""
 
 from __future__ import annotations
 
+from broker.cores.groups.classic.group import JOIN, SYNC, ClassicGroup, InitialDelay, of_timer
 from broker.cores.groups.classic.replies import joined, members_for_leader, sync_refused
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause, EventType
-from broker.cores.groups.group import Group, GroupState, InitialDelay
 from broker.cores.groups.records import GenerationFloor
-from broker.cores.groups.step import JOIN, SYNC, Step
+from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 
-# How often the joins of absent static members are looked for at most, whatever rebalance timeout they asked for.
+# The shortest wait between two looks for absent static members, however short their rebalance timeout is.
 SHORTEST_REPEATED_WAIT_MS = 100
-NAMED_IN_STORY = 5
 
 
-def prepare_or_go_on(step: Step, group: Group) -> None:
-    """Begin a rebalance; or, in one, see whether all have joined by now."""
+def prepare_or_continue(step: Step, group: ClassicGroup) -> None:
+    """Start a rebalance or, if one is under way, end its join phase if nobody else is awaited."""
     if group.can_rebalance():
         prepare(step, group)
     else:
         complete_if_all_joined(step, group)
 
 
-def prepare(step: Step, group: Group) -> None:
-    """Call the members together for the next generation."""
+def prepare(step: Step, group: ClassicGroup) -> None:
+    """Start a join phase; members learn of it from their next heartbeat, commit or sync."""
     if group.state is GroupState.COMPLETING_REBALANCE:
         _refuse_parked_syncs(step, group)
     group.pending_syncs.clear()
@@ -41,35 +45,36 @@ def prepare(step: Step, group: Group) -> None:
         step.timers.set((JOIN, group.group_id), step.now_ms + group.rebalance_timeout_ms())
 
 
-def complete_if_all_joined(step: Step, group: Group) -> None:
-    """End the join phase as soon as nobody is awaited. A group's first generation is not hurried: its delay runs out."""
+def complete_if_all_joined(step: Step, group: ClassicGroup) -> None:
+    """End the join phase if nobody else is awaited. The initial delay before a first generation always runs its course."""
     if group.state is not GroupState.PREPARING_REBALANCE or group.previous_state is GroupState.EMPTY:
         return
     if group.all_joined():
         complete(step, group)
 
 
-def on_join_timeout(step: Step, group: Group) -> None:
-    """The initial delay, or the rebalance timeout, has run out."""
+def on_join_timeout(step: Step, group_id: str) -> None:
+    """End the join phase after the rebalance timeout, or extend or end the initial delay."""
+    group = of_timer(step.groups, group_id)
     delay = group.initial_delay
     if delay is not None and group.new_member_added and delay.remaining_ms > 0:
         group.new_member_added = False
-        longest = step.coordinator.settings.group_initial_rebalance_delay_ms
-        next_delay = min(longest, delay.remaining_ms)
-        group.initial_delay = InitialDelay(next_delay, max(delay.remaining_ms - delay.delay_ms, 0))
-        step.timers.set((JOIN, group.group_id), step.now_ms + next_delay)
+        longest_ms = step.coordinator.settings.group_initial_rebalance_delay_ms
+        next_delay_ms = min(longest_ms, delay.remaining_ms)
+        group.initial_delay = InitialDelay(next_delay_ms, max(delay.remaining_ms - delay.delay_ms, 0))
+        step.timers.set((JOIN, group.group_id), step.now_ms + next_delay_ms)
         return
     if delay is None and group.members:
         _note_absent(group)
     complete(step, group)
 
 
-def complete(step: Step, group: Group) -> None:
-    """End the join phase: drop who did not come, and begin the next generation with the others."""
+def complete(step: Step, group: ClassicGroup) -> None:
+    """End the join phase: remove the dynamic members that have not joined, and start the next generation with the others."""
     step.timers.cancel((JOIN, group.group_id))
-    _drop_absent_dynamic_members(step, group)
+    _remove_absent_dynamic_members(step, group)
     if group.members and not group.elect_joined_leader():
-        # Only static members are left and none of them has joined: they are awaited until their sessions end.
+        # Only static members are left and none of them has joined. The group waits for them until their sessions expire.
         wait_ms = max(group.rebalance_timeout_ms(), SHORTEST_REPEATED_WAIT_MS)
         step.timers.set((JOIN, group.group_id), step.now_ms + wait_ms)
         return
@@ -77,41 +82,35 @@ def complete(step: Step, group: Group) -> None:
     group.new_member_added = False
     group.generation = step.next_generation(group)
     if group.members:
-        _begin_generation(step, group)
+        _start_generation(step, group)
     else:
         _become_empty(step, group)
 
 
-def _delay_first_generation(step: Step, group: Group) -> None:
+def _delay_first_generation(step: Step, group: ClassicGroup) -> None:
     delay_ms = step.coordinator.settings.group_initial_rebalance_delay_ms
     group.new_member_added = False
     group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms() - delay_ms, 0))
     step.timers.set((JOIN, group.group_id), step.now_ms + delay_ms)
 
 
-def _refuse_parked_syncs(step: Step, group: Group) -> None:
+def _refuse_parked_syncs(step: Step, group: ClassicGroup) -> None:
     for member in group.members.values():
         member.assignment = b""
         if member.parked_sync is not None:
             parked, member.parked_sync = member.parked_sync, None
             step.answer(parked, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
-            step.restart_session(group, member)
+            group.restart_session(step, member)
 
 
-def _note_absent(group: Group) -> None:
-    """Who has kept the others waiting for all of the rebalance timeout: also who stays, and ids that nobody has used."""
-    pending = group.pending_event
-    members = group.members.values()
-    absent = [*(member.member_id for member in members if member.parked_join is None), *group.pending_joins]
-    late = [member_id for member_id in absent if member_id not in pending.absent]
-    pending.absent.update(dict.fromkeys(late))
-    kept = [m for m in late if m not in group.members or group.members[m].group_instance_id is not None]
-    if kept:
-        group.note_change(Cause.REBALANCE_TIMED_OUT, reason=f"not removed: {', '.join(kept[:NAMED_IN_STORY])}")
+def _note_absent(group: ClassicGroup) -> None:
+    """Note for the event who did not join within the rebalance timeout: members that stay, too, and ids given out."""
+    absent = [member.member_id for member in group.members.values() if member.parked_join is None]
+    group.pending_event.absent.update(dict.fromkeys([*absent, *group.pending_joins]))
 
 
-def _drop_absent_dynamic_members(step: Step, group: Group) -> None:
-    if group.awaiting_joins == len(group.members):
+def _remove_absent_dynamic_members(step: Step, group: ClassicGroup) -> None:
+    if group.parked_joins == len(group.members):
         return
     absent = [
         member.member_id
@@ -120,17 +119,18 @@ def _drop_absent_dynamic_members(step: Step, group: Group) -> None:
     ]
     for member_id in absent:
         group.remove(member_id)
-        step.end_session(group, member_id)
+        group.end_session(step, member_id)
     if absent:
         group.note_change(Cause.REBALANCE_TIMED_OUT, left=absent)
 
 
-def _begin_generation(step: Step, group: Group) -> None:
+def _start_generation(step: Step, group: ClassicGroup) -> None:
+    """Answer the parked joins; the leader also learns the members and their metadata."""
     group.protocol = group.select_protocol()
     group.note_subscriptions()
     group.transition(GroupState.COMPLETING_REBALANCE, step.wall_ms)
     group.pending_event.complete_started_ms = step.now_ms
-    # A generation that a member has heard of must not come again after a crash.
+    # A generation that a member has learned must not be given out again after a crash.
     step.persist(GenerationFloor(group.group_id, group.generation))
     for member in group.members.values():
         parked = group.take_join(member)
@@ -138,13 +138,13 @@ def _begin_generation(step: Step, group: Group) -> None:
             is_leader = member.member_id == group.leader
             step.answer(parked, joined(group, member, members_for_leader(group) if is_leader else []))
         member.is_new = False
-        step.restart_session(group, member)
+        group.restart_session(step, member)
     group.pending_syncs = dict.fromkeys(group.members)
     step.timers.set((SYNC, group.group_id), step.now_ms + group.rebalance_timeout_ms())
 
 
-def _become_empty(step: Step, group: Group) -> None:
-    # Nobody hears of this generation; it counts all the same, and the protocol type stays.
+def _become_empty(step: Step, group: ClassicGroup) -> None:
+    # No member learns this generation, but it counts; and the protocol type stays, as in Kafka.
     group.protocol = None
     group.note_subscriptions()
     group.pending_syncs.clear()

@@ -1,28 +1,29 @@
-"""The answers of JoinGroup and SyncGroup, which are built in more than one phase of a rebalance."""
+"""Responses of JoinGroup and SyncGroup, which several phases of a rebalance build."""
 
 from __future__ import annotations
 
-from broker.cores.groups.group import Group, Member
+from broker.cores.groups.classic.group import ClassicGroup
+from broker.cores.groups.classic.member import Member
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.messages.sync_group import SyncGroupResponse
 
 
 def join_refused(error: ErrorCode, api_version: int, member_id: str = "") -> JoinGroupResponse:
-    # From v7 on a missing protocol is null, before it is empty (KIP-559).
+    # KIP-559: an absent protocol is null from version 7 on; before, it is empty.
     protocol = None if api_version >= 7 else ""
     return JoinGroupResponse(error_code=error, protocol_name=protocol, leader="", member_id=member_id, members=[])
 
 
 def joined(
-    group: Group,
+    group: ClassicGroup,
     member: Member,
     members: list[JoinGroupResponse.Member],
     *,
     leader: str | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """The member is part of the present generation; `leader` where it is to be told another one than the group has."""
+    """The member belongs to the present generation. `leader` overrides the group's leader in the response."""
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
@@ -34,7 +35,7 @@ def joined(
     )
 
 
-def members_for_leader(group: Group) -> list[JoinGroupResponse.Member]:
+def members_for_leader(group: ClassicGroup) -> list[JoinGroupResponse.Member]:
     return [
         JoinGroupResponse.Member(
             member_id=member.member_id,
@@ -49,7 +50,7 @@ def sync_refused(error: ErrorCode) -> SyncGroupResponse:
     return SyncGroupResponse(error_code=error, assignment=b"")
 
 
-def synced(group: Group, member: Member) -> SyncGroupResponse:
+def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=member.assignment
     )

@@ -1,17 +1,19 @@
-"""The life of a member after its join: heartbeats, leaving, and the session that runs out."""
+"""A member after its join: Heartbeat, LeaveGroup, and the session that times out."""
 
 from __future__ import annotations
 
 from broker.cores.groups.classic import rebalance
+from broker.cores.groups.classic.group import ClassicGroup, find, of_timer
+from broker.cores.groups.classic.member import Member
 from broker.cores.groups.classic.replies import join_refused
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause
-from broker.cores.groups.group import Group, GroupState, Member
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
-# What Kafka's AdminClient gives as the reason when it removes members.
+# How the reason starts that Kafka's AdminClient gives when it removes members.
 _ADMIN_REASON = "member was removed by an admin"
 
 
@@ -22,7 +24,7 @@ def heartbeat(step: Step, request: HeartbeatRequest) -> None:
 def _heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    group = step.groups.get(request.group_id)
+    group = find(step.groups, request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.fence(request.member_id, request.group_instance_id)
@@ -30,7 +32,7 @@ def _heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
         return error
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    step.restart_session(group, group.members[request.member_id])
+    group.restart_session(step, group.members[request.member_id])
     if group.state is GroupState.PREPARING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
@@ -39,7 +41,7 @@ def _heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
 def leave_group(step: Step, request: LeaveGroupRequest) -> None:
     if not request.group_id:
         return step.reply(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
-    group = step.groups.get(request.group_id)
+    group = find(step.groups, request.group_id)
     if step.request.api_version <= 2:
         leaving = LeaveGroupRequest.Member(member_id=request.member_id)
         return step.reply(LeaveGroupResponse(error_code=_leave(step, group, [leaving])[0]))
@@ -56,19 +58,19 @@ def leave_group(step: Step, request: LeaveGroupRequest) -> None:
     )
 
 
-def _leave(step: Step, group: Group | None, members: list[LeaveGroupRequest.Member]) -> list[ErrorCode]:
+def _leave(step: Step, group: ClassicGroup | None, members: list[LeaveGroupRequest.Member]) -> list[ErrorCode]:
     if group is None:
         return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
     errors = [_leave_one(step, group, leaving) for leaving in members]
     if ErrorCode.NONE in errors and group.state is not GroupState.EMPTY:
-        rebalance.prepare_or_go_on(step, group)
+        rebalance.prepare_or_continue(step, group)
     return errors
 
 
-def _leave_one(step: Step, group: Group, leaving: LeaveGroupRequest.Member) -> ErrorCode:
+def _leave_one(step: Step, group: ClassicGroup, leaving: LeaveGroupRequest.Member) -> ErrorCode:
     member_id, instance_id = leaving.member_id, leaving.group_instance_id
     if not member_id:
-        # An admin names a static member by its instance id alone.
+        # Only an admin names a static member by its instance id alone.
         if instance_id is None or instance_id not in group.static_members:
             return ErrorCode.UNKNOWN_MEMBER_ID
         member = group.members[group.static_members[instance_id]]
@@ -76,40 +78,41 @@ def _leave_one(step: Step, group: Group, leaving: LeaveGroupRequest.Member) -> E
         return ErrorCode.NONE
     if member_id in group.pending_joins:
         group.remove(member_id)
-        step.end_session(group, member_id)
+        group.end_session(step, member_id)
         return ErrorCode.NONE
     error = group.fence(member_id, instance_id)
     if error:
         return error
-    asked_by_admin = leaving.reason is not None and leaving.reason.startswith(_ADMIN_REASON)
-    cause = Cause.REQUESTED_BY_ADMIN if asked_by_admin else Cause.MEMBER_LEFT
+    is_by_admin = leaving.reason is not None and leaving.reason.startswith(_ADMIN_REASON)
+    cause = Cause.REQUESTED_BY_ADMIN if is_by_admin else Cause.MEMBER_LEFT
     _remove(step, group, group.members[member_id], cause, leaving.reason)
     return ErrorCode.NONE
 
 
-def on_session_timeout(step: Step, group: Group, member_id: str) -> None:
+def on_session_timeout(step: Step, group_id: str, member_id: str) -> None:
+    group = of_timer(step.groups, group_id)
     if member_id in group.pending_joins:
         group.remove(member_id)
     else:
         member = group.members[member_id]
         if member.is_parked() and not member.is_new:
-            # A parked request proves the client is alive; Kafka does not expire it either.
-            step.restart_session(group, member)
+            # A parked request proves that the client is alive; Kafka does not expire it either.
+            group.restart_session(step, member)
             return
         _remove(step, group, member, Cause.SESSION_TIMED_OUT, None)
         if group.can_rebalance():
             rebalance.prepare(step, group)
             return
-    # As in Kafka, an expiry ends even the delay before a group's first generation, when nobody else is awaited.
+    # As in Kafka, this may end even the initial delay, unlike `rebalance.complete_if_all_joined`.
     if group.state is GroupState.PREPARING_REBALANCE and group.all_joined():
         rebalance.complete(step, group)
 
 
-def _remove(step: Step, group: Group, member: Member, cause: Cause, reason: str | None) -> None:
+def _remove(step: Step, group: ClassicGroup, member: Member, cause: Cause, reason: str | None) -> None:
     parked = group.take_join(member)
     if parked is not None:
         step.answer(parked, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, parked.api_version))
     # A parked SyncGroup of the member is never answered, as in Kafka.
     group.remove(member.member_id)
-    step.end_session(group, member.member_id)
+    group.end_session(step, member.member_id)
     group.note_change(cause, left=[member.member_id], reason=reason or "")

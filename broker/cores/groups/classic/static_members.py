@@ -1,12 +1,14 @@
-"""Static membership (KIP-345): a process that comes back under its group instance id takes over its old self's place."""
+"""Static membership (KIP-345): a client that returns with its group instance id replaces its old member."""
 
 from __future__ import annotations
 
 from broker.cores.core import BrokenInvariant
 from broker.cores.groups.classic import rebalance
+from broker.cores.groups.classic.group import ClassicGroup
+from broker.cores.groups.classic.member import Member, Offer
 from broker.cores.groups.classic.replies import join_refused, joined, members_for_leader, sync_refused
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause, EventType
-from broker.cores.groups.group import Group, GroupState, Member, Offer
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest
@@ -14,26 +16,27 @@ from broker.protocol.messages.join_group import JoinGroupRequest
 _REASON = "static member replaced"
 
 
-def replace(step: Step, group: Group, request: JoinGroupRequest, offer: Offer, member_id: str) -> None:
-    """A JoinGroup without member id, of an instance id that the group knows."""
+def replace(step: Step, group: ClassicGroup, request: JoinGroupRequest, offer: Offer, member_id: str) -> None:
+    """Handle a JoinGroup without a member id whose instance id the group knows; `member_id` is its new id."""
     assert request.group_instance_id is not None
     old = group.members[group.static_members[request.group_instance_id]]
     leader_before = group.leader
     _fence_parked_requests(step, group, old)
     member = group.replace(old, member_id)
     group.update(member, offer)
-    step.end_session(group, old.member_id)
-    step.restart_session(group, member)
+    group.end_session(step, old.member_id)
+    group.restart_session(step, member)
     if group.state is GroupState.STABLE and group.select_protocol() == group.protocol:
-        return _go_on_without_rebalance(step, group, old, member, leader_before)
+        return _continue_without_rebalance(step, group, old, member, leader_before)
     group.park_join(member, step.park())
     if group.state is GroupState.EMPTY:
         raise BrokenInvariant(f"group {group.group_id} is Empty and has the static member {old.member_id}")
-    group.note_change(Cause.MEMBER_JOINED, joined=[member_id], left=[old.member_id], reason=request.reason or _REASON)
-    return rebalance.prepare_or_go_on(step, group)
+    reason = request.reason or _REASON
+    group.note_change(Cause.MEMBER_JOINED, joined=[member_id], left=[old.member_id], reason=reason)
+    return rebalance.prepare_or_continue(step, group)
 
 
-def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
+def _fence_parked_requests(step: Step, group: ClassicGroup, old: Member) -> None:
     parked_join = group.take_join(old)
     if parked_join is not None:
         step.answer(parked_join, join_refused(ErrorCode.FENCED_INSTANCE_ID, parked_join.api_version, old.member_id))
@@ -42,8 +45,10 @@ def _fence_parked_requests(step: Step, group: Group, old: Member) -> None:
         step.answer(parked_sync, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
 
 
-def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Member, leader_before: str | None) -> None:
-    # What the group counts as subscribed to stays that of the generation, as in Kafka, even if the member's metadata changed.
+def _continue_without_rebalance(
+    step: Step, group: ClassicGroup, old: Member, member: Member, leader_before: str | None
+) -> None:
+    # The subscriptions of the group stay those of its generation, as in Kafka, even if the member's metadata has changed.
     step.persist(group.to_record(step.wall_ms))
     pending = group.pending_event
     pending.set_cause(Cause.MEMBER_JOINED, _REASON)
@@ -52,8 +57,8 @@ def _go_on_without_rebalance(step: Step, group: Group, old: Member, member: Memb
     step.emit(group, EventType.MEMBER_REPLACED)
     is_leader = group.leader == member.member_id
     if step.request.api_version >= 9:
-        # KIP-814: the leader learns who is there and is told to keep the assignment.
+        # KIP-814: the leader gets the members and is told to keep the assignment.
         members = members_for_leader(group) if is_leader else []
         return step.reply(joined(group, member, members, skip_assignment=is_leader))
-    # An older client that finds itself leader would make a new assignment: it is told its old id as the leader's.
+    # An older client that finds itself leader would compute a new assignment, so the response names the old id as leader.
     return step.reply(joined(group, member, [], leader=leader_before))

@@ -10,31 +10,31 @@ _LENGTH = Struct(">h")
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """All topics named; None if any subscription cannot be read."""
+    """All topics of the subscriptions; None if one of them cannot be read."""
     topics: set[str] = set()
     for subscription in subscriptions:
-        named = _topics(subscription)
-        if named is None:
+        found = _topics(subscription)
+        if found is None:
             return None
-        topics.update(named)
+        topics.update(found)
     return frozenset(topics)
 
 
 def _topics(subscription: bytes) -> list[str] | None:
-    # Every version of the subscription begins as version 0 does, so no version is looked at.
+    # Every version of the subscription starts with the fields of version 0, so the version does not matter.
     try:
         _, count = _HEAD.unpack_from(subscription)
-        # A topic takes at least two bytes: a count that claims more than there are bytes is nonsense.
+        # A topic takes at least two bytes, so a larger count is invalid.
         if not 0 <= count <= len(subscription) // 2:
             return None
-        topics, at = [], _HEAD.size
+        topics, position = [], _HEAD.size
         for _ in range(count):
-            (length,) = _LENGTH.unpack_from(subscription, at)
-            at += _LENGTH.size
-            if not 0 <= length <= len(subscription) - at:
+            (length,) = _LENGTH.unpack_from(subscription, position)
+            position += _LENGTH.size
+            if not 0 <= length <= len(subscription) - position:
                 return None
-            topics.append(subscription[at : at + length].decode())
-            at += length
+            topics.append(subscription[position : position + length].decode())
+            position += length
     except (error, UnicodeDecodeError):
         return None
     return topics

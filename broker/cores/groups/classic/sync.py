@@ -1,21 +1,21 @@
-"""SyncGroup: the leader hands in the assignment, the others wait for theirs."""
+"""SyncGroup and the sync phase: the leader sends the assignment, and the followers wait for theirs."""
 
 from __future__ import annotations
 
 from broker.cores.groups.classic import rebalance
-from broker.cores.groups.classic.assigned import assigned
-from broker.cores.groups.classic.moves import partitions_moved
+from broker.cores.groups.classic.assignments import assignment_of, partitions_moved
+from broker.cores.groups.classic.group import SYNC, ClassicGroup, find, of_timer
 from broker.cores.groups.classic.replies import sync_refused, synced
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause, EventType
-from broker.cores.groups.group import Group, GroupState
-from broker.cores.groups.step import SYNC, Step
+from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.sync_group import SyncGroupRequest
 
 
 def sync_group(step: Step, request: SyncGroupRequest) -> None:
-    group = step.groups.get(request.group_id)
-    error = _refusal(group, request, step.request.api_version)
+    group = find(step.groups, request.group_id)
+    error = _check(group, request, step.request.api_version)
     if error or group is None:
         step.reply(sync_refused(error))
         return
@@ -24,26 +24,27 @@ def sync_group(step: Step, request: SyncGroupRequest) -> None:
     if not group.pending_syncs:
         step.timers.cancel((SYNC, group.group_id))
     if group.state is GroupState.STABLE:
-        # Not a sign of life: Kafka's new coordinator does not renew the session here.
+        # Kafka's new coordinator does not renew the session here.
         step.reply(synced(group, member))
         return
-    # A sync of the same member that waits already is never answered, as in Kafka.
+    # A SyncGroup of the same member that is parked already is never answered, as in Kafka.
     member.parked_sync = step.park()
     if member.member_id == group.leader:
         _assign(step, group, request)
 
 
-def on_sync_timeout(step: Step, group: Group) -> None:
-    """The generation is a rebalance timeout old and some members have not synced: they go, the others join again."""
-    silent = list(group.pending_syncs)
-    for member_id in silent:
+def on_sync_timeout(step: Step, group_id: str) -> None:
+    """Remove the members that have not synced within the rebalance timeout, and rebalance the others."""
+    group = of_timer(step.groups, group_id)
+    late = list(group.pending_syncs)
+    for member_id in late:
         group.remove(member_id)
-        step.end_session(group, member_id)
-    group.note_change(Cause.SYNC_TIMED_OUT, left=silent)
+        group.end_session(step, member_id)
+    group.note_change(Cause.SYNC_TIMED_OUT, left=late)
     rebalance.prepare(step, group)
 
 
-def _refusal(group: Group | None, request: SyncGroupRequest, version: int) -> ErrorCode:
+def _check(group: ClassicGroup | None, request: SyncGroupRequest, version: int) -> ErrorCode:
     if version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         # KIP-559: checked before everything else, the group id included.
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -63,11 +64,11 @@ def _refusal(group: Group | None, request: SyncGroupRequest, version: int) -> Er
     return ErrorCode.NONE
 
 
-def _differs(asked: str | None, has: str | None) -> bool:
-    return asked is not None and has is not None and asked != has
+def _differs(requested: str | None, present: str | None) -> bool:
+    return requested is not None and present is not None and requested != present
 
 
-def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
+def _assign(step: Step, group: ClassicGroup, request: SyncGroupRequest) -> None:
     assignments = {given.member_id: given.assignment for given in request.assignments}
     if not group.has_room_for_assignments(assignments):
         _refuse_assignments(step, group)
@@ -75,21 +76,21 @@ def _assign(step: Step, group: Group, request: SyncGroupRequest) -> None:
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     group.transition(GroupState.STABLE, step.wall_ms)
-    step.emit(group, EventType.STABLE, partitions_moved=partitions_moved(group), assignment=assigned(group))
+    step.emit(group, EventType.STABLE, partitions_moved=partitions_moved(group), assignment=assignment_of(group))
     step.persist(group.to_record(step.wall_ms))
     _answer_parked(step, group)
 
 
-def _answer_parked(step: Step, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
+def _answer_parked(step: Step, group: ClassicGroup, error: ErrorCode = ErrorCode.NONE) -> None:
     for member in group.members.values():
         if member.parked_sync is not None:
             parked, member.parked_sync = member.parked_sync, None
             step.answer(parked, sync_refused(error) if error else synced(group, member))
-            step.restart_session(group, member)
+            group.restart_session(step, member)
 
 
-def _refuse_assignments(step: Step, group: Group) -> None:
-    """As Kafka does when the offsets topic does not take the record: nobody gets anything, and all are to join again."""
+def _refuse_assignments(step: Step, group: ClassicGroup) -> None:
+    """Assign nothing and start over, as Kafka does when its offsets topic refuses the record."""
     for member in group.members.values():
         member.assignment = b""
     _answer_parked(step, group, ErrorCode.UNKNOWN_SERVER_ERROR)

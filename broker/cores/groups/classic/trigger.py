@@ -1,10 +1,11 @@
-"""TriggerRebalance: a new generation because an admin asks for it, without anyone being evicted."""
+"""TriggerRebalance: an admin asks for a new generation; no member is removed."""
 
 from __future__ import annotations
 
 from broker.cores.groups.classic import rebalance
+from broker.cores.groups.classic.group import ClassicGroup, find
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause
-from broker.cores.groups.group import Group, GroupState
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest, TriggerRebalanceResponse
@@ -15,8 +16,8 @@ def trigger_rebalance(step: Step, request: TriggerRebalanceRequest) -> None:
 
 
 def _trigger(step: Step, asked: TriggerRebalanceRequest.Group) -> TriggerRebalanceResponse.Group:
-    group = step.groups.get(asked.group_id)
-    error, message = _refusal(asked.group_id, group)
+    group = find(step.groups, asked.group_id)
+    error, message = _check(asked.group_id, group)
     if error or group is None:
         return TriggerRebalanceResponse.Group(error_code=error, error_message=message, group_id=asked.group_id)
     generation = group.generation
@@ -26,7 +27,7 @@ def _trigger(step: Step, asked: TriggerRebalanceRequest.Group) -> TriggerRebalan
     return TriggerRebalanceResponse.Group(group_id=asked.group_id, generation_id=generation)
 
 
-def _refusal(group_id: str, group: Group | None) -> tuple[ErrorCode, str | None]:
+def _check(group_id: str, group: ClassicGroup | None) -> tuple[ErrorCode, str | None]:
     if not group_id:
         return ErrorCode.INVALID_GROUP_ID, "The group id is empty."
     if group is None:

@@ -7,7 +7,9 @@ from itertools import product
 import pytest
 
 from broker.cores.core import BrokenInvariant
-from broker.cores.groups.group import Group, GroupState, Member, Protocols
+from broker.cores.groups.classic.group import ClassicGroup
+from broker.cores.groups.classic.member import Member, Protocols
+from broker.cores.groups.classic.states import GroupState
 
 EMPTY, PREPARING, COMPLETING, STABLE = (
     GroupState.EMPTY,
@@ -27,8 +29,8 @@ LEGAL = {
 WAYS = {EMPTY: [], PREPARING: [PREPARING], COMPLETING: [PREPARING, COMPLETING], STABLE: [PREPARING, COMPLETING, STABLE]}
 
 
-def group_in(state: GroupState) -> Group:
-    group = Group("g", offsets_loaded=True)
+def group_in(state: GroupState) -> ClassicGroup:
+    group = ClassicGroup("g", offsets_loaded=True)
     for step in WAYS[state]:
         group.transition(step, 1)
     return group
@@ -56,7 +58,7 @@ def test_a_rebalance_may_begin_in_every_state_but_the_one_that_it_begins_with(st
 
 
 def test_an_instance_id_has_one_member() -> None:
-    group = Group("g", offsets_loaded=True)
+    group = ClassicGroup("g", offsets_loaded=True)
     group.add(member("m1", "i1"), "consumer")
     with pytest.raises(BrokenInvariant):
         group.add(member("m2", "i1"), "consumer")
@@ -75,7 +77,7 @@ def test_metadata_is_that_of_the_protocol_and_of_no_other() -> None:
 
 
 def test_members_without_a_common_protocol_cannot_choose_one() -> None:
-    group = Group("g", offsets_loaded=True)
+    group = ClassicGroup("g", offsets_loaded=True)
     group.add(member("m1"), "consumer")
     group.add(member("m2", protocols=(("sticky", b""),)), "consumer")
     with pytest.raises(BrokenInvariant):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from broker.cores.groups.classic.moves import COUNTED_BYTES
+from broker.cores.groups.classic.assignments import DECODED_BYTES
 from broker.cores.groups.events import (
     ASSIGNMENT_CHARACTERS,
     NAMED_CHARACTERS,
@@ -66,7 +66,7 @@ def test_assignments_of_other_protocols_or_beyond_the_limit_are_not_counted() ->
     assert rebalanced(world, [share(0)], protocol_type="connect").partitions_moved is None
     world = World()
     world.generation(1)
-    room = COUNTED_BYTES - len(share(0)) - len(share(0))
+    room = DECODED_BYTES - len(share(0)) - len(share(0))
     rebalanced(world, [share(0)])
     assert rebalanced(world, [share(0, padding=room)]).partitions_moved == 0
     rebalanced(world, [share(0)])
@@ -112,7 +112,7 @@ def test_an_assignment_is_told_whole_up_to_its_limit_and_not_at_all_beyond() -> 
             assert event.assignment is None or len(compact(event.assignment)) == ASSIGNMENT_CHARACTERS
     world = World()
     world.generation(1)
-    padding = COUNTED_BYTES - len(share(0))
+    padding = DECODED_BYTES - len(share(0))
     assert rebalanced(world, [share(0, padding=padding)]).assignment == {"c1-1": {"orders": [0]}}
     assert rebalanced(world, [share(0, padding=padding + 1)]).assignment is None
 

@@ -8,10 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from broker.cores.groups.group import Group, GroupState
+from broker.cores.groups.classic.group import JOIN, SESSION, SYNC, ClassicGroup
+from broker.cores.groups.classic.states import GroupState
+from broker.cores.groups.expiry import EXPIRY
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import EXPIRY, JOIN, SESSION, SYNC
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.join_group import JoinGroupResponse
@@ -246,7 +247,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     # ---- the rules -----------------------------------------------------------------------------------------------
 
-    def _groups(self) -> list[Group]:
+    def _groups(self) -> list[ClassicGroup]:
         return list(self.world.core.hard_state().groups.values())
 
     @invariant()
@@ -270,7 +271,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
             members = group.members
             assert (group.state is GroupState.EMPTY) <= (not members)
             assert group.leader in members if members else group.leader is None
-            assert group.awaiting_joins == sum(member.parked_join is not None for member in members.values())
+            assert group.parked_joins == sum(member.parked_join is not None for member in members.values())
             assert group.static_members == {
                 m.group_instance_id: m.member_id for m in members.values() if m.group_instance_id
             }

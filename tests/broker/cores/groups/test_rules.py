@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from broker.cores.groups.coordinator import EXPIRY_SLICE
-from broker.cores.groups.group import RECORD_BYTES, GroupState
+from broker.cores.groups.classic.group import JOIN, RECORD_BYTES, SESSION
+from broker.cores.groups.classic.states import GroupState
+from broker.cores.groups.expiry import GROUPS_PER_STEP
 from broker.cores.groups.records import OffsetCommitRecord
-from broker.cores.groups.step import JOIN, SESSION
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
@@ -306,14 +306,14 @@ def test_a_group_that_has_just_given_out_an_id_is_not_deleted_before_the_id_expi
 
 def test_the_check_for_expired_offsets_takes_many_groups_in_slices_and_forgets_none() -> None:
     world = World(EXPIRING)
-    for number in range(EXPIRY_SLICE + 1):
+    for number in range(GROUPS_PER_STEP + 1):
         world.answer(commit({("orders", 0): 1}, group_id=f"g{number}"), 8)
     left = [len(world.core.hard_state().groups)]
     while left[-1]:
         assert world.wake_at is not None
         world.let_pass(world.wake_at - world.now_ms)
         left.append(len(world.core.hard_state().groups))
-    assert max(before - after for before, after in pairwise(left)) == EXPIRY_SLICE
+    assert max(before - after for before, after in pairwise(left)) == GROUPS_PER_STEP
     assert world.now_ms < 3 * MINUTE
     world.answer(commit({("orders", 0): 1}), 8)
     world.let_pass(3 * MINUTE)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause
-from broker.cores.groups.group import GroupState
 from tests.broker.cores.groups.traces import TRACES, perform
 
 # A line of a history.

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from broker.api.groups import GroupApi, Node
 from broker.cores.core import Effects, RequestContext
+from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
-from broker.cores.groups.group import GroupState
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row, to_row
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode

@@ -8,9 +8,9 @@ from typing import Any
 
 from broker.api.groups import GroupApi, Node
 from broker.cores.core import Effects, RequestContext
+from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
-from broker.cores.groups.group import Group
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row, to_row
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode
@@ -139,7 +139,7 @@ class World:
         """The answer to a request that is answered at once."""
         return self.answers[self.ask(request, version, client)]
 
-    def group(self, group_id: str = "g") -> Group:
+    def group(self, group_id: str = "g") -> ClassicGroup:
         found = self.core.group(group_id)
         assert found is not None
         return found

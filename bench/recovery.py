@@ -9,7 +9,7 @@ from bench import wire
 from bench.wire import Refused
 from broker.cores.groups.records import OffsetCommitRecord, to_row
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
-from broker.storage import Log, LogSettings
+from broker.storage import OFFSETS_TOPIC, Log, LogSettings
 
 TOPIC = "bench-recovery"
 GROUPS, PARTITIONS = 10_000, 100
@@ -23,12 +23,13 @@ def fill(data_dir: Path, groups: int = GROUPS) -> None:
     log = Log.open(data_dir, LogSettings(), wall_ms=now_ms)
     log.create_topic(TOPIC, PARTITIONS, {})
     for first in range(0, groups, AT_ONCE):
-        log.append_offsets_rows(
+        log.append_rows(
+            OFFSETS_TOPIC,
             [
                 to_row(OffsetCommitRecord(_name(number), TOPIC, partition, number, -1, "", now_ms))
                 for number in range(first, first + AT_ONCE)
                 for partition in range(PARTITIONS)
-            ]
+            ],
         )
         log.flush()
         log.sweep(now_ms)

@@ -15,7 +15,7 @@ from broker.cores.groups.events import to_json
 from broker.cores.groups.records import GenerationFloor, from_row, to_row
 from broker.server.group_lines import log_events
 from broker.server.runner import Runner
-from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, EventRow
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, TopicRow
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from broker.server.exchange import Answerable
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.flush import Flusher
-    from broker.storage import Log, OffsetsRow
+    from broker.storage import Log
 
 # How long the expiry of unloaded offsets may run at a time, and how long it then pauses.
 EXPIRY_TURN_S, EXPIRY_PAUSE_S = 0.005, 0.01
@@ -65,11 +65,11 @@ class GroupRunner:
     def recover(self) -> None:
         """Apply the stored hard state to the core, and start it."""
         apply = self.coordinator.apply
-        for record in _records(self._log.group_metadata_rows()):
+        for record in _records(self._log.groups.metadata_rows()):
             apply(record)
-        for group_id, generation in self._log.generation_floors().items():
+        for group_id, generation in self._log.groups.generation_floors().items():
             apply(GenerationFloor(group_id, generation))
-        self.coordinator.expect_offsets(self._log.groups_with_offsets())
+        self.coordinator.expect_offsets(self._log.groups.ids_with_offsets())
         self._runner.resume()
         self._expiry_timer = self._loop.call_later(self._expiry_interval_s, self._start_expiry)
 
@@ -100,18 +100,18 @@ class GroupRunner:
         rows = []
         for record in records:
             if isinstance(record, GenerationFloor):
-                self._log.set_generation_floor(record.group_id, record.generation)
+                self._log.groups.set_generation_floor(record.group_id, record.generation)
             else:
                 rows.append(to_row(record, self._partitions))
         if rows:
-            self._log.append_offsets_rows(rows)
+            self._log.append_rows(OFFSETS_TOPIC, rows)
             for row in rows:
                 self._waiters.moved(OFFSETS_TOPIC, row.partition)
         self._flusher.schedule()
 
     def _append_events(self, events: list[GroupEvent]) -> None:
-        rows = [EventRow(event.group_id.encode(), to_json(event), event.wall_ms) for event in events]
-        self._log.append_group_events(rows)
+        rows = [TopicRow(0, event.group_id.encode(), to_json(event), event.wall_ms) for event in events]
+        self._log.append_rows(EVENTS_TOPIC, rows)
         log_events(events)
         self._waiters.moved(EVENTS_TOPIC, 0)
         self._flusher.schedule()
@@ -119,13 +119,13 @@ class GroupRunner:
     # ---- offsets in the store --------------------------------------------------------------------------------------
 
     def _forget_topic(self, topic: str) -> GroupEffects:
-        self._load(self._log.groups_with_offsets_of(topic))
+        self._load(self._log.groups.ids_with_offsets_of(topic))
         return self.coordinator.topic_deleted(topic, self._runner.now_ms, self._wall_ms())
 
     def _load(self, group_ids: Iterable[str]) -> None:
         for group_id in group_ids:
             if self.coordinator.needs_load(group_id):
-                self.coordinator.load(group_id, _records(self._log.offset_rows(group_id)))
+                self.coordinator.load(group_id, _records(self._log.groups.offset_rows(group_id)))
 
     def _start_expiry(self) -> None:
         self._expire(self.coordinator.unloaded_groups())
@@ -144,11 +144,11 @@ class GroupRunner:
         now_ms = self._runner.now_ms
         if not self.coordinator.needs_load(group_id):
             return Effects([], [], self.coordinator.wake_at())
-        records = _records(self._log.offset_rows(group_id))
+        records = _records(self._log.groups.offset_rows(group_id))
         return self.coordinator.expire_unloaded(group_id, records, now_ms, self._wall_ms())
 
 
-def _records(rows: Iterable[OffsetsRow]) -> Iterator[StateRecord]:
+def _records(rows: Iterable[TopicRow]) -> Iterator[StateRecord]:
     for row in rows:
         record = from_row(row.key, row.value, row.timestamp_ms)
         if record is not None:

@@ -1,14 +1,14 @@
-"""Topics as segment files, everything else in SQLite: append, read, commit in rounds, recover."""
+"""Everything on disk: topics as segment files, internal topics and state in SQLite. `Log` is the face."""
 
-from broker.storage.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Topic
 from broker.storage.errors import DamageError, NewerFormatError, StorageError
-from broker.storage.files import FileOps
+from broker.storage.files import FileOps, FileSlice
 from broker.storage.log import Log
 from broker.storage.partition_log import Appended, PartitionLog
-from broker.storage.rows.event_rows import EventRow
-from broker.storage.rows.offsets_rows import OffsetsRow
-from broker.storage.segments.file_slice import FileSlice
+from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC
+from broker.storage.rows.stored_groups import StoredGroups
+from broker.storage.rows.topic_row import RowLike, TopicRow
 from broker.storage.settings import LogSettings
+from broker.storage.store.catalog import Topic
 from broker.storage.topic_configs import TOPIC_CONFIGS, TopicConfig
 
 __all__ = [
@@ -17,15 +17,16 @@ __all__ = [
     "TOPIC_CONFIGS",
     "Appended",
     "DamageError",
-    "EventRow",
     "FileOps",
     "FileSlice",
     "Log",
     "LogSettings",
     "NewerFormatError",
-    "OffsetsRow",
     "PartitionLog",
+    "RowLike",
     "StorageError",
+    "StoredGroups",
     "Topic",
     "TopicConfig",
+    "TopicRow",
 ]

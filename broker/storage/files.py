@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from broker.storage.errors import StorageError
+from broker.storage.errors import DamageError, StorageError
 
 T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
@@ -141,6 +141,30 @@ class OpenFile:
         return guarded("stat", self.path, os.fstat, self.fd).st_size
 
 
+class FileSlice:
+    """Whole batches in a segment file, for sendfile. Holds the file open, even if the segment is deleted."""
+
+    __slots__ = ("file", "length", "position")
+
+    def __init__(self, file: OpenFile, position: int, length: int) -> None:
+        self.file = file
+        self.position = position
+        self.length = length
+
+    @property
+    def fileno(self) -> int:
+        return self.file.fd
+
+    def __len__(self) -> int:
+        return self.length
+
+    def tobytes(self) -> bytes:
+        content = self.file.read(self.length, self.position)
+        if len(content) != self.length:
+            raise DamageError(f"{self.file.path} was cut to less than {self.position + self.length} bytes")
+        return content
+
+
 class Files:
     """Open files by path, at most `limit` of them; the one that was unused for longest is let go first.
 
@@ -257,6 +281,21 @@ class Files:
 
     def __len__(self) -> int:
         return len(self._open)
+
+
+class PinnedFile:
+    """A file that stays open outside the bounded table. It is opened, or made, at first use."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self._path = path
+        self._file: OpenFile | None = None
+
+    def get(self) -> OpenFile:
+        if self._file is None:
+            self._file = self._files.get(self._path, create=True)
+            self._files.forget(self._path)
+        return self._file
 
 
 def default_limit() -> int:

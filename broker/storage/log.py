@@ -1,38 +1,35 @@
-"""The log of one broker: topics, partitions, the coordinator's records, and the rounds that make them durable."""
+"""The log of one broker, as the server uses it: topics, partitions, row topics, flush and housekeeping."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from broker.storage.catalog import EVENTS_TOPIC, OFFSETS_TOPIC, Catalog, Topic, Topics
 from broker.storage.errors import StorageError
 from broker.storage.failure import Failure
 from broker.storage.files import FileOps, Files, guarded
 from broker.storage.flush import Flush
 from broker.storage.housekeeping import Housekeeping
 from broker.storage.partition_log import PartitionLog
-from broker.storage.rows.event_rows import EventRow, EventRows
-from broker.storage.rows.offsets_rows import OffsetsRow, OffsetsRowLike, OffsetsRows
-from broker.storage.rows.rows_partition import RowsPartition
-from broker.storage.segments.partition import SegmentPartition, Shared
-from broker.storage.segments.recovery import recover_partition
-from broker.storage.segments.repair import refuse, repair_partition, set_aside, short_segments
-from broker.storage.settings import DAY_MS, LogSettings
-from broker.storage.store.commit_marker import SyncedEnds
+from broker.storage.rows.declarations import OFFSETS_TOPIC, row_topics
+from broker.storage.rows.row_partition import RowPartition
+from broker.storage.rows.row_topic import RowTopic
+from broker.storage.rows.stored_groups import StoredGroups
+from broker.storage.rows.topic_row import RowLike
+from broker.storage.segments.partition import SegmentPartition
+from broker.storage.segments.partition_table import delete_partitions
+from broker.storage.segments.pending import Pending
+from broker.storage.segments.recovery import recover
+from broker.storage.segments.repair import set_aside
+from broker.storage.segments.shared import Shared
+from broker.storage.segments.synced_ends import SyncedEnds
+from broker.storage.settings import LogSettings
+from broker.storage.store.catalog import Catalog, Topic, Topics
 from broker.storage.store.database import Store
-from broker.storage.store.partition_rows import delete_partitions
 
 SWEEP_SOON_MS = 20
 SWEEP_LATER_MS = 1000
-# A week of events, and no more of them than some 30,000.
-EVENTS_TOPIC_CONFIGS = {
-    "cleanup.policy": "delete",
-    "compression.type": "producer",
-    "retention.ms": str(7 * DAY_MS),
-    "retention.bytes": str(16 << 20),
-}
 
 
 class Log:
@@ -43,63 +40,17 @@ class Log:
     ) -> None:
         self.data_dir = data_dir
         directory = str(data_dir)
-        files = Files(file_ops, durable=settings.durability != "process", limit=settings.max_open_segments)
-        self._files = files
+        self._files = files = Files(
+            file_ops, durable=settings.durability != "process", limit=settings.max_open_segments
+        )
         files.make_directories(directory)
         self._failure = Failure()
         self._store = store = Store(files, directory, self._failure, accept_loss=accept_loss)
         try:
             if files.durable and not store.was_synced:
-                # What the last run acknowledged without a sync is now owed like all the rest.
+                # What the last run acknowledged without a sync is owed to clients like everything else now.
                 guarded("sync", directory, file_ops.sync_everything)
-            ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
-            self._flush = Flush(store, files, ends, self._failure)
-            self._catalog = Catalog(store)
-            self.losses: list[str] = store.losses
-            self.recovered: list[str] = []  # partitions that were being written to when the last run ended
-            root = os.path.join(directory, "segments")
-            self._shared = Shared(
-                store,
-                files,
-                self._flush,
-                self._failure,
-                ends,
-                settings,
-                root,
-                self._catalog.broker_configs,
-                accept_loss=accept_loss,
-            )
-            self._partitions: dict[tuple[str, int], SegmentPartition] = {}
-            if store.is_new:
-                ends.sync()
-                self._initialise(settings)
-            elif not ends.exists:
-                store.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
-            self.cluster_id = store.meta("cluster_id") or ""
-            offsets_topic = self._catalog.topics[OFFSETS_TOPIC]
-            self._offsets = OffsetsRows(store, offsets_topic.partition_count)
-            self._add_events_topic()
-            self._events = EventRows(store)
-            self._kept_as_rows: dict[str, list[RowsPartition]] = {
-                OFFSETS_TOPIC: [RowsPartition(self._offsets, n) for n in range(offsets_topic.partition_count)],
-                EVENTS_TOPIC: [RowsPartition(self._events, 0)],
-            }
-            self._housekeeping = Housekeeping(
-                self._shared,
-                self._catalog.topics,
-                self._offsets,
-                self._events,
-                self.partition,
-                lambda: list(self._partitions.values()),
-                wall_ms,
-            )
-            self._recover()
-            store.mark_open()
-            self.flush()
-            set_aside(self._shared)
-            if store.is_new:
-                files.sync_directory(directory)
-                files.sync_parent(directory)
+            self._open(directory, settings, wall_ms, accept_loss)
         except StorageError:
             store.close(clean=False)
             raise
@@ -114,61 +65,80 @@ class Log:
         accept_loss: bool = False,
         file_ops: FileOps | None = None,
     ) -> Log:
-        """Open or make the log of a data directory; `losses` says what was given up with `accept_loss`.
+        """Open or create the log of a data directory. With `accept_loss`, `losses` names what had to be given up.
 
-        DamageError: acknowledged writes are gone or damaged. NewerFormatError: of a newer version.
+        DamageError: acknowledged writes are lost or damaged. NewerFormatError: a newer version wrote the directory.
         """
         return cls(data_dir, settings, wall_ms=wall_ms, accept_loss=accept_loss, file_ops=file_ops or FileOps())
 
-    def _initialise(self, settings: LogSettings) -> None:
-        self._files.make_directory(self._shared.root)
-        self._store.set_meta("cluster_id", _new_cluster_id())
-        self._store.set_meta("next_producer_id", "0")
-        self._catalog.create(
-            OFFSETS_TOPIC,
-            settings.offsets_topic_partitions,
-            {
-                "cleanup.policy": "compact",
-                "compression.type": "producer",
-                "segment.bytes": str(settings.offsets_topic_segment_bytes),
-            },
-            internal=True,
+    # -- opening
+
+    def _open(self, directory: str, settings: LogSettings, wall_ms: int, accept_loss: bool) -> None:
+        store, files = self._store, self._files
+        self._catalog = catalog = Catalog(store)
+        self.losses: list[str] = store.losses
+        ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
+        pending = Pending(files)
+        self._shared = Shared(
+            store,
+            files,
+            pending,
+            ends,
+            self._failure,
+            settings,
+            os.path.join(directory, "segments"),
+            catalog.broker_configs,
+            accept_loss=accept_loss,
         )
+        self._partitions: dict[tuple[str, int], SegmentPartition] = {}
+        if store.is_new:
+            ends.sync()
+            files.make_directory(self._shared.root)
+            store.set_meta("cluster_id", _new_cluster_id())
+            store.set_meta("next_producer_id", "0")
+        elif not ends.exists:
+            store.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
+        self.cluster_id = store.meta("cluster_id") or ""
+        self._row_topics = self._open_row_topics(settings)
+        self._row_partitions = {
+            topic.name: [RowPartition(topic, index) for index in range(topic.partition_count)]
+            for topic in self._row_topics.values()
+        }
+        self.groups = StoredGroups(store, self._row_topics[OFFSETS_TOPIC])
+        rows = list(self._row_topics.values())
+        self._flush = Flush(store, files, rows, pending, ends, self._failure)
+        self._housekeeping = Housekeeping(
+            self._shared,
+            self._flush,
+            catalog.topics,
+            rows,
+            self.partition,
+            lambda: list(self._partitions.values()),
+            wall_ms,
+        )
+        # Partitions that were being written to when the last run ended.
+        self.recovered: list[str] = recover(self._shared, catalog.topics, self._segment_partition)
+        store.mark_open()
+        self.flush()
+        set_aside(self._shared)
+        if store.is_new:
+            files.sync_directory(directory)
+            files.sync_parent(directory)
 
-    def _add_events_topic(self) -> None:
-        """In a new store, and in one of a format that had none."""
-        known = self._catalog.topics.get(EVENTS_TOPIC)
-        if known is None:
-            self._catalog.create(EVENTS_TOPIC, 1, EVENTS_TOPIC_CONFIGS, internal=True)
-        elif not known.internal:
-            raise StorageError(f"{self._store.path}: a client made the topic {EVENTS_TOPIC}, which is the broker's own")
-
-    def _recover(self) -> None:
-        short = short_segments(self._shared, self._catalog.topics)
-        if short and self._store.binding and not self._shared.accept_loss:
-            raise refuse(short)
-        if self._shared.accept_loss:
-            for partition in self._stored_partitions("1"):
-                repair_partition(partition, self._shared)
-        else:
-            for topic, index in dict.fromkeys((entry.topic.name, entry.partition) for entry in short):
-                cut = self.partition(topic, index)
-                assert isinstance(cut, SegmentPartition)
-                repair_partition(cut, self._shared)
-        for partition in self._stored_partitions("unrecorded"):
-            recover_partition(partition, self._shared)
-            self.recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
-
-    def _stored_partitions(self, condition: str) -> Iterator[SegmentPartition]:
-        rows = self._store.query(f"SELECT topic_id, partition FROM partitions WHERE {condition} ORDER BY partition_id")
-        for topic_id, index in rows:
-            assert isinstance(topic_id, bytes)
-            assert isinstance(index, int)
-            topic = self._catalog.topics.by_id(topic_id)
-            if topic is not None:
-                partition = self.partition(topic.name, index)
-                assert isinstance(partition, SegmentPartition)
-                yield partition
+    def _open_row_topics(self, settings: LogSettings) -> dict[str, RowTopic]:
+        """Open the declared row topics; create those that a new store, or one of an older format, does not have."""
+        store, catalog = self._store, self._catalog
+        opened: dict[str, RowTopic] = {}
+        for declared in row_topics(settings):
+            topic = catalog.topics.get(declared.name)
+            if topic is None:
+                topic = catalog.create(declared.name, declared.partition_count, declared.configs, internal=True)
+            elif not topic.internal:
+                raise StorageError(
+                    f"{store.path}: a client created the topic {declared.name}, whose name is reserved for the broker"
+                )
+            opened[declared.name] = RowTopic(declared.name, declared.tables(store, topic.partition_count), store)
+        return opened
 
     # -- topics
 
@@ -187,20 +157,20 @@ class Log:
     def create_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str], *, internal: bool = False
     ) -> Topic:
-        """ValueError if it exists. Names and configs are checked by the caller (see TOPIC_CONFIGS)."""
+        """ValueError if it exists. The caller checks names and configs (see TOPIC_CONFIGS)."""
         return self._catalog.create(name, partition_count, configs, internal=internal)
 
     def delete_topic(self, name: str) -> None:
-        """KeyError if there is none. The files go after the next commit."""
+        """KeyError if it does not exist. The files are removed after the next flush."""
         topic = self._catalog.delete(name)
         for key in [key for key in self._partitions if key[0] == name]:
             partition = self._partitions.pop(key)
             partition.forget()
         delete_partitions(self._store, topic.topic_id)
-        self._flush.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
+        self._shared.pending.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """ValueError if the topic has as many already."""
+        """ValueError unless `total` is more than the topic has."""
         self._catalog.add_partitions(name, total)
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
@@ -211,9 +181,17 @@ class Log:
                 partition.policy_changed()
 
     def alter_broker_configs(self, changes: Mapping[str, str | None]) -> None:
+        """None removes a config."""
         self._catalog.alter_broker_configs(changes)
         for partition in self._partitions.values():
             partition.policy_changed()
+
+    def next_producer_id(self) -> int:
+        number = int(self._store.meta("next_producer_id") or 0)
+        self._store.set_meta("next_producer_id", str(number + 1))
+        return number
+
+    # -- partitions and rows
 
     def partition(self, topic: str, index: int) -> PartitionLog | None:
         """None if there is no such topic or partition."""
@@ -223,58 +201,20 @@ class Log:
         entry = self._catalog.topics.get(topic)
         if entry is None or not 0 <= index < entry.partition_count:
             return None
-        if topic in self._kept_as_rows:
-            return self._kept_as_rows[topic][index]
-        found = self._partitions[topic, index] = SegmentPartition(self._shared, entry, index)
+        if topic in self._row_partitions:
+            return self._row_partitions[topic][index]
+        return self._segment_partition(entry, index)
+
+    def _segment_partition(self, topic: Topic, index: int) -> SegmentPartition:
+        found = self._partitions.get((topic.name, index))
+        if found is None:
+            found = self._partitions[topic.name, index] = SegmentPartition(self._shared, topic, index)
         return found
 
-    def next_producer_id(self) -> int:
-        number = int(self._store.meta("next_producer_id") or 0)
-        self._store.set_meta("next_producer_id", str(number + 1))
-        return number
-
-    # -- the coordinator's records
-
-    def append_offsets_rows(self, rows: Sequence[OffsetsRowLike]) -> None:
+    def append_rows(self, topic: str, rows: Sequence[RowLike]) -> None:
+        """Append records to a topic kept as rows, in the transaction of the next flush."""
         self._failure.check()
-        self._offsets.append(rows)
-
-    def append_group_events(self, rows: Sequence[EventRow]) -> None:
-        """Events are part of the transaction of the records that are appended in the same round."""
-        self._failure.check()
-        self._events.append(rows)
-
-    def group_metadata_rows(self) -> Iterator[OffsetsRow]:
-        """The newest row of each group that has not been deleted."""
-        return self._offsets.group_metadata_rows()
-
-    def offset_rows(self, group_id: str) -> list[OffsetsRow]:
-        """The newest row of each committed offset of one group."""
-        return self._offsets.offset_rows(group_id)
-
-    def groups_with_offsets(self) -> Iterator[str]:
-        return self._offsets.groups_with_offsets()
-
-    def groups_with_offsets_of(self, topic: str) -> list[str]:
-        return self._offsets.groups_with_offsets_of(topic)
-
-    def set_generation_floor(self, group_id: str, generation: int | None) -> None:
-        """None: the group is gone."""
-        if generation is None:
-            self._store.execute("DELETE FROM generation_floors WHERE group_id = ?", (group_id,))
-        else:
-            self._store.execute(
-                "INSERT INTO generation_floors VALUES (?, ?) ON CONFLICT DO UPDATE SET generation = excluded.generation",
-                (group_id, generation),
-            )
-
-    def generation_floors(self) -> dict[str, int]:
-        floors: dict[str, int] = {}
-        for group_id, generation in self._store.query("SELECT group_id, generation FROM generation_floors"):
-            assert isinstance(group_id, str)
-            assert isinstance(generation, int)
-            floors[group_id] = generation
-        return floors
+        self._row_topics[topic].append(rows)
 
     # -- flushing
 
@@ -286,18 +226,11 @@ class Log:
     @property
     def dirty(self) -> bool:
         """Something waits for flush()."""
-        return self._flush.dirty or self._offsets.dirty or self._events.dirty
+        return self._flush.dirty
 
     def flush(self) -> None:
         """Make everything that was appended or changed durable. A StorageError is final: see `failure`."""
-        self._failure.check()
-        if not self.dirty:
-            return
-        self._offsets.before_commit()
-        self._events.before_commit()
         self._flush.run()
-        self._offsets.after_commit()
-        self._events.after_commit()
 
     def sweep(self, wall_ms: int) -> int | None:
         """Do a slice of housekeeping, some milliseconds; what it changes waits for the next flush.
@@ -306,15 +239,17 @@ class Log:
         """
         self._failure.check()
         try:
-            busy = self._housekeeping.tidy_store(log_is_dirty=self.dirty)
-            more = self._housekeeping.sweep(wall_ms, log_is_dirty=self.dirty)
+            busy = self._housekeeping.tidy_store()
+            more = self._housekeeping.sweep(wall_ms)
         except StorageError as error:
             self._failure.remember(error)
             raise
         return SWEEP_SOON_MS if more else SWEEP_LATER_MS if busy or self.dirty else None
 
+    # -- closing
+
     def close(self, clean: bool = True) -> None:
-        """`clean` false, or an earlier failure, leaves everything as a kill would."""
+        """Without `clean`, or after a failure, the directory stays as kill -9 would leave it."""
         try:
             if clean and self._failure.cause is None:
                 self._close_partitions()
@@ -325,7 +260,8 @@ class Log:
 
     def _close_partitions(self) -> None:
         self.flush()
-        self._offsets.settle()
+        for topic in self._row_topics.values():
+            topic.settle()
         for partition in self._partitions.values():
             if partition.is_behind_record:
                 partition.active.cut()

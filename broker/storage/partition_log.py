@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from broker.protocol.errors import ErrorCode
-from broker.storage.segments.file_slice import FileSlice
+from broker.storage.files import FileSlice
+
+LEADER_EPOCH = 0  # a single node never elects another leader
 
 
 class Appended(NamedTuple):

@@ -231,7 +231,7 @@ class Run:
                 for _ in _values(log, OFFSETS_TOPIC, index):
                     pass
             for group, offsets in commits.items():
-                assert len(log.offset_rows(group)) == len(offsets), f"offsets of {group} differ in the files"
+                assert len(log.groups.offset_rows(group)) == len(offsets), f"offsets of {group} differ in the files"
         finally:
             log.close()
 

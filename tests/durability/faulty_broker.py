@@ -10,7 +10,7 @@ from broker import __main__ as program
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.server.exchange import Exchange
 from broker.server.flush import Flusher
-from broker.storage.log import Log
+from broker.storage import OFFSETS_TOPIC, Log, StoredGroups
 from broker.storage.segments.producers import Producers
 
 LATE_S = 0.05
@@ -52,11 +52,11 @@ def forget_producers() -> None:
 
 def forget_generations() -> None:
     """Neither generations nor their floors are kept."""
-    append = Log.append_offsets_rows
-    Log.set_generation_floor = lambda self, group_id, generation: None  # type: ignore[method-assign]
-    Log.append_offsets_rows = (
-        lambda self, rows: append(  # type: ignore[method-assign]
-            self, [row for row in rows if row.key[:2] != b"\0\2"]
+    append = Log.append_rows
+    StoredGroups.set_generation_floor = lambda self, group_id, generation: None  # type: ignore[method-assign]
+    Log.append_rows = (
+        lambda self, topic, rows: append(  # type: ignore[method-assign]
+            self, topic, [row for row in rows if topic != OFFSETS_TOPIC or row.key[:2] != b"\0\2"]
         )
     )
 

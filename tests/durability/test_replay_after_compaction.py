@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,8 +19,8 @@ from broker.cores.groups.records import (
     from_row,
     to_row,
 )
-from broker.storage import OFFSETS_TOPIC, Log, OffsetsRow
-from broker.storage.rows import offsets_compaction
+from broker.storage import OFFSETS_TOPIC, Log, TopicRow
+from broker.storage.rows.compacted_tables import CompactedTables
 from tests.broker.storage.stores import NOW, open_log, stored
 
 # "a" and "f" share a partition of three; the name of one group begins with that of another.
@@ -51,9 +50,9 @@ rounds = st.lists(st.lists(records, min_size=1, max_size=8), max_size=12)
 def loaded(log: Log) -> dict[str, Any]:
     """The hard state as a start makes it."""
     state = HardState()
-    rows: list[OffsetsRow] = list(log.group_metadata_rows())
-    for group_id in list(log.groups_with_offsets()):
-        found = log.offset_rows(group_id)
+    rows: list[TopicRow] = list(log.groups.metadata_rows())
+    for group_id in list(log.groups.ids_with_offsets()):
+        found = log.groups.offset_rows(group_id)
         assert found, f"{group_id} has no live offset"
         rows += found
     for row in rows:
@@ -63,7 +62,7 @@ def loaded(log: Log) -> dict[str, Any]:
     return {group_id: (group.metadata, group.offsets) for group_id, group in state.groups.items()}
 
 
-def expected(written: list[OffsetsRow]) -> dict[str, Any]:
+def expected(written: list[TopicRow]) -> dict[str, Any]:
     """The same from all that was ever written: the last record of each key."""
     state = HardState()
     for key, value in {row.key: row.value for row in written}.items():
@@ -82,7 +81,7 @@ def rows_left(log: Log) -> list[list[tuple[int, bytes | None, bytes | None]]]:
     ]
 
 
-def what_should_be_left(written: list[OffsetsRow]) -> list[list[tuple[int, bytes | None, bytes | None]]]:
+def what_should_be_left(written: list[TopicRow]) -> list[list[tuple[int, bytes | None, bytes | None]]]:
     """The last record of each key; no tombstone, but for the one that a partition ends with."""
     left: list[list[tuple[int, bytes | None, bytes | None]]] = []
     for index in range(PARTITIONS):
@@ -98,24 +97,33 @@ def what_should_be_left(written: list[OffsetsRow]) -> list[list[tuple[int, bytes
 class Walk:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.written: list[OffsetsRow] = []
+        self.written: list[TopicRow] = []
         self.open()
 
     def open(self) -> None:
         self.log = open_log(self.path, durability="process", offsets_topic_partitions=PARTITIONS)
 
-    def write(self, round_: list[OffsetsRecord]) -> None:
-        rows = [OffsetsRow(*to_row(record, PARTITIONS)) for record in round_]
-        self.log.append_offsets_rows(rows)
-        self.log.flush()
+    def append(self, records: list[OffsetsRecord]) -> None:
+        rows = [TopicRow(*to_row(record, PARTITIONS)) for record in records]
+        self.log.append_rows(OFFSETS_TOPIC, rows)
         self.written += rows
 
-    def compact(self, between: list[list[OffsetsRecord]], oldest_tombstone_ms: int) -> None:
-        """One pass; of `between`, a round is written after each slice as long as there are any."""
+    def write(self, records: list[OffsetsRecord]) -> None:
+        self.append(records)
+        self.log.flush()
+
+    def compact(
+        self, between: list[list[OffsetsRecord]], oldest_tombstone_ms: int, *, uncompacted_rows: int = 0
+    ) -> None:
+        """Run one pass. After each slice, flush and append the next batch of `between`, which the next slice finds unflushed."""
         waiting = iter(between)
-        for _ in offsets_compaction.compact(self.log._offsets, self.log._store, oldest_tombstone_ms):
+        topic = self.log._row_topics[OFFSETS_TOPIC]
+        assert isinstance(topic.tables, CompactedTables)
+        for _ in topic.tables.compact(
+            oldest_tombstone_ms, topic.next_offsets, uncompacted_rows=uncompacted_rows, slice_rows=3
+        ):
             self.log.flush()
-            self.write(next(waiting, []))
+            self.append(next(waiting, []))
         self.log.flush()
 
     def kill(self) -> None:
@@ -124,31 +132,29 @@ class Walk:
 
 
 @settings(max_examples=60, deadline=None)
-@given(before=rounds, between=rounds, after=rounds, kept=st.integers(0, 5), kills=st.booleans())
+@given(before=rounds, between=rounds, after=rounds, uncompacted=st.integers(0, 5), kills=st.booleans())
 def test_a_start_loads_the_same_before_and_after_compaction(
     before: list[list[OffsetsRecord]],
     between: list[list[OffsetsRecord]],
     after: list[list[OffsetsRecord]],
-    kept: int,
+    uncompacted: int,
     kills: bool,
 ) -> None:
-    with tempfile.TemporaryDirectory() as path, mock.patch.object(offsets_compaction, "SLICE_ROWS", 3):
+    with tempfile.TemporaryDirectory() as path:
         walk = Walk(Path(path))
         for round_ in before:
             walk.write(round_)
         state = loaded(walk.log)
         assert state == expected(walk.written)
-        with mock.patch.object(offsets_compaction, "KEPT_ROWS", kept):
-            # Tombstones are not old enough, and rows come while the pass goes on.
-            walk.compact(between, NOW)
+        # Tombstones are not old enough, and rows are appended between the slices of the pass.
+        walk.compact(between, NOW, uncompacted_rows=uncompacted)
         for round_ in after:
             walk.write(round_)
         if kills:
             walk.kill()
         state = loaded(walk.log)
         assert state == expected(walk.written)
-        with mock.patch.object(offsets_compaction, "KEPT_ROWS", 0):
-            walk.compact([], NOW + 1)
+        walk.compact([], NOW + 1)
         assert loaded(walk.log) == state
         assert rows_left(walk.log) == what_should_be_left(walk.written)
         walk.kill()

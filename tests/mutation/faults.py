@@ -379,9 +379,9 @@ FAULTS = (
     ),
     Fault(
         "a commit forgets the events of its round",
-        "storage/rows/event_rows.py",
-        "        if pending:\n",
-        "        if pending and self._next % 2:\n",
+        "storage/rows/row_topic.py",
+        "        if self._pending:\n",
+        "        if self._pending and self.next_offsets[0] % 2:\n",
         LOG,
     ),
     # ---- long requests
@@ -459,8 +459,8 @@ FAULTS = (
     Fault(
         "the high watermark passes what is not synced",
         "storage/segments/partition.py",
-        "        shared.flush.touch(self, file)\n",
-        "        shared.flush.touch(self, file)\n        self.advance()\n",
+        "        shared.pending.touch(self, file)\n",
+        "        shared.pending.touch(self, file)\n        self.advance()\n",
         LOG,
     ),
     Fault(
@@ -486,7 +486,7 @@ FAULTS = (
     ),
     Fault(
         "segments are not synced",
-        "storage/flush.py",
+        "storage/segments/pending.py",
         "                file.sync()\n",
         "                pass\n",
         STORE,
@@ -514,8 +514,8 @@ FAULTS = (
     ),
     Fault(
         "the checksum of a coordinator's row is not looked at",
-        "storage/rows/rows_partition.py",
-        "        and row_crc(partition, offset, key, value, timestamp) == crc\n",
+        "storage/rows/topic_row.py",
+        "        and row_crc(partition, offset, key, value, timestamp_ms) == crc\n",
         "",
         STORE,
     ),

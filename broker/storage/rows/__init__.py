@@ -1,1 +1,1 @@
-"""Topics kept as rows of the store."""
+"""Internal topics kept as rows of the store."""

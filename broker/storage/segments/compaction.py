@@ -15,10 +15,12 @@ from broker.protocol.record_batch import BatchHeader, Record, build_batch, parse
 from broker.protocol.wire_types import DecodeError, EncodeError
 from broker.storage.digests import blake2b
 from broker.storage.errors import DamageError
+from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.batch_fields import set_last_offset
 from broker.storage.segments.bounded_records import decoded
-from broker.storage.segments.partition import SegmentPartition, Shared
-from broker.storage.segments.segment import LEADER_EPOCH, Segment
+from broker.storage.segments.partition import SegmentPartition
+from broker.storage.segments.segment import Segment
+from broker.storage.segments.shared import Shared
 
 # Bounds the memory of a pass; the segments that did not fit are dirty for the next one.
 MAX_KEYS = 250_000

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_log_append_time
-from broker.storage.catalog import Topic
 from broker.storage.errors import StorageError
-from broker.storage.failure import Failure
-from broker.storage.files import Files
-from broker.storage.flush import Flush
-from broker.storage.partition_log import Appended
+from broker.storage.files import FileSlice
+from broker.storage.partition_log import LEADER_EPOCH, Appended
 from broker.storage.segments.batch_fields import set_create_time
-from broker.storage.segments.file_slice import FileSlice
-from broker.storage.segments.producers import Producers
-from broker.storage.segments.segment import LEADER_EPOCH, Segment
-from broker.storage.segments.time_lookup import first_newest, first_not_older, newest_batch
-from broker.storage.segments.validation import check_batch
-from broker.storage.settings import LogSettings
-from broker.storage.store.commit_marker import SyncedEnd, SyncedEnds
-from broker.storage.store.database import Store
-from broker.storage.store.partition_rows import (
+from broker.storage.segments.partition_table import (
     add_partition,
     delete_segment,
     load_partition,
@@ -32,54 +21,18 @@ from broker.storage.store.partition_rows import (
     save_segments,
     set_log_start,
 )
-from broker.storage.topic_configs import Policy
+from broker.storage.segments.producers import Producers
+from broker.storage.segments.segment import Segment
+from broker.storage.segments.shared import Shared
+from broker.storage.segments.synced_ends import SyncedEnd
+from broker.storage.segments.time_lookup import first_newest, first_not_older, newest_batch
+from broker.storage.segments.validation import check_batch
+from broker.storage.store.catalog import Topic
 
 # How much may be written before the recorded end follows: bounds what a start after a crash has to read.
 RECORD_EVERY_BYTES = 8 << 20
 RECORD_EVERY_BATCHES = 4000
 MAX_RELATIVE_OFFSET = 2**31 - 1
-MAX_LOADED_INDEXES = 64
-
-
-class Shared:
-    """What all partitions of a log have in common."""
-
-    def __init__(
-        self,
-        store: Store,
-        files: Files,
-        flush: Flush,
-        failure: Failure,
-        ends: SyncedEnds,
-        settings: LogSettings,
-        root: str,
-        broker_configs: Mapping[str, str],
-        *,
-        accept_loss: bool,
-    ) -> None:
-        self.store = store
-        self.files = files
-        self.flush = flush
-        self.failure = failure
-        self.ends = ends
-        self.settings = settings
-        self.root = root  # directory of the segment files
-        self.broker_configs = broker_configs
-        self.accept_loss = accept_loss
-        self.quarantine: list[str] = []  # damaged files, to be set aside once the store names them no more
-        self.loaded_indexes: dict[Segment, None] = {}
-
-    def policy_of(self, topic: Topic) -> Policy:
-        return Policy.of(topic.configs, self.broker_configs, self.settings)
-
-    def keep_index(self, segment: Segment) -> None:
-        """Note the use of a sealed segment's index; the one unused for longest is dropped."""
-        self.loaded_indexes.pop(segment, None)
-        self.loaded_indexes[segment] = None
-        if len(self.loaded_indexes) > MAX_LOADED_INDEXES:
-            oldest = next(iter(self.loaded_indexes))
-            del self.loaded_indexes[oldest]
-            oldest.drop_index()
 
 
 class SegmentPartition:
@@ -206,7 +159,7 @@ class SegmentPartition:
         except StorageError as error:
             shared.failure.remember(error)
             raise
-        shared.flush.touch(self, file)
+        shared.pending.touch(self, file)
         self._bytes_since_record += len(batch)
         self._batches_since_record += 1
 
@@ -217,7 +170,7 @@ class SegmentPartition:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
             for directory in (os.path.dirname(self.directory), self.directory):
                 if self._shared.files.make_directory(directory, sync=False):
-                    self._shared.flush.touch_directory(os.path.dirname(directory))
+                    self._shared.pending.touch_directory(os.path.dirname(directory))
         else:
             mark_unrecorded(store, self.partition_id, True)
         self._unrecorded = True
@@ -244,8 +197,8 @@ class SegmentPartition:
         segment = Segment(
             self._shared.files, self.directory, base_offset, interval_bytes=self.policy.index_interval_bytes
         )
-        self._shared.flush.touch(self, segment.create())
-        self._shared.flush.touch_directory(self.directory)
+        self._shared.pending.touch(self, segment.create())
+        self._shared.pending.touch_directory(self.directory)
         self.segments.append(segment)
         self._changed_segments[segment] = None
 
@@ -260,7 +213,7 @@ class SegmentPartition:
         ):
             self.record()
 
-    def committed(self) -> tuple[int, SyncedEnd]:
+    def flushed(self) -> tuple[int, SyncedEnd]:
         self.advance()
         active = self.active
         return self.partition_id, SyncedEnd(active.base_offset, active.size_bytes, active.end_offset)
@@ -378,7 +331,7 @@ class SegmentPartition:
     def forget(self) -> None:
         """The topic was deleted. Its rows and files are the caller's affair."""
         self.deleted = True
-        self._shared.flush.forget(self)
+        self._shared.pending.forget(self)
         for segment in self.segments:
             self._shared.loaded_indexes.pop(segment, None)
 
@@ -386,8 +339,8 @@ class SegmentPartition:
         """Its files go once the store no longer lists it."""
         self._shared.loaded_indexes.pop(segment, None)
         self._changed_segments.pop(segment, None)
-        self._shared.flush.unlink_after(segment.path)
-        self._shared.flush.unlink_after(segment.index_path)
+        self._shared.pending.unlink_after(segment.path)
+        self._shared.pending.unlink_after(segment.index_path)
 
     def segment_changed(self, segment: Segment) -> None:
         """The store is to learn what is new about a sealed segment."""

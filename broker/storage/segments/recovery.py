@@ -1,20 +1,53 @@
-"""After a crash: which bytes behind the recorded end of a partition are good, and whether acknowledged ones are gone.
+"""Recovery at the start: compare segment files with what the store lists, and read the tails that it does not list.
 
-Whole valid batches behind the recorded end are kept (they may have been acknowledged), synced and recorded. What
-follows them is a torn write and is cut, unless the synced end says that it had been acknowledged.
+Whole valid batches behind the checkpoint of a partition are kept, as they may have been acknowledged; they are synced
+and listed. What follows them is a torn write and is cut, unless the synced end proves that it was acknowledged.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
 from broker.storage.errors import DamageError
-from broker.storage.segments.partition import SegmentPartition, Shared
-from broker.storage.segments.repair import DAMAGED_SUFFIX, repair_segment
-from broker.storage.store.partition_rows import mark_unrecorded
+from broker.storage.segments.partition import SegmentPartition
+from broker.storage.segments.partition_table import mark_unrecorded
+from broker.storage.segments.repair import DAMAGED_SUFFIX, refuse, repair_partition, repair_segment, short_segments
+from broker.storage.segments.shared import Shared
+from broker.storage.store.catalog import Topic, Topics
+from broker.storage.store.database import as_bytes, as_int
 
 
-def recover_partition(partition: SegmentPartition, shared: Shared) -> None:
+def recover(shared: Shared, topics: Topics, open_partition: Callable[[Topic, int], SegmentPartition]) -> list[str]:
+    """Check all partitions; describe those that were being written to when the last run ended.
+
+    DamageError: a segment file is missing or cut, or acknowledged records are damaged, and losses are not accepted.
+    """
+
+    def stored(condition: str) -> Iterator[SegmentPartition]:
+        sql = f"SELECT topic_id, partition FROM partitions WHERE {condition} ORDER BY partition_id"
+        for topic_id, index in shared.store.query(sql):
+            topic = topics.by_id(as_bytes(topic_id))
+            if topic is not None:
+                yield open_partition(topic, as_int(index))
+
+    short = short_segments(shared, topics)
+    if short and shared.store.binding and not shared.accept_loss:
+        raise refuse(short)
+    if shared.accept_loss:
+        for partition in stored("1"):
+            repair_partition(partition, shared)
+    else:
+        for topic, index in {(entry.topic.name, entry.partition): entry for entry in short}:
+            repair_partition(open_partition(topics[topic], index), shared)
+    recovered = []
+    for partition in stored("unrecorded"):
+        _recover_partition(partition, shared)
+        recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
+    return recovered
+
+
+def _recover_partition(partition: SegmentPartition, shared: Shared) -> None:
     """Bring one partition that was being written to back to a recorded state, as part of the store's transaction."""
     if not partition.segments:
         # Its first append never became durable.

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, build_batch, check_crc, parse_header
-from broker.storage.catalog import Topic, Topics
 from broker.storage.errors import DamageError
 from broker.storage.files import OpenFile, guarded
-from broker.storage.segments.partition import SegmentPartition, Shared
-from broker.storage.segments.segment import LEADER_EPOCH, SCAN_BYTES, Segment, segment_name
+from broker.storage.partition_log import LEADER_EPOCH
+from broker.storage.segments.partition import SegmentPartition
+from broker.storage.segments.segment import SCAN_BYTES, Segment, segment_name
+from broker.storage.segments.shared import Shared
+from broker.storage.store.catalog import Topic, Topics
 
 DAMAGED_SUFFIX = ".damaged"
 MOST_OFFSETS_IN_A_BATCH = 2**31

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.errors import DamageError, StorageError
-from broker.storage.files import Buffer, Files, OpenFile
-from broker.storage.segments.file_slice import FileSlice
+from broker.storage.files import Buffer, Files, FileSlice, OpenFile
+from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.index import Index
 
-LEADER_EPOCH = 0  # one node: its epoch never changes
 LENGTH_OVERHEAD = 12  # base offset and length, which a batch's length field does not count
 # As much as the segment has already, between these bounds.
 PREALLOCATED_BYTES = (64 << 10, 1 << 20)

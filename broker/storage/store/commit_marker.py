@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from broker.storage.files import Files, OpenFile
+from broker.storage.files import Files, PinnedFile
 
 _crc = google_crc32c.value
 _BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
@@ -40,7 +40,7 @@ class WatermarkFile:
     def __init__(self, files: Files, path: str) -> None:
         self.path = path
         self.exists = os.path.exists(path)
-        self._file = OpenFileAt(files, path)
+        self._file = PinnedFile(files, path)
         self._turn = 0
 
     def read(self) -> Watermark | None:
@@ -65,73 +65,6 @@ class WatermarkFile:
 
     def sync(self) -> None:
         self._file.get().sync()
-
-
-class SyncedEnd(NamedTuple):
-    """How far the acknowledged bytes of one partition reach: a segment, a position in it, the next offset."""
-
-    base_offset: int
-    position: int
-    end_offset: int
-
-
-class SyncedEnds:
-    """Two slots per partition, found by the partition's number in the store."""
-
-    _SLOT = struct.Struct(">IqqqI")
-    _SLOT_BYTES = 32
-    _PAIR_BYTES = 64
-
-    def __init__(self, files: Files, path: str) -> None:
-        self.path = path
-        self.exists = os.path.exists(path)
-        self._file = OpenFileAt(files, path)
-        self._turns: dict[int, int] = {}
-
-    def read(self, partition_id: int) -> SyncedEnd | None:
-        content = self._file.get().read(self._PAIR_BYTES, partition_id * self._PAIR_BYTES)
-        newest: SyncedEnd | None = None
-        for turn in (0, 1):
-            slot = content[turn * self._SLOT_BYTES : (turn + 1) * self._SLOT_BYTES]
-            if len(slot) < self._SLOT_BYTES:
-                continue
-            number, base_offset, position, end_offset, crc = self._SLOT.unpack(slot)
-            if number != partition_id or crc != _crc(slot[:-4]):
-                continue
-            if newest is None or end_offset > newest.end_offset:
-                newest = SyncedEnd(base_offset, position, end_offset)
-                self._turns[partition_id] = 1 - turn
-        return newest
-
-    def write(self, partition_id: int, end: SyncedEnd) -> None:
-        turn = self._turns.get(partition_id, 0)
-        body = self._SLOT.pack(partition_id, end.base_offset, end.position, end.end_offset, 0)[:-4]
-        position = partition_id * self._PAIR_BYTES + turn * self._SLOT_BYTES
-        self._file.get().write(body + struct.pack(">I", _crc(body)), position)
-        self._turns[partition_id] = 1 - turn
-
-    def clear(self, partition_id: int) -> None:
-        """Forget both slots: the partition was cut on purpose."""
-        self._file.get().write(bytes(self._PAIR_BYTES), partition_id * self._PAIR_BYTES)
-        self._turns.pop(partition_id, None)
-
-    def sync(self) -> None:
-        self._file.get().sync()
-
-
-class OpenFileAt:
-    """A file that stays open outside the bounded table, made at first use."""
-
-    def __init__(self, files: Files, path: str) -> None:
-        self._files = files
-        self._path = path
-        self._file: OpenFile | None = None
-
-    def get(self) -> OpenFile:
-        if self._file is None:
-            self._file = self._files.get(self._path, create=True)
-            self._files.forget(self._path)
-        return self._file
 
 
 def boot_id() -> bytes:

@@ -399,5 +399,20 @@ class Store:
         return StorageError(f"{self.path}: {error}")
 
 
+def as_int(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def as_bytes(value: Value) -> bytes:
+    assert isinstance(value, bytes)
+    return value
+
+
+def as_text(value: Value) -> str:
+    assert isinstance(value, str)
+    return value
+
+
 def _link(chain: bytes, seq: int, digest: int) -> bytes:
     return blake2b(_CHAIN_INPUT.pack(chain, seq, digest), digest_size=16).digest()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from broker.storage import OffsetsRow
+from broker.storage import OFFSETS_TOPIC, TopicRow
 from tests.broker.storage.stores import NOW, append, batch, open_log, sweep, topic_log
 
 PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
@@ -24,8 +24,8 @@ def main() -> None:
         text, other = b"%d" % number, number + ahead
         append(plain, text, base_sequence=number, **PRODUCER)
         append(compacted, (b"key %d" % (other % 5), b"%d" % other))
-        log.append_offsets_rows([OffsetsRow(number % 50, KEY, text, NOW)])
-        log.set_generation_floor("g", number)
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(number % 50, KEY, text, NOW)])
+        log.groups.set_generation_floor("g", number)
         log.flush()
         sys.stdout.write(f"{min(number, other)}\n")
         sys.stdout.flush()

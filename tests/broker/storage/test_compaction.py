@@ -11,7 +11,7 @@ import pytest
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, batches
-from broker.storage import Appended, OffsetsRow, PartitionLog
+from broker.storage import OFFSETS_TOPIC, Appended, PartitionLog, TopicRow
 from broker.storage.segments import compaction
 from broker.storage.segments.partition import SegmentPartition
 from tests.broker.storage.stores import (
@@ -285,8 +285,8 @@ def key(number: int) -> bytes:
 def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process", compaction_interval_ms=0)
     for start in range(0, 30_000, 500):
-        rows = [OffsetsRow(3, key(n % 400), b"%d" % n, NOW) for n in range(start, start + 500)]
-        log.append_offsets_rows(rows)
+        rows = [TopicRow(3, key(n % 400), b"%d" % n, NOW) for n in range(start, start + 500)]
+        log.append_rows(OFFSETS_TOPIC, rows)
         log.flush()
     offsets = log.partition("__consumer_offsets", 3)
     assert offsets is not None
@@ -304,21 +304,21 @@ def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) ->
     assert offsets is not None
     assert (offsets.high_watermark, newest(offsets)) == (end, before)
     assert raw(offsets.read(0, 1, at_least_one=True)) == first
-    assert len(log.offset_rows("g")) == 400
+    assert len(log.groups.offset_rows("g")) == 400
     log.close()
 
 
 def test_old_tombstones_of_the_coordinator_go(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process", compaction_interval_ms=0)
-    log.append_offsets_rows([OffsetsRow(3, key(1), b"1", NOW), OffsetsRow(3, key(1), None, NOW)])
-    log.append_offsets_rows([OffsetsRow(4, key(2), None, NOW)])
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(3, key(1), b"1", NOW), TopicRow(3, key(1), None, NOW)])
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(4, key(2), None, NOW)])
     for _ in range(50):
-        log.append_offsets_rows([OffsetsRow(3, key(9), b"x", NOW)] * 500)
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(3, key(9), b"x", NOW)] * 500)
         log.flush()
     sweep(log, NOW + 24 * HOUR)
     assert key(1) in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
     for _ in range(50):
-        log.append_offsets_rows([OffsetsRow(3, key(9), b"x", NOW)] * 500)
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(3, key(9), b"x", NOW)] * 500)
         log.flush()
     sweep(log, NOW + 24 * HOUR + 1)
     assert key(1) not in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
@@ -327,5 +327,5 @@ def test_old_tombstones_of_the_coordinator_go(tmp_path: Path) -> None:
     log.close(clean=False)
     log = open_log(tmp_path, durability="process")
     assert log.partition("__consumer_offsets", 4).high_watermark == 1  # type: ignore[union-attr]
-    assert [row.key for row in log.offset_rows("g")] == [key(9)]
+    assert [row.key for row in log.groups.offset_rows("g")] == [key(9)]
     log.close()

@@ -8,7 +8,7 @@ import pytest
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import batches
-from broker.storage import Log, OffsetsRow, PartitionLog
+from broker.storage import OFFSETS_TOPIC, Log, PartitionLog, TopicRow
 from tests.broker.storage.stores import NOW, append, batch, open_log, raw, stored
 
 
@@ -48,26 +48,26 @@ def test_the_offsets_topic_is_there_from_the_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["pending", "committed", "killed", "stopped"])
 def test_the_newest_row_of_each_key_is_found(tmp_path: Path, how: str) -> None:
     log = open_log(tmp_path)
-    old = [OffsetsRow(1, offset_key("g", "t", n), b"old", NOW) for n in range(4)]
+    old = [TopicRow(1, offset_key("g", "t", n), b"old", NOW) for n in range(4)]
     new = [
-        OffsetsRow(1, offset_key("g", "t", 1), b"new", NOW + 1),
-        OffsetsRow(1, offset_key("g", "t", 2), None, NOW + 1),
-        OffsetsRow(1, offset_key("gg", "t", 0), b"other group", NOW),
-        OffsetsRow(1, group_key("g"), b"metadata", NOW),
-        OffsetsRow(2, group_key("deleted"), b"metadata", NOW),
-        OffsetsRow(2, group_key("deleted"), None, NOW),
+        TopicRow(1, offset_key("g", "t", 1), b"new", NOW + 1),
+        TopicRow(1, offset_key("g", "t", 2), None, NOW + 1),
+        TopicRow(1, offset_key("gg", "t", 0), b"other group", NOW),
+        TopicRow(1, group_key("g"), b"metadata", NOW),
+        TopicRow(2, group_key("deleted"), b"metadata", NOW),
+        TopicRow(2, group_key("deleted"), None, NOW),
     ]
-    log.append_offsets_rows(old)
-    log.append_offsets_rows(new)
+    log.append_rows(OFFSETS_TOPIC, old)
+    log.append_rows(OFFSETS_TOPIC, new)
     if how != "pending":
         log.flush()
     if how in ("killed", "stopped"):
         log.close(clean=how == "stopped")
         log = open_log(tmp_path)
-    assert sorted(log.offset_rows("g"), key=lambda row: row.key) == [old[0], new[0], old[3]]
-    assert log.offset_rows("nobody") == []
-    assert list(log.group_metadata_rows()) == [new[3]]
-    assert list(log.groups_with_offsets()) == ["g", "gg"]
+    assert sorted(log.groups.offset_rows("g"), key=lambda row: row.key) == [old[0], new[0], old[3]]
+    assert log.groups.offset_rows("nobody") == []
+    assert list(log.groups.metadata_rows()) == [new[3]]
+    assert list(log.groups.ids_with_offsets()) == ["g", "gg"]
     log.close()
 
 
@@ -75,24 +75,24 @@ def test_groups_are_found_by_topic(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     names = ["a", "b", "tricky\0\1t", "ß" * 40, "c" * 300]
     for name in names:
-        log.append_offsets_rows([OffsetsRow(1, offset_key(name, "t", n), b"v", NOW) for n in range(3)])
-    log.append_offsets_rows([OffsetsRow(1, offset_key("a", "tt", 0), b"v", NOW)])
-    log.append_offsets_rows([OffsetsRow(1, offset_key("b", "t", n), None, NOW) for n in range(3)])
-    log.append_offsets_rows([OffsetsRow(1, offset_key("x", "u", 0), b"v", NOW)])
-    assert sorted(log.groups_with_offsets_of("t")) == sorted(set(names) - {"b"})
-    assert log.groups_with_offsets_of("tt") == ["a"]
-    assert log.groups_with_offsets_of("none") == []
-    assert sorted(log.groups_with_offsets()) == sorted((set(names) - {"b"}) | {"x"})
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key(name, "t", n), b"v", NOW) for n in range(3)])
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key("a", "tt", 0), b"v", NOW)])
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key("b", "t", n), None, NOW) for n in range(3)])
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key("x", "u", 0), b"v", NOW)])
+    assert sorted(log.groups.ids_with_offsets_of("t")) == sorted(set(names) - {"b"})
+    assert log.groups.ids_with_offsets_of("tt") == ["a"]
+    assert log.groups.ids_with_offsets_of("none") == []
+    assert sorted(log.groups.ids_with_offsets()) == sorted((set(names) - {"b"}) | {"x"})
     log.close()
 
 
 def test_rows_read_as_a_topic_are_the_same_bytes_for_ever(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    rows = [OffsetsRow(5, offset_key("g", "t", n % 3), None if n % 7 == 6 else b"%d" % n, NOW + n) for n in range(300)]
+    rows = [TopicRow(5, offset_key("g", "t", n % 3), None if n % 7 == 6 else b"%d" % n, NOW + n) for n in range(300)]
     for row in rows[:290]:
-        log.append_offsets_rows([row])
+        log.append_rows(OFFSETS_TOPIC, [row])
     log.flush()
-    log.append_offsets_rows(rows[290:])
+    log.append_rows(OFFSETS_TOPIC, rows[290:])
     partition = offsets_partition(log, 5)
     assert (partition.high_watermark, partition.log_end_offset, partition.log_start_offset) == (290, 300, 0)
     assert partition.read(290, 1000, at_least_one=True) == b""
@@ -129,18 +129,18 @@ def test_clients_may_not_write_to_the_offsets_topic(tmp_path: Path) -> None:
 
 def test_offsets_and_floors_of_one_round_are_all_there_or_none(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"1", NOW)])
-    log.set_generation_floor("g", 1)
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, group_key("g"), b"1", NOW)])
+    log.groups.set_generation_floor("g", 1)
     log.flush()
-    log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"2", NOW)])
-    log.set_generation_floor("g", 2)
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, group_key("g"), b"2", NOW)])
+    log.groups.set_generation_floor("g", 2)
     log.close(clean=False)
     log = open_log(tmp_path)
-    assert [row.value for row in log.group_metadata_rows()] == [b"1"]
-    assert log.generation_floors() == {"g": 1}
-    log.set_generation_floor("g", None)
+    assert [row.value for row in log.groups.metadata_rows()] == [b"1"]
+    assert log.groups.generation_floors() == {"g": 1}
+    log.groups.set_generation_floor("g", None)
     log.flush()
-    assert log.generation_floors() == {}
+    assert log.groups.generation_floors() == {}
     log.close()
 
 
@@ -148,9 +148,9 @@ def test_groups_are_found_as_long_as_they_have_a_live_offset(tmp_path: Path) -> 
     log = open_log(tmp_path)
 
     def write(*rows: tuple[bytes, bytes | None]) -> list[str]:
-        log.append_offsets_rows([OffsetsRow(1, key, value, NOW) for key, value in rows])
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(1, key, value, NOW) for key, value in rows])
         log.flush()
-        return sorted(log.groups_with_offsets())
+        return sorted(log.groups.ids_with_offsets())
 
     first, second = offset_key("g", "t", 0), offset_key("g", "t", 1)
     assert write((first, b"1"), (second, b"1"), (offset_key("gg", "t", 0), b"1"), (group_key("h"), b"1")) == ["g", "gg"]
@@ -160,18 +160,19 @@ def test_groups_are_found_as_long_as_they_have_a_live_offset(tmp_path: Path) -> 
     assert write((second, b"2"), (first, b"2"), (first, None)) == ["g"]
     log.close(clean=False)
     log = open_log(tmp_path)
-    assert list(log.groups_with_offsets()) == ["g"]
+    assert list(log.groups.ids_with_offsets()) == ["g"]
     log.close()
 
 
 def test_a_store_larger_than_one_settling_is_whole(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process")
     for start in range(0, 7000, 100):
-        log.append_offsets_rows(
+        log.append_rows(
+            OFFSETS_TOPIC,
             [
-                OffsetsRow(n % 50, offset_key(f"g{n % 90}", "t", n % 11), b"%d" % n, NOW)
+                TopicRow(n % 50, offset_key(f"g{n % 90}", "t", n % 11), b"%d" % n, NOW)
                 for n in range(start, start + 100)
-            ]
+            ],
         )
         log.flush()
     ends = [offsets_partition(log, index).high_watermark for index in range(50)]
@@ -179,7 +180,7 @@ def test_a_store_larger_than_one_settling_is_whole(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process")
     assert [offsets_partition(log, index).high_watermark for index in range(50)] == ends == [140] * 50
     newest = {offset_key(f"g{n % 90}", "t", n % 11): b"%d" % n for n in range(7000)}
-    found = {row.key: row.value for group in log.groups_with_offsets() for row in log.offset_rows(group)}
+    found = {row.key: row.value for group in log.groups.ids_with_offsets() for row in log.groups.offset_rows(group)}
     assert found == newest
     log.close()
 

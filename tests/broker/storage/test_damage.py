@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from broker.storage import DamageError, Log, OffsetsRow
+from broker.storage import OFFSETS_TOPIC, DamageError, Log, TopicRow
 from tests.broker.storage.stores import (
     append,
     batch,
@@ -208,8 +208,8 @@ def committed(path: Path, count: int, *, clean: bool, checkpoint: bool = False) 
     log.create_topic("t", 3, {"retention.ms": "1000"})
     for number in range(count):
         key = b"\0\1\0\1g\0\1t" + (number % 7).to_bytes(4, "big")
-        log.append_offsets_rows([OffsetsRow(number % 3, key, b"%d" % number, number)])
-        log.set_generation_floor("g", number)
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(number % 3, key, b"%d" % number, number)])
+        log.groups.set_generation_floor("g", number)
         log.flush()
         if number == count // 2 and checkpoint:
             sweep(log)
@@ -221,7 +221,13 @@ def everything(path: Path) -> object:
     try:
         rows = [raw(log.partition("__consumer_offsets", p).read(0, 10**6, at_least_one=True)) for p in range(3)]  # type: ignore[union-attr]
         topics = [(t.name, t.topic_id, t.partition_count, t.configs) for t in log.topics.values()]
-        return rows, topics, log.offset_rows("g"), log.generation_floors(), list(log.group_metadata_rows())
+        return (
+            rows,
+            topics,
+            log.groups.offset_rows("g"),
+            log.groups.generation_floors(),
+            list(log.groups.metadata_rows()),
+        )
     finally:
         log.close(clean=False)
 
@@ -271,13 +277,13 @@ def test_lost_commits_are_counted_and_may_be_accepted(tmp_path: Path) -> None:
         open_log(tmp_path)
     log = open_log(tmp_path, accept_loss=True)
     assert len(log.losses) == 1
-    floor = log.generation_floors()["g"]
+    floor = log.groups.generation_floors()["g"]
     assert floor < 19
-    log.set_generation_floor("g", 100)
+    log.groups.set_generation_floor("g", 100)
     log.flush()
     log.close(clean=False)
     log = open_log(tmp_path)
-    assert (log.losses, log.generation_floors()) == ([], {"g": 100})
+    assert (log.losses, log.groups.generation_floors()) == ([], {"g": 100})
     log.close()
 
 
@@ -294,7 +300,7 @@ def test_an_older_copy_of_the_database_is_noticed(tmp_path: Path) -> None:
     committed(tmp_path, 5, clean=True)
     old = (tmp_path / "store.db").read_bytes()
     committed_more = open_log(tmp_path)
-    committed_more.set_generation_floor("g", 77)
+    committed_more.groups.set_generation_floor("g", 77)
     committed_more.close()
     (tmp_path / "store.db").write_bytes(old)
     with pytest.raises(DamageError, match="are gone"):
@@ -307,7 +313,7 @@ def test_relaxed_durability_forgives_a_power_cut_but_not_a_kill(
     log = open_log(tmp_path, durability="process")
     for number in range(10):
         append(topic_log(log), b"%d" % number)
-        log.set_generation_floor("g", number)
+        log.groups.set_generation_floor("g", number)
         log.flush()
     log.close(clean=False)
     wal = tmp_path / "store.db-wal"

@@ -8,23 +8,22 @@ from pathlib import Path
 import pytest
 
 from broker.protocol.errors import ErrorCode
-from broker.storage import DamageError, EventRow, Log, OffsetsRow, PartitionLog
-from broker.storage.rows.event_rows import SLICE_ROWS
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, DamageError, Log, PartitionLog, TopicRow
+from broker.storage.rows.retained_tables import SLICE_ROWS
 from tests.broker.storage.stores import NOW, batch, open_log, stored, sweep
 from tests.broker.storage.test_coordinator_rows import group_key, offset_key
 
-TOPIC = "__kgctl_group_events"
 FORMAT_1 = Path(__file__).with_name("format_1.tar.xz")
 
 
 def events(log: Log) -> PartitionLog:
-    found = log.partition(TOPIC, 0)
+    found = log.partition(EVENTS_TOPIC, 0)
     assert found is not None
     return found
 
 
-def row(number: int, at_ms: int = NOW) -> EventRow:
-    return EventRow(b"group-%d" % (number % 3), b"event %06d" % number, at_ms)
+def row(number: int, at_ms: int = NOW) -> TopicRow:
+    return TopicRow(0, b"group-%d" % (number % 3), b"event %06d" % number, at_ms)
 
 
 def values(log: Log) -> list[bytes | None]:
@@ -33,26 +32,26 @@ def values(log: Log) -> list[bytes | None]:
 
 def test_the_topic_is_internal_bounded_and_not_for_clients(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    topic = log.topics[TOPIC]
+    topic = log.topics[EVENTS_TOPIC]
     assert (topic.internal, topic.partition_count, topic.configs["cleanup.policy"]) == (True, 1, "delete")
     assert (topic.configs["retention.ms"], topic.configs["retention.bytes"]) == ("604800000", "16777216")
     assert events(log).append(batch(b"x"), wall_ms=NOW) == ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert log.partition(TOPIC, 1) is None
+    assert log.partition(EVENTS_TOPIC, 1) is None
     log.close()
 
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_events_are_seen_after_the_commit_and_stay(tmp_path: Path, clean: bool) -> None:
     log = open_log(tmp_path)
-    log.append_group_events([row(0), row(1, NOW + 1)])
+    log.append_rows(EVENTS_TOPIC, [row(0), row(1, NOW + 1)])
     assert log.dirty
     assert (events(log).high_watermark, events(log).log_end_offset) == (0, 2)
     assert values(log) == []
-    log.append_offsets_rows([OffsetsRow(1, group_key("g"), b"metadata", NOW)])
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, group_key("g"), b"metadata", NOW)])
     log.flush()
     assert events(log).high_watermark == 2
     assert values(log) == [b"event 000000", b"event 000001"]
-    log.append_group_events([row(2)])
+    log.append_rows(EVENTS_TOPIC, [row(2)])
     log.close(clean=clean)
     log = open_log(tmp_path)
     expected = [b"event 000000", b"event 000001", *([b"event 000002"] if clean else [])]
@@ -67,8 +66,8 @@ def test_events_are_seen_after_the_commit_and_stay(tmp_path: Path, clean: bool) 
 
 def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.alter_topic_configs(TOPIC, {"retention.ms": "1000"})
-    log.append_group_events([row(n, NOW + (0 if n < SLICE_ROWS + 7 else 1)) for n in range(SLICE_ROWS + 9)])
+    log.alter_topic_configs(EVENTS_TOPIC, {"retention.ms": "1000"})
+    log.append_rows(EVENTS_TOPIC, [row(n, NOW + (0 if n < SLICE_ROWS + 7 else 1)) for n in range(SLICE_ROWS + 9)])
     log.flush()
     sweep(log, NOW + 1001)
     assert values(log) == [row(n).value for n in (SLICE_ROWS + 7, SLICE_ROWS + 8)]
@@ -80,7 +79,7 @@ def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
     log.close()
     log = open_log(tmp_path)
     assert (events(log).log_start_offset, events(log).high_watermark) == (SLICE_ROWS + 9, SLICE_ROWS + 9)
-    log.append_group_events([row(1)])
+    log.append_rows(EVENTS_TOPIC, [row(1)])
     log.flush()
     assert [record.offset for record in stored(events(log))] == [SLICE_ROWS + 9]
     log.close()
@@ -89,8 +88,8 @@ def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("limit", "kept"), [(95, 5), (58, 4), (57, 3), (39, 3), (38, 2), (1, 1), (0, 0)])
 def test_events_beyond_the_size_go_oldest_first(tmp_path: Path, limit: int, kept: int) -> None:
     log = open_log(tmp_path)
-    log.alter_topic_configs(TOPIC, {"retention.bytes": str(limit)})
-    log.append_group_events([row(n) for n in range(5)])  # 19 bytes each
+    log.alter_topic_configs(EVENTS_TOPIC, {"retention.bytes": str(limit)})
+    log.append_rows(EVENTS_TOPIC, [row(n) for n in range(5)])  # 19 bytes each
     log.flush()
     assert events(log).size_bytes == 5 * 19
     sweep(log, NOW)
@@ -101,7 +100,7 @@ def test_events_beyond_the_size_go_oldest_first(tmp_path: Path, limit: int, kept
 
 def test_a_damaged_event_is_named_and_not_served(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_group_events([row(0), row(1)])
+    log.append_rows(EVENTS_TOPIC, [row(0), row(1)])
     log.flush()
     log._store.execute('UPDATE group_events SET value = ? WHERE "offset" = 1', (b"another thing",))
     with pytest.raises(DamageError, match="__kgctl_group_events-0 at offset 1 fails its checksum"):
@@ -115,14 +114,14 @@ def test_a_store_of_format_1_gets_the_topic_and_keeps_what_it_has(tmp_path: Path
     for _ in range(2):
         log = open_log(tmp_path / "store")
         assert log.losses == []
-        assert sorted(log.topics) == ["__consumer_offsets", TOPIC, "t"]
+        assert sorted(log.topics) == ["__consumer_offsets", EVENTS_TOPIC, "t"]
         partition = log.partition("t", 0)
         assert partition is not None
         assert [record.value for record in stored(partition)] == [b"one", b"two"]
-        assert [kept.key for kept in log.offset_rows("g")] == [offset_key("g", "t", 0)]
-        assert list(log.groups_with_offsets()) == ["g"]
-        assert log.generation_floors() == {"g": 7}
-        log.append_group_events([row(0)])
+        assert [kept.key for kept in log.groups.offset_rows("g")] == [offset_key("g", "t", 0)]
+        assert list(log.groups.ids_with_offsets()) == ["g"]
+        assert log.groups.generation_floors() == {"g": 7}
+        log.append_rows(EVENTS_TOPIC, [row(0)])
         log.flush()
         log.close()
     log = open_log(tmp_path / "store")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker.storage import Log, OffsetsRow, StorageError
+from broker.storage import OFFSETS_TOPIC, Log, StorageError, TopicRow
 from tests.broker.storage.stores import NOW, FaultyOps, append, open_log, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 400}
@@ -24,8 +24,8 @@ def work(path: Path, ops: FaultyOps, acknowledged: list[int]) -> None:
         partition = topic_log(log)
         for number in range(ROUNDS):
             append(partition, b"%d" % number * 20)
-            log.append_offsets_rows([OffsetsRow(1, KEY, b"%d" % number, NOW)])
-            log.set_generation_floor("g", number)
+            log.append_rows(OFFSETS_TOPIC, [TopicRow(1, KEY, b"%d" % number, NOW)])
+            log.groups.set_generation_floor("g", number)
             log.flush()
             acknowledged.append(number)
             if number == ROUNDS // 2:
@@ -42,7 +42,7 @@ def expect_stopped(log: Log, path: Path) -> None:
     with pytest.raises(StorageError):
         append(topic_log(log), b"late")
     with pytest.raises(StorageError):
-        log.append_offsets_rows([OffsetsRow(1, KEY, b"late", NOW)])
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(1, KEY, b"late", NOW)])
     log.close()
 
 
@@ -61,8 +61,8 @@ def test_every_single_fault_stops_the_log_and_loses_nothing(tmp_path: Path) -> N
         assert [offset for offset, _ in found] == list(range(len(found)))
         assert len(found) >= len(acknowledged)
         if acknowledged:
-            assert log.generation_floors()["g"] >= acknowledged[-1]
-            assert int(log.offset_rows("g")[0].value or b"") >= acknowledged[-1]
+            assert log.groups.generation_floors()["g"] >= acknowledged[-1]
+            assert int(log.groups.offset_rows("g")[0].value or b"") >= acknowledged[-1]
         log.close()
 
 
@@ -75,16 +75,16 @@ def test_the_number_of_a_commit_that_failed_is_not_used_again(tmp_path: Path) ->
 
     ops = FaultyOps()
     log = open_log(tmp_path, file_ops=ops)
-    log.set_generation_floor("g", 1)
+    log.groups.set_generation_floor("g", 1)
     log.flush()
     ops.fail_at = ops.count + 1
-    log.set_generation_floor("g", 2)
+    log.groups.set_generation_floor("g", 2)
     with pytest.raises(StorageError):
         log.flush()
     log.close()
     failed = numbers()[-1] + 1
     log = open_log(tmp_path)
-    log.set_generation_floor("g", 3)
+    log.groups.set_generation_floor("g", 3)
     log.flush()
     log.close(clean=False)
     assert failed not in numbers()

@@ -42,8 +42,8 @@ def check(log: Log, acknowledged: int) -> None:
     offset = topic_log(log, "compacted").high_watermark
     assert offset > acknowledged
     assert newest == {b"key %d" % (n % 5): b"%d" % n for n in range(max(0, offset - 5), offset)}
-    assert log.generation_floors()["g"] >= acknowledged
-    assert int(log.offset_rows("g")[0].value or b"") == log.generation_floors()["g"]
+    assert log.groups.generation_floors()["g"] >= acknowledged
+    assert int(log.groups.offset_rows("g")[0].value or b"") == log.groups.generation_floors()["g"]
     last = plain.append(duplicate_of(count - 1), wall_ms=NOW)
     assert isinstance(last, Appended)
     assert (last.duplicate, last.base_offset) == (True, count - 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker.storage import DamageError, OffsetsRow
+from broker.storage import OFFSETS_TOPIC, DamageError, TopicRow
 from tests.broker.storage.power import RecordingOps
 from tests.broker.storage.stores import NOW, append, open_log, stored, sweep, topic_log, values
 
@@ -29,8 +29,8 @@ def run(path: Path, durability: str) -> RecordingOps:
         append(topic_log(log), b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
         if number % 3 == 0:
             append(topic_log(log, "compacted"), (b"k%d" % (number % 4), b"%d" % number))
-        log.append_offsets_rows([OffsetsRow(1, KEY, b"%d" % number, NOW)])
-        log.set_generation_floor("g", number)
+        log.append_rows(OFFSETS_TOPIC, [TopicRow(1, KEY, b"%d" % number, NOW)])
+        log.groups.set_generation_floor("g", number)
         if number % 20 == 7:
             append(topic_log(log, f"passing {number}"), b"x")
         log.flush()
@@ -57,9 +57,9 @@ def lost(path: Path, acknowledged: int) -> str | None:
         count = len(values(topic_log(log)))
         if values(topic_log(log)) != [(n, b"%d" % n) for n in range(count)] or count <= acknowledged:
             return f"{count} records of {acknowledged + 1}"
-        if log.generation_floors().get("g", -1) < acknowledged:
+        if log.groups.generation_floors().get("g", -1) < acknowledged:
             return "a generation floor"
-        if int(log.offset_rows("g")[0].value or b"-1") < acknowledged:
+        if int(log.groups.offset_rows("g")[0].value or b"-1") < acknowledged:
             return "an offset"
         expected = {b"k%d" % (n % 4): n for n in range(0, acknowledged + 1, 3)}
         found = {r.key: int(r.value or b"-1") for r in stored(topic_log(log, "compacted"))}

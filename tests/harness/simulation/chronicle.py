@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from broker.cores.groups.events import EventType, GroupEvent, to_json
 from broker.cores.groups.records import (
@@ -15,11 +15,19 @@ from broker.cores.groups.records import (
     OffsetsRow,
     from_row,
 )
-from broker.storage import EventRow
 from tests.harness.simulation.terms import ensure
 
 if TYPE_CHECKING:
     from tests.harness.simulation.disk import Disk
+
+
+class EventRow(NamedTuple):
+    """A record of __kgctl_group_events."""
+
+    key: bytes
+    value: bytes
+    timestamp_ms: int
+
 
 Change: TypeAlias = "OffsetsRow | GenerationFloor | EventRow"
 STARTED, EMPTY, DELETED = (h.value for h in (EventType.REBALANCE_STARTED, EventType.EMPTY, EventType.DELETED))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, OffsetsRow, StateRecord, from_row
 from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
-from broker.storage import OFFSETS_TOPIC, EventRow, StorageError
-from tests.harness.simulation.chronicle import Change
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, RowLike, StorageError
+from tests.harness.simulation.chronicle import Change, EventRow
 
 
 @dataclass
@@ -83,32 +83,17 @@ class Disk:
             raise StorageError("the disk fails on demand")
         self._keep()
 
-    def append_offsets_rows(self, rows: Sequence[OffsetsRow]) -> None:
+    def append_rows(self, topic: str, rows: Sequence[RowLike]) -> None:
         for row in rows:
-            self._write(OffsetsRow(*row))
+            if topic == EVENTS_TOPIC:
+                assert row.value is not None
+                self._write(EventRow(row.key, row.value, row.timestamp_ms))
+            else:
+                self._write(OffsetsRow(row.partition, row.key, row.value, row.timestamp_ms))
 
-    def append_group_events(self, rows: Sequence[EventRow]) -> None:
-        for row in rows:
-            self._write(EventRow(*row))
-
-    def set_generation_floor(self, group_id: str, generation: int | None) -> None:
-        self._write(GenerationFloor(group_id, generation))
-
-    def group_metadata_rows(self) -> list[OffsetsRow]:
-        return [row for row in self.live.rows.values() if not _is_offset(row)]
-
-    def generation_floors(self) -> dict[str, int]:
-        return dict(self.live.floors)
-
-    def groups_with_offsets(self) -> list[str]:
-        return list(dict.fromkeys(record.group_id for record in self._offsets()))
-
-    def groups_with_offsets_of(self, topic: str) -> list[str]:
-        return list(dict.fromkeys(record.group_id for record in self._offsets() if record.topic == topic))
-
-    def offset_rows(self, group_id: str) -> list[OffsetsRow]:
-        rows = self.live.rows.values()
-        return [row for row in rows if _is_offset(row) and next(iter(_records([row]))).group_id == group_id]
+    @property
+    def groups(self) -> DiskGroups:
+        return DiskGroups(self.live, self._write)
 
     # ---- what the world does ---------------------------------------------------------------------------------------
 
@@ -153,8 +138,35 @@ class Disk:
         self._pending = []
         self.synced = self.written
 
+
+class DiskGroups:
+    """Stands where broker.storage.StoredGroups stands for the runner."""
+
+    def __init__(self, live: Content, write: Callable[[Change], None]) -> None:
+        self._live = live
+        self._write = write
+
+    def set_generation_floor(self, group_id: str, generation: int | None) -> None:
+        self._write(GenerationFloor(group_id, generation))
+
+    def generation_floors(self) -> dict[str, int]:
+        return dict(self._live.floors)
+
+    def metadata_rows(self) -> list[OffsetsRow]:
+        return [row for row in self._live.rows.values() if not _is_offset(row)]
+
+    def ids_with_offsets(self) -> list[str]:
+        return list(dict.fromkeys(record.group_id for record in self._offsets()))
+
+    def ids_with_offsets_of(self, topic: str) -> list[str]:
+        return list(dict.fromkeys(record.group_id for record in self._offsets() if record.topic == topic))
+
+    def offset_rows(self, group_id: str) -> list[OffsetsRow]:
+        rows = self._live.rows.values()
+        return [row for row in rows if _is_offset(row) and next(iter(_records([row]))).group_id == group_id]
+
     def _offsets(self) -> Iterator[OffsetCommitRecord]:
-        for record in _records(row for row in self.live.rows.values() if _is_offset(row)):
+        for record in _records(row for row in self._live.rows.values() if _is_offset(row)):
             assert isinstance(record, OffsetCommitRecord)
             yield record
 

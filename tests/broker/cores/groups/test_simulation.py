@@ -10,8 +10,8 @@ from random import SystemRandom
 
 import pytest
 
-from broker.storage import EventRow
 from tests.harness.simulation.__main__ import summary
+from tests.harness.simulation.chronicle import EventRow
 from tests.harness.simulation.clock import SECOND
 from tests.harness.simulation.consumer import Consumer, Phase, Profile
 from tests.harness.simulation.disk import Disk

@@ -6,10 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from broker.storage.store.database import Store, Value
-
-OFFSETS_TOPIC = "__consumer_offsets"
-EVENTS_TOPIC = "__kgctl_group_events"
+from broker.storage.store.database import Store, as_bytes, as_int, as_text
 
 
 @dataclass(slots=True)
@@ -60,13 +57,13 @@ class Catalog:
         self.broker_configs: dict[str, str] = {}
         configs: dict[bytes, dict[str, str]] = {}
         for topic_id, name, value in store.query("SELECT topic_id, name, value FROM topic_configs"):
-            configs.setdefault(_blob(topic_id), {})[_text(name)] = _text(value)
+            configs.setdefault(as_bytes(topic_id), {})[as_text(name)] = as_text(value)
         rows = store.query("SELECT topic_id, name, partition_count, internal FROM topics ORDER BY name")
         for topic_id, name, count, internal in rows:
-            id_ = _blob(topic_id)
-            self.topics._put(Topic(_text(name), id_, _number(count), configs.get(id_, {}), bool(internal)))
+            id_ = as_bytes(topic_id)
+            self.topics._put(Topic(as_text(name), id_, as_int(count), configs.get(id_, {}), bool(internal)))
         for name, value in store.query("SELECT name, value FROM broker_configs"):
-            self.broker_configs[_text(name)] = _text(value)
+            self.broker_configs[as_text(name)] = as_text(value)
 
     def create(self, name: str, partition_count: int, configs: Mapping[str, str], *, internal: bool) -> Topic:
         if name in self.topics:
@@ -135,18 +132,3 @@ def _new_topic_id() -> bytes:
         raw[8] = raw[8] & 0x3F | 0x80
         if raw[0] >> 2 != 62:  # base64url of 62 is "-"
             return bytes(raw)
-
-
-def _text(value: Value) -> str:
-    assert isinstance(value, str)
-    return value
-
-
-def _blob(value: Value) -> bytes:
-    assert isinstance(value, bytes)
-    return value
-
-
-def _number(value: Value) -> int:
-    assert isinstance(value, int)
-    return value

@@ -1,0 +1,82 @@
+"""What segments leave to the next flush: files and directories to sync first, and files to remove afterwards."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from broker.storage.files import Files, OpenFile
+from broker.storage.segments.synced_ends import SyncedEnd
+
+DELETED_SUFFIX = ".deleted"
+
+
+class Written(Protocol):
+    """A partition with appended bytes that wait for a flush."""
+
+    def synced(self) -> None:
+        """The bytes are on disk: write a checkpoint to the store if one is due."""
+
+    def flushed(self) -> tuple[int, SyncedEnd]:
+        """The flush is durable: move the high watermark. Return the partition's number and synced end."""
+
+
+class Pending:
+    """Filled by appends and deletions, emptied by each flush."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._touched: dict[str, OpenFile] = {}
+        self._directories: dict[str, None] = {}
+        self._doomed: list[str] = []
+        self._doomed_trees: list[str] = []
+        self.written: dict[Written, None] = {}
+        self.deleted_trees: list[str] = []  # renamed directories that housekeeping removes
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self._doomed or self._doomed_trees)
+
+    def touch(self, partition: Written, file: OpenFile) -> None:
+        """The next flush has to sync `file` for `partition`."""
+        self.written[partition] = None
+        if file.path not in self._touched:
+            self._touched[file.path] = file
+            if len(self._touched) >= self._files.limit:
+                self._sync_files()
+
+    def touch_directory(self, path: str) -> None:
+        self._directories[path] = None
+
+    def unlink_after(self, path: str) -> None:
+        """Remove this file once the store no longer lists it."""
+        self._doomed.append(path)
+
+    def unlink_tree_after(self, directory: str) -> None:
+        """Rename the directory of a deleted topic once the store no longer lists it; its files are removed in slices."""
+        self._doomed_trees.append(directory)
+
+    def forget(self, partition: Written) -> None:
+        """The partition was deleted and needs no flush."""
+        self.written.pop(partition, None)
+
+    def sync(self) -> None:
+        """Sync all touched files and directories."""
+        self._sync_files()
+        for path in self._directories:
+            self._files.sync_directory(path)
+        self._directories.clear()
+
+    def _sync_files(self) -> None:
+        if self._files.durable:
+            for file in self._touched.values():
+                file.sync()
+        self._touched.clear()
+
+    def remove_doomed(self) -> None:
+        """The store is durable without them: remove files and set directories aside."""
+        doomed, self._doomed = self._doomed, []
+        for path in doomed:
+            self._files.unlink(path)
+        trees, self._doomed_trees = self._doomed_trees, []
+        for tree in trees:
+            if self._files.rename_directory(tree, tree + DELETED_SUFFIX):
+                self.deleted_trees.append(tree + DELETED_SUFFIX)

@@ -10,18 +10,18 @@ def main() -> None:
         from kgctl.app import app
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    from kgctl.output import NOBODY_READS, CannotWrite, forget_output, guard_streams
+    from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output, guard_streams
 
     guard_streams()
     try:
         try:
             app(prog_name="kgctl")
         finally:
-            # Not left to the interpreter's end, which would tell a failure in its own words.
+            # Not left to the interpreter's exit, which would report a failure with a traceback.
             sys.stdout.flush()
     except BrokenPipeError:
-        forget_output()
-        sys.exit(NOBODY_READS)
+        discard_output()
+        sys.exit(BROKEN_PIPE)
     except CannotWrite as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)

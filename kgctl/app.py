@@ -1,4 +1,4 @@
-"""The root of the command line: commands loaded when they are named, options anywhere, failures as exit codes."""
+"""The root of the command line: loads a command when it is named, takes options anywhere, turns failures into exit codes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from kgctl.commands.completion import completion_options, register_shells, with_shell_named
+from kgctl.commands.hints import improve
 from kgctl.commands.settings import Settings, add_options
-from kgctl.output import NOBODY_READS, CannotWrite, forget_output
+from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
 
 
 class Entry(NamedTuple):
-    """Where a command lives, and what `kgctl --help` says of it without loading it."""
+    """Where a command lives, and its line in `kgctl --help`, which does not load it."""
 
     target: str
     help: str
@@ -24,33 +26,66 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "groups": Entry("kgctl.commands.groups:groups_app", "List, describe and change consumer groups."),
-    "ui": Entry("kgctl.commands.ui:ui", "Watch groups live on a dashboard, and act on them."),
+    "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
     "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Read records of topics to stdout."),
     "pipeline": Entry(
         "kgctl.commands.pipeline:pipeline_app", "Turn what consumer groups do into tables and a report, on Spark."
     ),
-    "broker": Entry("kgctl.commands.broker:broker_app", "Run the local broker: one per data directory."),
-    "demo": Entry("kgctl.commands.demo:demo", "Show the main job."),
+    "broker": Entry("kgctl.commands.broker:broker_app", "Run a local broker: one per data directory."),
+    "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }
+SUMMARY = "Inspect and administer consumer groups and topics of any Kafka cluster, and run a local broker."
+EPILOG = """\b
+Examples:
+  kgctl demo
+  kgctl groups list --bootstrap kafka-1:9092
+  kgctl groups describe orders -o json
+
+\b
+Which cluster: --bootstrap (or --bootstrap-server), else $KGCTL_BOOTSTRAP,
+else the running local broker, else 127.0.0.1:9092.
+
+\b
+Exit codes:
+  0    success
+  1    error
+  2    usage error
+  3    timeout, or a condition was not met
+  4    partial failure
+  5    not found
+  6    wrong state, such as a group that still has members
+  7    cluster unreachable, or access denied
+  130  interrupted
+  141  broken pipe (the reader closed the output)
+"""
 
 
 class Root(TyperGroup):
-    """Finds commands by name in COMMANDS, and turns what they raise into one line and an exit code."""
+    """Finds commands by name in COMMANDS, and reports what they raise as one line and an exit code."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
+        self.params += completion_options()
         add_options(self)
-        # What help and suggestions need; resolve_command gives the real ones.
+        # Stand-ins for help and suggestions; resolve_command loads the real ones.
         self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in COMMANDS.items()}
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        if "_KGCTL_COMPLETE" in os.environ:
+            register_shells()
+        return super().main(*arguments, **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.ensure_object(Settings)
         try:
-            rest: list[str] = super().parse_args(ctx, args)
+            rest: list[str] = super().parse_args(ctx, with_shell_named(args))
         except BrokenPipeError as error:
-            raise _nobody_reads() from error
+            raise _broken_pipe() from error
+        except Exception as error:
+            improve(error)
+            raise
         return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -60,31 +95,36 @@ class Root(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
-            # Here, not at exit: a reader that has gone is noticed while someone can still handle it.
+            # Not left to the interpreter's exit, where a broken pipe could no longer be handled.
             sys.stdout.flush()
         except BrokenPipeError as error:
-            raise _nobody_reads() from error
+            raise _broken_pipe() from error
         except Exception as error:
-            raise typer.Exit(report(error)) from error
+            improve(error)
+            raise typer.Exit(report(error, ctx.obj)) from error
         return result
 
 
-def _nobody_reads() -> typer.Exit:
-    """Typer itself would say 1, which is a failure."""
-    forget_output()
-    return typer.Exit(NOBODY_READS)
+def _broken_pipe() -> typer.Exit:
+    """Typer itself would exit with 1, which means an error."""
+    discard_output()
+    return typer.Exit(BROKEN_PIPE)
 
 
 def load(name: str) -> Any:
-    """The command behind a name, with the options that all commands have."""
-    module, _, attribute = COMMANDS[name].target.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
+    """The command of this name, with the options that every command has.
+
+    A module may add examples or exit codes to the help of its command in `EPILOG`.
+    """
+    path, _, attribute = COMMANDS[name].target.partition(":")
+    module = importlib.import_module(path)
+    found = getattr(module, attribute)
     holder = typer.Typer(add_completion=False, rich_markup_mode=None)
     holder.callback()(lambda: None)
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=name)
     else:
-        holder.command(name)(found)
+        holder.command(name, epilog=getattr(module, "EPILOG", None))(found)
     group = typer.main.get_command(holder)
     assert isinstance(group, TyperGroup)
     command = group.commands[name]
@@ -92,16 +132,13 @@ def load(name: str) -> Any:
     return command
 
 
-def report(error: Exception) -> int:
-    """Say on stderr what went wrong, in one line, and give the exit code. Errors that are Typer's own go on."""
+def report(error: Exception, settings: Settings) -> int:
+    """Describe the failure on stderr in one line; the exit code. Errors that Typer reports itself are raised again."""
     from kgctl.client.net.errors import KgctlError, Refused
     from kgctl.render import note
 
     if isinstance(error, KgctlError):
-        hint = ""
-        if isinstance(error, Refused):
-            hint = ". Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT."
-        note(f"Error: {error}{hint}")
+        note(f"Error: {error}. {settings.connection_advice()}" if isinstance(error, Refused) else f"Error: {error}")
         return error.exit_code
     if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
         raise error
@@ -109,7 +146,7 @@ def report(error: Exception) -> int:
         raise error
     if os.environ.get("KGCTL_TRACEBACK"):
         raise error
-    note(f"Error: {type(error).__name__}: {error} (this should not happen; KGCTL_TRACEBACK=1 shows where)")
+    note(f"Error: {type(error).__name__}: {error} (this is a bug; set KGCTL_TRACEBACK=1 to see where)")
     return 1
 
 
@@ -117,10 +154,11 @@ app = typer.Typer(
     cls=Root,
     rich_markup_mode=None,
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Operate consumer groups and topics on any Kafka cluster, or on a local broker that starts in an instant.",
-    epilog="Exit codes: 0 ok, 1 error, 2 usage, 3 timeout or condition not met, 4 partly failed, 5 not found, "
-    "6 wrong state (a group that is not empty), 7 unreachable or not permitted, 130 interrupted, 141 nobody reads the output.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=SUMMARY,
+    epilog=EPILOG,
 )
 
 
@@ -132,10 +170,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=SUMMARY)
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-) -> None:
-    """Operate consumer groups and topics on any Kafka cluster, or on a local broker that starts in an instant."""
+) -> None: ...

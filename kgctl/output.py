@@ -1,4 +1,4 @@
-"""Standard streams that a shell closed, and a stdout whose disk is full: told in one line, never as a fault of ours."""
+"""Standard streams that are closed, and a stdout that cannot be written: one line instead of a traceback."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import sys
 from typing import Any
 
 STDIN, STDOUT, STDERR = range(3)
-# What a shell sees of a program that SIGPIPE ended; scripts with `set -o pipefail` look for it.
-NOBODY_READS = 141
+# The exit status of a program that SIGPIPE ended, as a shell reports it; scripts with `set -o pipefail` test for it.
+BROKEN_PIPE = 141
 
 
 class CannotWrite(OSError):
-    """stdout takes no more, though its reader is still there."""
+    """A write to stdout failed for another reason than a closed reader, such as a full disk."""
 
     def __str__(self) -> str:
         return f"cannot write the output: {self.strerror}"
 
 
 def guard_streams() -> None:
-    """Fill closed descriptors, so that no socket or file becomes a standard stream, and let stdout say what ails it.
+    """Replace the standard streams: closed descriptors are filled, write errors get a sentence, any name can be encoded.
 
-    A name in another alphabet must not stop the table on a terminal that cannot show it, either.
+    Filled descriptors cannot be taken by a socket or file that is opened later.
     """
     for number, stream in ((STDIN, sys.stdin), (STDOUT, sys.stdout), (STDERR, sys.stderr)):
         if stream is None:
-            # Only for reading: what is written to a closed stdout fails, as it does in other programs.
+            # Read-only for stdout: a write to a closed stdout fails, as in other programs.
             _fill(number, os.O_WRONLY if number == STDERR else os.O_RDONLY)
     errors = sys.stderr
     sys.stderr = io.TextIOWrapper(
@@ -41,7 +41,7 @@ def guard_streams() -> None:
         io.BufferedWriter(_Stdout(STDOUT, "w", closefd=False)),
         encoding=old.encoding if old else None,
         errors="backslashreplace",
-        # Who wants nothing held back gets lines: there is a buffer below this one.
+        # Line buffering stands in for PYTHONUNBUFFERED: the buffer below cannot be left out.
         line_buffering=bool(old and (old.line_buffering or getattr(old, "write_through", False))),
     )
 
@@ -55,7 +55,7 @@ class _Stdout(io.FileIO):
 
 
 class _Stderr(io.FileIO):
-    """What nobody can be told is dropped: the exit code still tells how it went."""
+    """Drops messages that cannot be written: the exit code still tells the outcome."""
 
     def write(self, data: Any) -> Any:
         try:
@@ -65,15 +65,15 @@ class _Stderr(io.FileIO):
 
 
 def explained(error: OSError) -> OSError:
-    """The error of a write to stdout, as CannotWrite; a reader that has gone stays what it is."""
+    """A failed write to stdout as CannotWrite; a broken pipe stays as it is."""
     if error.errno == errno.EPIPE:
         return error
-    forget_output()
+    discard_output()
     return CannotWrite(error.errno, error.strerror)
 
 
-def forget_output() -> None:
-    """From now on stdout is nowhere: the interpreter would else try again at its end, and complain."""
+def discard_output() -> None:
+    """Send stdout to /dev/null, or the interpreter would write again at its exit and complain."""
     _fill(STDOUT, os.O_WRONLY)
 
 

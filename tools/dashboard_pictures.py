@@ -75,7 +75,7 @@ def _draw(
 ) -> None:
     svg = out / f"{name}.svg"
     command = [sys.executable, "-m", "kgctl", "ui", *words, "--once", "--bootstrap", bootstrap, "--svg", str(svg)]
-    command += ["--size", f"{size[0]}x{size[1]}", "--looks", str(looks), "--interval", "0.3"]
+    command += ["--size", f"{size[0]}x{size[1]}", "--snapshots", str(looks), "--interval", "0.3"]
     subprocess.run(command, check=True)
     width, height = (round(cells * cell + frame) for cells, cell, frame in zip(size, CELL, FRAME, strict=True))
     # No sandbox: it is our own picture, and containers have none.

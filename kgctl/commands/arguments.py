@@ -1,4 +1,4 @@
-"""What several commands ask of their arguments, and how they say that options do not go together."""
+"""Arguments and options that several commands share, and the error for options that exclude each other."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import typer
 
 
 def not_empty(value: str | list[str] | None) -> str | list[str] | None:
-    """A callback for arguments and options that name something."""
+    """A callback that refuses an empty name."""
     if value == "" or (isinstance(value, list) and "" in value):
         raise typer.BadParameter("an empty name.")
     return value
 
 
 Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False, callback=not_empty)]
-Execute = Annotated[bool, typer.Option("--execute", help="Do it; without this the plan is shown and nothing changes.")]
+Execute = Annotated[bool, typer.Option("--execute", help="Apply the plan. [default: show the plan and change nothing]")]
 
 
 def only_one(given: dict[str, object]) -> None:
-    """BadParameter that names those which were given, if there are several. Keys are options as users type them."""
+    """BadParameter if several of these options are given. Keys are options as users type them."""
     names = [name for name, value in given.items() if value not in (None, False, [], ())]
     if len(names) > 1:
         raise typer.BadParameter(

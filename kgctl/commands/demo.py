@@ -1,4 +1,4 @@
-"""`kgctl demo`: the main job, shown on a broker of its own."""
+"""`kgctl demo`: a guided tour on a temporary broker."""
 
 from __future__ import annotations
 
@@ -10,22 +10,34 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.commands.help import examples
+
+EPILOG = examples("kgctl demo", "kgctl demo --pipelines --out report")
 
 
 class ClientMissing(KgctlError):
-    """The demo's consumers need a client that does not come with kgctl."""
+    """confluent-kafka, which the demo's consumers use, is not installed."""
 
 
 def demo(
     pipelines: Annotated[
-        bool, typer.Option("--pipelines", help="With a report by Spark at the end: takes half a minute more.")
+        bool, typer.Option("--pipelines", help="Add a report made with Spark; takes half a minute longer.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where the report goes. [default: a new temporary folder]"),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="With --pipelines: folder for the report. [default: a new temporary folder]",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Show the main job: a broker, records, a consumer group, a rebalance, moved offsets. Takes under a minute."""
+    """Take a guided tour.
+
+    Starts a temporary broker and a group of real consumers, kills one of them, shows the rebalance, its history and the
+    dashboard, and moves committed offsets. Removes everything at the end.
+    """
     if importlib.util.find_spec("confluent_kafka") is None:
         raise ClientMissing("the demo's consumers use confluent-kafka: pip install 'kgctl[demo]'")
     if out is not None and not pipelines:
@@ -40,5 +52,5 @@ def _folder(out: Path | None) -> Path:
 
     check_installed()
     if out is not None and out.exists() and any(out.iterdir()):
-        raise Precondition(f"{out} is not empty; the demo's report needs a folder of its own")
+        raise Precondition(f"{out} is not empty; the report needs an empty or new folder")
     return out.absolute() if out is not None else Path(tempfile.mkdtemp(prefix="kgctl-report-"))

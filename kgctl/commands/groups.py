@@ -1,4 +1,4 @@
-"""`kgctl groups`: list and describe consumer groups, delete them, remove members; offsets are in `offsets`."""
+"""`kgctl groups`: list and describe consumer groups, delete them, remove members. `offsets` holds the offset commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from kgctl.client.net.errors import NotFound
 from kgctl.commands import history, offsets, rebalance
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
+from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import GroupChange, MemberChange
@@ -33,12 +34,17 @@ MANY = 20
 VIEWS = {PartitionLag: "group-offsets", MemberRow: "group-members", StateRow: "group-state"}
 
 
-@groups_app.command("list")
+@groups_app.command(
+    "list", epilog=examples("kgctl groups list", "kgctl groups list --state Stable,Empty", "kgctl groups list -o json")
+)
 def list_groups(
     ctx: typer.Context,
-    state: Annotated[list[str] | None, typer.Option(metavar="STATE[,...]", help="Only groups in these states.")] = None,
+    state: Annotated[
+        list[str] | None, typer.Option(metavar="STATE[,...]", help="Only groups in these states. [default: all]")
+    ] = None,
     type_: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types.")
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types. [default: all]"),
     ] = None,
 ) -> None:
     """List groups with type, state and protocol."""
@@ -48,26 +54,33 @@ def list_groups(
     conclude(listing.errors, len(listing.errors) + 1)
 
 
-@groups_app.command()
+@groups_app.command(
+    epilog=examples(
+        "kgctl groups describe orders",
+        "kgctl groups describe orders payments --members --verbose",
+        "kgctl groups describe --all --state -o json",
+    )
+)
 def describe(
     ctx: typer.Context,
     groups: Annotated[
         list[str] | None, typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)
     ] = None,
     all_groups: Annotated[bool, typer.Option("--all", help="Describe every group.")] = False,
-    offsets_view: Annotated[bool, typer.Option("--offsets", help="Committed offsets and lag. [default]")] = False,
-    members_view: Annotated[bool, typer.Option("--members", help="Members and how many partitions each has.")] = False,
-    state_view: Annotated[bool, typer.Option("--state", help="State, coordinator, assignor, generation.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="More columns: assignments, epochs.")] = False,
+    offsets_view: Annotated[bool, typer.Option("--offsets", help="Show committed offsets and lag. [default]")] = False,
+    members_view: Annotated[
+        bool, typer.Option("--members", help="Show members and how many partitions each owns.")
+    ] = False,
+    state_view: Annotated[bool, typer.Option("--state", help="Show state, coordinator, assignor, generation.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Add columns: assignments, epochs.")] = False,
 ) -> None:
-    """Show offsets and lag of groups, their members or state.
+    """Show offsets and lag of groups, their members or their state.
 
-    Columns are those of kafka-consumer-groups.sh. --members and --state add GENERATION: known on kgctl's own broker,
-    `-` elsewhere.
+    Columns are those of kafka-consumer-groups.sh. --members and --state add GENERATION, which kgctl's own broker tells.
     """
     only_one({"GROUP": groups, "--all": all_groups})
     if not groups and not all_groups:
-        raise typer.BadParameter("Name groups, or give --all.", param_hint="'GROUP...'")
+        ctx.fail("Name groups, or give --all.")
     only_one({"--offsets": offsets_view, "--members": members_view, "--state": state_view})
     view = MemberRow if members_view else StateRow if state_view else PartitionLag
     with settings(ctx).admin() as admin:
@@ -75,22 +88,24 @@ def describe(
         names = groups or [row.group for row in listing.groups]
         found = admin.describe_groups(names, offsets=view is PartitionLag)
     settings(ctx).show(_rows(found, view, settings(ctx).output), kind=VIEWS[view], row_type=view, verbose=verbose)
-    _comment(found, offsets_shown=view is PartitionLag)
+    _note_states(found, offsets_shown=view is PartitionLag)
     errors = [*listing.errors, *(group.error for group in found)]
     partitions = [row.error for group in found for row in group.partitions]
     conclude([*errors, *partitions], len(errors) + len(partitions))
 
 
-groups_app.command("reset-offsets")(offsets.reset_offsets)
+groups_app.command("reset-offsets", epilog=offsets.RESET_EPILOG)(offsets.reset_offsets)
 
 
-@groups_app.command()
+@groups_app.command(
+    epilog=examples("kgctl groups delete old-orders", "kgctl groups delete old-orders old-payments --execute")
+)
 def delete(
     ctx: typer.Context,
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)],
     execute: Execute = False,
 ) -> None:
-    """Delete groups without members, with their commits."""
+    """Delete groups that have no members, with their committed offsets."""
     with settings(ctx).admin() as admin:
         rows = admin.plan_group_deletion(groups)
         if execute:
@@ -100,26 +115,37 @@ def delete(
     conclude((row.error for row in rows), len(rows))
 
 
-@groups_app.command("remove-members")
+@groups_app.command(
+    "remove-members",
+    epilog=examples(
+        "kgctl groups remove-members orders --all",
+        "kgctl groups remove-members orders --instance worker-3 --execute",
+    ),
+)
 def remove_members(
     ctx: typer.Context,
     group: Group,
-    member: Annotated[list[str] | None, typer.Option("--member", metavar="ID", help="A member id; repeatable.")] = None,
-    instance: Annotated[
-        list[str] | None, typer.Option("--instance", metavar="ID", help="A group instance id; repeatable.")
+    member: Annotated[
+        list[str] | None, typer.Option("--member", metavar="ID", help="Member id to remove; repeatable.")
     ] = None,
-    everyone: Annotated[bool, typer.Option("--all", help="All members.")] = False,
-    reason: Annotated[str, typer.Option("--reason", help="Told to the broker, which logs it.")] = "",
+    instance: Annotated[
+        list[str] | None,
+        typer.Option("--instance", metavar="ID", help="Group instance id of a static member to remove; repeatable."),
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--all", help="Remove all members.")] = False,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Reason, which the broker logs. [default: none]")
+    ] = "",
     execute: Execute = False,
 ) -> None:
-    """Remove members of a group, which makes it rebalance.
+    """Remove members of a group, which triggers a rebalance.
 
-    A consumer that still runs joins again. Static members, which never leave by themselves, are known by instance id.
+    A consumer that is still running rejoins. Use --instance for static members, which do not leave when they stop.
     """
     only_one({"--all": everyone, "--member": member})
     only_one({"--all": everyone, "--instance": instance})
     if not (member or instance or everyone):
-        raise typer.BadParameter("Name members by --member or --instance, or give --all.", param_hint="'--member'")
+        ctx.fail("Name members with --member or --instance, or give --all.")
     with settings(ctx).admin() as admin:
         rows = admin.plan_member_removal(group, member or (), instance or (), everyone=everyone)
         if execute:
@@ -131,58 +157,58 @@ def remove_members(
     conclude((row.error for row in rows), len(rows))
 
 
-groups_app.command("history")(history.history)
-groups_app.command("rebalance")(rebalance.rebalance)
-groups_app.command("delete-offsets")(offsets.delete_offsets)
+groups_app.command("history", epilog=history.EPILOG)(history.history)
+groups_app.command("rebalance", epilog=rebalance.EPILOG)(rebalance.rebalance)
+groups_app.command("delete-offsets", epilog=offsets.DELETE_EPILOG)(offsets.delete_offsets)
 
 
 def _named(given: list[str] | None, known: Sequence[str], option: str) -> list[str]:
-    """Values in Kafka's spelling, from any spelling of them."""
+    """The values in Kafka's spelling; upper and lower case do not matter."""
     spelled = {name.lower(): name for name in known}
-    words = [word.strip() for text in given or () for word in text.split(",") if word.strip()]
-    for word in words:
-        if word.lower() not in spelled:
-            raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
-    return [spelled[word.lower()] for word in words]
+    values = [value.strip() for text in given or () for value in text.split(",") if value.strip()]
+    for value in values:
+        if value.lower() not in spelled:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
+    return [spelled[value.lower()] for value in values]
 
 
 def _rows(
     found: Sequence[GroupDescription], view: type, output: str
 ) -> list[MemberRow] | list[PartitionLag] | list[StateRow]:
-    """The rows of all groups. One that is not there has no members and offsets to fill a table; programs want its error."""
-    if view is StateRow:
-        return [group.state_row() for group in found]
-    there = [
+    """The rows of all groups. A missing group has a row with its error for programs, and none in a table."""
+    present = [
         group for group in found if output not in TABLES or group.error is None or group.error.name != NotFound.name
     ]
+    if view is StateRow:
+        return [group.state_row() for group in present]
     if view is MemberRow:
-        return [row for group in there for row in group.member_rows()]
-    return [row for group in there for row in group.partition_rows()]
+        return [row for group in present for row in group.member_rows()]
+    return [row for group in present for row in group.partition_rows()]
 
 
-def _comment(found: Sequence[GroupDescription], offsets_shown: bool) -> None:
-    """What Kafka's tool says beside its tables; for many groups as a number."""
-    there = [group for group in found if group.error is None]
+def _note_states(found: Sequence[GroupDescription], offsets_shown: bool) -> None:
+    """Print the sentences of Kafka's tool about empty and rebalancing groups; for many groups only their number."""
+    present = [group for group in found if group.error is None]
     _note_each(
-        [group.group for group in there if group.state == "Empty"],
+        [group.group for group in present if group.state == "Empty"],
         "Consumer group '{}' has no active members.",
         "{} consumer groups have no active members.",
     )
     _note_each(
-        [group.group for group in there if group.state in REBALANCING],
+        [group.group for group in present if group.state in REBALANCING],
         "Warning: Consumer group '{}' is rebalancing.",
         "Warning: {} consumer groups are rebalancing.",
     )
     _note_each(
-        [group.group for group in there if group.type == SHARE and offsets_shown],
-        "Group '{}' is a share group: it has no committed offsets of this kind.",
-        "{} groups are share groups: they have no committed offsets of this kind.",
+        [group.group for group in present if group.type == SHARE and offsets_shown],
+        "Group '{}' is a share group: it has no committed offsets.",
+        "{} groups are share groups: they have no committed offsets.",
     )
 
 
-def _note_each(groups: list[str], sentence: str, about_many: str) -> None:
+def _note_each(groups: list[str], about_one: str, about_many: str) -> None:
     if len(groups) > MANY:
         note(about_many.format(len(groups)))
         return
     for group in groups:
-        note(sentence.format(group))
+        note(about_one.format(group))

@@ -1,4 +1,4 @@
-"""`kgctl groups reset-offsets` and `delete-offsets`: move or forget what groups have committed."""
+"""`kgctl groups reset-offsets` and `delete-offsets`: move or delete committed offsets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kgctl.client.admin.reset import Scope, Target
 from kgctl.client.admin.reset_input import STRATEGIES, decoded, offsets_in, target_of, topic_partitions
 from kgctl.client.net.errors import BadValue
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
+from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import DONE, OffsetChange, ResetPlan, ResetRow
@@ -22,10 +23,21 @@ from kgctl.render import note
 Topics = Annotated[
     list[str] | None,
     typer.Option(
-        "--topic", metavar="TOPIC[:P,...]", callback=not_empty, help="A topic, or some of its partitions; repeatable."
+        "--topic", metavar="TOPIC[:P,...]", callback=not_empty, help="Topic, or some of its partitions; repeatable."
     ),
 ]
-AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics that the group has committed offsets for.")]
+AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics for which the group has committed offsets.")]
+RESET_EPILOG = examples(
+    "kgctl groups reset-offsets orders --all-topics --to-earliest",
+    "kgctl groups reset-offsets orders --all-topics --by-duration PT1H --execute",
+    "kgctl groups reset-offsets orders --topic orders:0 --shift-by -9 --execute",
+    "kgctl groups reset-offsets orders --all-topics --to-current --export > a.csv",
+    "kgctl groups reset-offsets orders --from-file a.csv --execute",
+)
+DELETE_EPILOG = examples(
+    "kgctl groups delete-offsets orders --topic old-orders",
+    "kgctl groups delete-offsets orders --topic orders:0,1 --execute",
+)
 
 
 def reset_offsets(
@@ -33,34 +45,40 @@ def reset_offsets(
     group: Group,
     topic: Topics = None,
     all_topics: AllTopics = False,
-    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the start of the log.")] = False,
-    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end of the log.")] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="Move to the start of the log.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="Move to the end of the log.")] = False,
     to_current: Annotated[
-        bool, typer.Option("--to-current", help="To where it is; to the end where nothing is committed.")
+        bool, typer.Option("--to-current", help="Keep the committed offset; without one, move to the end.")
     ] = False,
-    to_offset: Annotated[int | None, typer.Option("--to-offset", metavar="N", help="To this offset.")] = None,
+    to_offset: Annotated[int | None, typer.Option("--to-offset", metavar="N", help="Move to this offset.")] = None,
     shift_by: Annotated[
-        int | None, typer.Option("--shift-by", metavar="N", help="N records on, or back if negative.")
+        int | None, typer.Option("--shift-by", metavar="N", help="Move N records forward, or back if N is negative.")
     ] = None,
     by_duration: Annotated[
         str | None,
-        typer.Option("--by-duration", metavar="PnDTnHnMnS", help="To the time that long ago: PT1H is one hour."),
+        typer.Option(
+            "--by-duration", metavar="PnDTnHnMnS", help="Move to where the log was that long ago: PT1H is an hour."
+        ),
     ] = None,
     to_datetime: Annotated[
         str | None,
-        typer.Option("--to-datetime", metavar="ISO", help="To a time: 2026-01-31T12:00:00.000+01:00; no zone is UTC."),
+        typer.Option(
+            "--to-datetime",
+            metavar="ISO",
+            help="Move to a time, such as 2026-01-31T12:00:00.000+01:00. [default zone: UTC]",
+        ),
     ] = None,
     from_file: Annotated[
         str | None,
-        typer.Option("--from-file", metavar="CSV", help="To the offsets of a plan that was exported; - is stdin."),
+        typer.Option("--from-file", metavar="CSV", help="Move to the offsets of an exported plan; - is stdin."),
     ] = None,
     execute: Execute = False,
-    export: Annotated[bool, typer.Option("--export", help="Print the plan as CSV: topic,partition,offset.")] = False,
+    export: Annotated[bool, typer.Option("--export", help="Print the plan as CSV (topic,partition,offset).")] = False,
 ) -> None:
-    """Move committed offsets of a group without members.
+    """Move committed offsets of a group that has no members.
 
-    Shows where each offset would go and changes nothing, unless --execute is given. Offsets outside of the log are
-    clamped to it. A group that does not exist is made by giving it offsets.
+    Without --execute the plan is shown and nothing changes. Offsets outside of the log are clamped to it. If the group
+    does not exist, the commit creates it. The plan is applied only if no row has an error.
     """
     given = {
         "--to-earliest": to_earliest or None,
@@ -77,7 +95,7 @@ def reset_offsets(
     scope = _scope(topic or [], all_topics, needed=from_file is None)
     target = _target(group, {kind: value for kind, value in given.items() if value is not None})
     with settings(ctx).admin() as admin:
-        plan = admin.plan_reset(group, scope, target)
+        plan = admin.plan_reset(group, scope, target, allow_active=not execute)
         if execute:
             plan = admin.apply_reset(plan)
     if export:
@@ -86,8 +104,9 @@ def reset_offsets(
         )
     else:
         settings(ctx).show(plan.rows, kind="offset-reset", row_type=ResetRow)
-    _comment(plan, execute, export)
-    # A row that fails in the plan stops the whole of it; only an execution can fail in part.
+    _note_notes(plan, export)
+    _note_outcome(plan, execute, export)
+    # A row that fails in the plan stops all of it; only an execution can fail in part.
     errors = [row.error for row in plan.rows if row.error]
     conclude(errors, len(plan.rows) if _is_begun(plan) else len(errors))
 
@@ -95,9 +114,9 @@ def reset_offsets(
 def delete_offsets(
     ctx: typer.Context, group: Group, topic: Topics = None, all_topics: AllTopics = False, execute: Execute = False
 ) -> None:
-    """Forget committed offsets of a group.
+    """Delete committed offsets of a group.
 
-    Those of topics that a group with members subscribes to are refused.
+    Offsets of topics to which members of the group subscribe are refused.
     """
     scope = _scope(topic or [], all_topics, needed=True)
     with settings(ctx).admin() as admin:
@@ -109,17 +128,29 @@ def delete_offsets(
     conclude((row.error for row in rows), len(rows))
 
 
-def _comment(plan: ResetPlan, execute: bool, export: bool) -> None:
+def _note_notes(plan: ResetPlan, export: bool) -> None:
+    """An exported plan has no column for notes."""
+    for row in plan.rows:
+        if export and row.note:
+            note(f"Note: {row.topic}-{row.partition}: {row.note}")
+
+
+def _note_outcome(plan: ResetPlan, execute: bool, export: bool) -> None:
     if plan.state is None:
         if execute and _is_begun(plan):
-            note(f"Consumer group '{plan.group}' did not exist; it was made.")
+            note(f"Created consumer group '{plan.group}', which did not exist.")
         elif execute or plan.failed:
             note(f"Consumer group '{plan.group}' does not exist.")
         else:
-            note(f"Consumer group '{plan.group}' does not exist yet; --execute makes it.")
+            note(f"Consumer group '{plan.group}' does not exist yet; --execute creates it.")
     if execute and not _is_begun(plan):
         note("Nothing was changed.")
-    if not export:
+    if plan.is_active and not execute:
+        note(
+            f"Warning: Consumer group '{plan.group}' is {plan.state}: --execute is refused while it has members, "
+            "and their commits may change the plan."
+        )
+    elif not export:
         note_dry_run(execute, [row.error for row in plan.rows], all_or_nothing=True)
 
 
@@ -130,9 +161,11 @@ def _is_begun(plan: ResetPlan) -> bool:
 def _scope(topics: list[str], all_topics: bool, needed: bool) -> Scope:
     only_one({"--topic": topics, "--all-topics": all_topics})
     if needed and not topics and not all_topics:
-        raise typer.BadParameter("Say which topics: --topic TOPIC[:P,...] or --all-topics.", param_hint="'--topic'")
+        raise typer.BadParameter(
+            "Name topics with --topic TOPIC[:P,...], or give --all-topics.", param_hint="'--topic'"
+        )
     if not needed and (topics or all_topics):
-        raise typer.BadParameter("The file says which topics.", param_hint="'--from-file'")
+        raise typer.BadParameter("The file names the topics.", param_hint="'--from-file'")
     return Scope(tuple(_topic(text) for text in topics), all_topics)
 
 

@@ -1,4 +1,4 @@
-"""What failed rows mean for the person (stderr) and for the script (exit code)."""
+"""What failed rows mean for a person (sentences on stderr) and for a script (the exit code)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_MESSAGES = 20
 
 
 def conclude(errors: Iterable[RowError | None], total: int) -> None:
-    """Say each error once; leave with its exit code, or with 4 where only some of `total` failed or for several reasons."""
+    """Print each error once and exit with its code, or with 4 if only some of `total` failed or the codes differ."""
     failed = [error for error in errors if error is not None]
     messages = list(dict.fromkeys(error.message for error in failed))
     for message in messages[:MOST_MESSAGES]:
@@ -28,18 +28,18 @@ def conclude(errors: Iterable[RowError | None], total: int) -> None:
 
 
 def note_dry_run(execute: bool, errors: Iterable[RowError | None] = (None,), *, all_or_nothing: bool = False) -> None:
-    """What a plan that was shown asks for. `errors` has an entry per row of the plan."""
+    """Say that a plan was only shown, and how to apply it. `errors` has an entry per row of the plan."""
     if execute:
         return
     rows = list(errors)
     failed = sum(error is not None for error in rows)
-    stand = "1 error stands" if failed == 1 else f"{failed} errors stand"
+    problems = "1 row has an error" if failed == 1 else f"{failed} rows have errors"
     if not rows:
         advice = "There is nothing to do."
     elif not failed:
-        advice = "Add --execute to do it."
+        advice = "Add --execute to apply the plan."
     elif failed < len(rows) and not all_or_nothing:
-        advice = f"Add --execute to do the rest of it: {stand} in the way of all."
+        advice = f"{problems}; add --execute to apply the others."
     else:
-        advice = f"{stand[0].upper()}{stand[1:]} in the way."
+        advice = f"{problems}; the plan cannot be applied."
     note(f"Dry run: nothing was changed. {advice}")

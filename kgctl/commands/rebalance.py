@@ -1,4 +1,4 @@
-"""`kgctl groups rebalance`: a new generation without a change of members, and who is in it."""
+"""`kgctl groups rebalance`: trigger a rebalance of a group."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.arguments import Execute, Group
+from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import RebalanceRow
 from kgctl.render import note
+
+EPILOG = examples(
+    "kgctl groups rebalance orders",
+    "kgctl groups rebalance orders --execute --wait --reason 'new topics'",
+    "kgctl groups rebalance orders --execute --evict --bootstrap kafka-1:9092",
+)
 
 
 def rebalance(
@@ -18,18 +25,22 @@ def rebalance(
     group: Group,
     wait: Annotated[
         bool,
-        typer.Option("--wait", help="Until the group is Stable in a newer generation; exit code 3 after --timeout."),
+        typer.Option(
+            "--wait", help="Wait until the group is Stable in a newer generation; exit code 3 after --timeout."
+        ),
     ] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Kept in the group's history.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Recorded in the group's history. [default: none]")
+    ] = "",
     evict: Annotated[
-        bool, typer.Option("--evict", help="Consent to eviction where the broker knows no better: all members leave.")
+        bool, typer.Option("--evict", help="Allow eviction of all members on brokers that have no other way.")
     ] = False,
     execute: Execute = False,
 ) -> None:
-    """Let the members of a group join again, and share the partitions anew.
+    """Trigger a rebalance of a group.
 
-    kgctl's own broker tells the members to, and they keep their ids. Other brokers cannot; there --evict makes all members leave,
-    and those that run join again under new ids.
+    On kgctl's own broker members rejoin and keep their ids. Other brokers have no such request: there, --evict removes
+    all members, and running consumers rejoin under new ids.
     """
     with settings(ctx).admin() as admin:
         rows = admin.plan_rebalance(group, evict=evict)
@@ -38,10 +49,10 @@ def rebalance(
     settings(ctx).show(rows, kind="group-rebalance", row_type=RebalanceRow)
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
-    _say_how_long(rows)
+    _note_duration(rows)
 
 
-def _say_how_long(rows: list[RebalanceRow]) -> None:
+def _note_duration(rows: list[RebalanceRow]) -> None:
     first = next((row for row in rows if row.stable_after_ms is not None), None)
     if first is not None:
         generation = "" if first.generation_after is None else f" in generation {first.generation_after}"

@@ -1,13 +1,16 @@
-"""The options that every command has, before or after its words: which cluster, which output, how long."""
+"""The options of every command, before or after its arguments: which cluster, which output, how long to wait."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperGroup
+
+from kgctl.commands.help import GlobalOption, lay_out
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -15,11 +18,12 @@ if TYPE_CHECKING:
 
 COLORS = ("auto", "always", "never")
 OUTPUTS = ("table", "wide", "json", "yaml", "csv")
+BOOTSTRAP_VARIABLE = "KGCTL_BOOTSTRAP"
 
 
 @dataclass(slots=True)
 class Settings:
-    """What a command finds as `ctx.obj`."""
+    """What a command finds as `ctx.obj`; `timeout` in seconds."""
 
     bootstrap: str | None = None
     output: str = "table"
@@ -46,6 +50,14 @@ class Settings:
 
         show(rows, self.output, self.color, kind=kind, row_type=row_type, verbose=verbose)
 
+    def connection_advice(self) -> str:
+        """What to do when nothing listens at the address."""
+        if self.bootstrap is not None:
+            return "Check the address given with --bootstrap."
+        if os.environ.get(BOOTSTRAP_VARIABLE):
+            return f"Check the address in {BOOTSTRAP_VARIABLE}."
+        return "Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT."
+
 
 def settings(ctx: typer.Context) -> Settings:
     found = ctx.obj
@@ -54,44 +66,41 @@ def settings(ctx: typer.Context) -> Settings:
 
 
 def add_options(command: Any) -> None:
-    """Give a command, and all below it, the options of Settings, but for flags that it uses itself."""
+    """Give a command and its subcommands the options of Settings, except flags that they use themselves."""
     taken = {flag for parameter in command.params for flag in parameter.opts}
     command.params += [option for option in _options() if not taken.intersection(option.opts)]
     command.rich_markup_mode = None
+    lay_out(command)
     if isinstance(command, TyperGroup):
         for below in command.commands.values():
             add_options(below)
 
 
-def _options() -> list[TyperOption]:
+def _options() -> list[GlobalOption]:
     return [
-        TyperOption(
+        GlobalOption(
+            "HOST:PORT[,...]",
+            "Cluster  [$KGCTL_BOOTSTRAP, or local broker]",
             param_decls=["bootstrap", "--bootstrap", "--bootstrap-server"],
             callback=_remember,
-            expose_value=False,
-            metavar="HOST:PORT[,...]",
-            help="The cluster: addresses of some of its brokers. [env var: KGCTL_BOOTSTRAP; default: the local broker]",
         ),
-        TyperOption(
+        GlobalOption(
+            "FORMAT",
+            f"{', '.join(OUTPUTS)}  [default: table]",
             param_decls=["output", "-o", "--output"],
             callback=_remember,
-            expose_value=False,
-            metavar="|".join(OUTPUTS),
-            help="How to print the answer; wide: a table that is not made to fit the terminal. [default: table]",
         ),
-        TyperOption(
+        GlobalOption(
+            "WHEN",
+            f"Colours: {', '.join(COLORS)}  [default: auto]",
             param_decls=["color", "--color"],
             callback=_remember,
-            expose_value=False,
-            metavar="|".join(COLORS),
-            help="Whether tables have colours; auto: on a terminal, unless NO_COLOR is set. [default: auto]",
         ),
-        TyperOption(
+        GlobalOption(
+            "SECONDS",
+            "Time limit for the cluster  [default: 30]",
             param_decls=["timeout", "--timeout"],
             callback=_remember,
-            expose_value=False,
-            metavar="SECONDS",
-            help="How long to wait for the cluster. [default: 30]",
         ),
     ]
 

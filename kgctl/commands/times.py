@@ -9,7 +9,7 @@ from kgctl.client.net.errors import BadValue
 
 
 def parse_duration(text: str) -> int:
-    """`P1DT2H3M4.5S` in milliseconds; BadParameter if it is none."""
+    """`P1DT2H3M4.5S` in milliseconds, or BadParameter."""
     try:
         return duration_ms(text)
     except BadValue as error:
@@ -17,7 +17,7 @@ def parse_duration(text: str) -> int:
 
 
 def parse_datetime(text: str, option: str = "--to-datetime") -> int:
-    """An ISO 8601 time in milliseconds since 1970; BadParameter if it is none."""
+    """An ISO 8601 time in milliseconds since 1970, or BadParameter."""
     try:
         return time_ms(text)
     except BadValue as error:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.arguments import Execute
+from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import TopicChange
@@ -19,29 +20,33 @@ topics_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List
 Topics = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
 
 
-@topics_app.command("list")
+@topics_app.command("list", epilog=examples("kgctl topics list", "kgctl topics list --exclude-internal -o json"))
 def list_topics(
     ctx: typer.Context,
     exclude_internal: Annotated[
-        bool, typer.Option("--exclude-internal", help="Leave out topics like __consumer_offsets.")
+        bool, typer.Option("--exclude-internal", help="Leave out internal topics such as __consumer_offsets.")
     ] = False,
 ) -> None:
-    """List topics with their numbers of partitions and replicas."""
+    """List topics with their partition and replica counts."""
     with settings(ctx).admin() as admin:
         rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
     settings(ctx).show(rows, kind="topics", row_type=TopicRow)
 
 
-@topics_app.command()
+@topics_app.command(
+    epilog=examples("kgctl topics describe", "kgctl topics describe orders", "kgctl topics describe orders --configs")
+)
 def describe(
     ctx: typer.Context,
     topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC...]", show_default=False)] = None,
-    configs: Annotated[bool, typer.Option("--configs", help="Show settings that differ from the default.")] = False,
+    configs: Annotated[
+        bool, typer.Option("--configs", help="Show settings that differ from the broker's defaults.")
+    ] = False,
     all_configs: Annotated[bool, typer.Option("--all-configs", help="Show all settings.")] = False,
 ) -> None:
     """Show partitions of topics: leader, replicas, offsets.
 
-    Without a name: of all topics.
+    Without TOPIC, all topics.
     """
     with settings(ctx).admin() as admin:
         if configs or all_configs:
@@ -55,24 +60,33 @@ def describe(
     conclude((row.error for row in rows), len(rows))
 
 
-@topics_app.command()
+@topics_app.command(
+    epilog=examples(
+        "kgctl topics create orders --partitions 6",
+        "kgctl topics create users --config cleanup.policy=compact --if-not-exists",
+    )
+)
 def create(
     ctx: typer.Context,
     topics: Topics,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", min=1, metavar="N", help="[default: the broker's num.partitions]")
+        int | None,
+        typer.Option("--partitions", min=1, metavar="N", help="Partitions. [default: num.partitions of the broker]"),
     ] = None,
     replicas: Annotated[
         int | None,
         typer.Option(
-            "--replication-factor", min=1, metavar="N", help="[default: the broker's default.replication.factor]"
+            "--replication-factor",
+            min=1,
+            metavar="N",
+            help="Replicas. [default: default.replication.factor of the broker]",
         ),
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="A setting; repeatable.")
+        list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="Topic setting; repeatable.")
     ] = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="A topic that is there already is fine.")
+        bool, typer.Option("--if-not-exists", help="Succeed if the topic exists already.")
     ] = False,
 ) -> None:
     """Create topics."""
@@ -80,14 +94,14 @@ def create(
         rows = admin.create_topics(
             topics, partitions=partitions, replicas=replicas, configs=_pairs(config or []), note=note
         )
-        there = [row.topic for row in rows if if_not_exists and _exists(row)]
-        found = {row.topic: row for row in admin.list_topics(there)} if there else {}
-    rows = [_tolerated(row, found[row.topic], partitions) if row.topic in found else row for row in rows]
+        existing = [row.topic for row in rows if if_not_exists and _exists(row)]
+        found = {row.topic: row for row in admin.list_topics(existing)} if existing else {}
+    rows = [_existing(row, found[row.topic], partitions) if row.topic in found else row for row in rows]
     settings(ctx).show(rows, kind="topic-changes", row_type=TopicChange)
     conclude((row.error for row in rows), len(rows))
 
 
-@topics_app.command()
+@topics_app.command(epilog=examples("kgctl topics delete orders", "kgctl topics delete orders --execute"))
 def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None:
     """Delete topics with all their records."""
     with settings(ctx).admin() as admin:
@@ -103,8 +117,8 @@ def _exists(row: TopicChange) -> bool:
     return row.error is not None and row.error.name == "TOPIC_ALREADY_EXISTS"
 
 
-def _tolerated(row: TopicChange, found: TopicRow, wanted: int | None) -> TopicChange:
-    """The topic as it is, with a warning if that is not what was asked for."""
+def _existing(row: TopicChange, found: TopicRow, wanted: int | None) -> TopicChange:
+    """The row of a topic that exists already, with a warning if its partition count is not the wanted one."""
     if found.error:
         return replace(row, error=found.error)
     if wanted is not None and wanted != found.partitions:

@@ -10,47 +10,59 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude
 from kgctl.commands.settings import settings
+from kgctl.render.show import wants_color
 
 if TYPE_CHECKING:
     from kgctl.tui.app import KgctlApp
 
-# The screens of --screen, and the keys that lead to them from the first screen, or from that of the group.
+# The values of --screen, with the keys that open each screen from the first one, or from that of the group.
 OF_ALL = {"groups": (), "help": ("question_mark",)}
 OF_A_GROUP = {"overview": ("1",), "members": ("2",), "assignment": ("3",), "offsets": ("4",)}
 THEMES = ("dark", "light", "contrast")
 SMALLEST, LARGEST = (40, 10), (500, 200)
+EPILOG = examples(
+    "kgctl ui",
+    "kgctl ui orders --read-only",
+    "kgctl ui orders --once --screen offsets --snapshots 5",
+    "kgctl ui orders --once --svg orders.svg",
+)
 
 
 def ui(
     ctx: typer.Context,
-    group: Annotated[str | None, typer.Argument(metavar="[GROUP]", show_default=False, help="Begin with it.")] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Switch off everything that changes a group.")] = False,
+    group: Annotated[
+        str | None, typer.Argument(metavar="[GROUP]", show_default=False, help="Open this group first.")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Disable everything that changes a group.")] = False,
     interval: Annotated[
-        float, typer.Option("--interval", metavar="SECONDS", min=0.1, max=3600, help="How often to look.")
+        float, typer.Option("--interval", metavar="SECONDS", min=0.1, max=3600, help="Refresh interval.")
     ] = 2.0,
-    theme: Annotated[str, typer.Option("--theme", metavar="|".join(THEMES), help="The colours.")] = THEMES[0],
-    once: Annotated[bool, typer.Option("--once", help="Print one frame, without a terminal, and end.")] = False,
+    theme: Annotated[str, typer.Option("--theme", metavar="|".join(THEMES), help="Colour theme.")] = THEMES[0],
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit; needs no terminal.")] = False,
     screen: Annotated[
         str | None,
         typer.Option(
             "--screen",
             metavar="|".join([*OF_ALL, *OF_A_GROUP]),
-            help="With --once: what to show; the last four need a GROUP.",
+            help="With --once: screen to print; the last four need a GROUP.",
         ),
     ] = None,
-    size: Annotated[str, typer.Option("--size", metavar="WxH", help="With --once: columns and lines.")] = "120x40",
-    looks: Annotated[
-        int, typer.Option("--looks", metavar="N", min=1, help="With --once: look so often first; rates need two looks.")
+    size: Annotated[str, typer.Option("--size", metavar="WxH", help="With --once: size of the frame.")] = "120x40",
+    snapshots: Annotated[
+        int, typer.Option("--snapshots", metavar="N", min=1, help="With --once: snapshots to take first; rates need 2.")
     ] = 1,
     svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="With --once: write the frame as a picture instead.")
+        Path | None,
+        typer.Option("--svg", metavar="FILE", help="With --once: write the frame to this SVG file instead."),
     ] = None,
 ) -> None:
-    """Watch groups live on a dashboard, and act on them. `?` lists the keys.
+    """Watch consumer groups on a live dashboard.
 
-    Nothing is changed before you have seen what would change, and agreed to it.
+    Shows states, rebalances with their causes, members, assignments and lag. From there you can reset offsets, trigger
+    rebalances and remove members; each action shows its plan and asks first. Press ? for the keys.
     """
     keys = _keys(group, screen)
     columns_and_lines = _size(size)
@@ -63,12 +75,11 @@ def ui(
     from kgctl.tui.feed import ClusterFeed
 
     chosen = settings(ctx)
-    no_color = "NO_COLOR" in os.environ
     feed = ClusterFeed(chosen.connection())
     app = KgctlApp(feed, interval_s=interval, read_only=read_only, group=group, theme=theme)
     try:
         if once:
-            _print_frame(app, columns_and_lines, keys, looks, svg, colours=sys.stdout.isatty() and not no_color)
+            _print_frame(app, columns_and_lines, keys, snapshots, svg, colors=wants_color(chosen.color))
         else:
             app.run()
             app.check()
@@ -77,11 +88,11 @@ def ui(
 
 
 def _print_frame(
-    app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], looks: int, svg: Path | None, *, colours: bool
+    app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], snapshots: int, svg: Path | None, *, colors: bool
 ) -> None:
     from kgctl.tui.once import frame
 
-    drawn = frame(app, size, keys=keys, looks=looks, colours=colours)
+    drawn = frame(app, size, keys=keys, looks=snapshots, colours=colors)
     if drawn is None:
         raise typer.Exit(app.return_code or 1)
     if svg is None:
@@ -107,7 +118,7 @@ def _keys(group: str | None, screen: str | None) -> tuple[str, ...]:
         known = ", ".join([*OF_ALL, *OF_A_GROUP])
         raise typer.BadParameter(f"{screen!r} is not one of {known}.", param_hint="'--screen'")
     if screen == "groups" and group is not None:
-        raise typer.BadParameter("'groups' is of all groups; leave GROUP out.", param_hint="'--screen'")
+        raise typer.BadParameter("'groups' shows all groups; omit GROUP.", param_hint="'--screen'")
     return OF_ALL[screen]
 
 
@@ -125,6 +136,6 @@ def _size(text: str) -> tuple[int, int]:
 def _check_terminal(of_once: list[tuple[str, object]]) -> None:
     for option, value in of_once:
         if value is not None:
-            raise typer.BadParameter("It goes with --once.", param_hint=f"'{option}'")
+            raise typer.BadParameter("needs --once.", param_hint=f"'{option}'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
-        raise typer.BadParameter("The dashboard needs a terminal. --once prints one frame without one.")
+        raise typer.BadParameter("The dashboard needs a terminal; --once prints one frame without one.")

@@ -1,22 +1,24 @@
-"""Rows about changes: what a plan would do, and what came of it."""
+"""Rows about changes: what a plan would do, and the outcome."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from kgctl.model.failure import RowError
+from kgctl.model.groups import EMPTY_STATES
 
-PLANNED, DONE, FAILED = "planned", "done", "failed"
-# How a group is brought to rebalance, and what became of its members then.
+# Skipped: part of a plan that was not applied because another row had an error.
+PLANNED, DONE, FAILED, SKIPPED = "planned", "done", "failed", "skipped"
+# How a rebalance is triggered, and what each member did then.
 TRIGGER, EVICTION = "trigger", "eviction"
 REJOINED, JOINED, GONE = "rejoined", "joined", "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class ResetRow:
-    """One committed offset to move. `delta` counts the records read again (negative) or skipped.
+    """One committed offset to move. `delta` counts the records to read again (negative) or to skip.
 
-    Without a partition it stands for a topic that is not there.
+    Without a partition, a topic that does not exist.
     """
 
     group: str
@@ -32,9 +34,16 @@ class ResetRow:
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan:
+    """`state` is None if the group does not exist."""
+
     group: str
     state: str | None
     rows: tuple[ResetRow, ...]
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the group has members, so that the plan cannot be applied."""
+        return self.state not in (None, *EMPTY_STATES)
 
     @property
     def failed(self) -> bool:
@@ -43,7 +52,7 @@ class ResetPlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """A group to delete, or that was deleted."""
+    """A group to delete or deleted."""
 
     group: str
     state: str | None
@@ -53,7 +62,7 @@ class GroupChange:
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """A member to remove, or that was removed."""
+    """A member to remove or removed."""
 
     group: str
     consumer_id: str
@@ -66,7 +75,7 @@ class MemberChange:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRow:
-    """A member of a group that is to rebalance, or did; generations are None where the coordinator does not tell them."""
+    """A member of a group to rebalance; generations are None if the coordinator does not report them."""
 
     group: str
     consumer_id: str
@@ -83,7 +92,7 @@ class RebalanceRow:
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """A committed offset to forget, or that was forgotten. Without a partition it stands for a topic that has none."""
+    """A committed offset to delete or deleted. Without a partition, a topic that has none."""
 
     group: str
     topic: str
@@ -95,7 +104,7 @@ class OffsetChange:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """A topic that was made, or is to be deleted; None where the broker decides or does not say."""
+    """A topic to create or delete; None where the broker decides or does not report the count."""
 
     topic: str
     partitions: int | None

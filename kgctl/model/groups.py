@@ -20,6 +20,7 @@ STATES = (
     "NotReady",
 )
 TYPES = (CLASSIC, CONSUMER, SHARE, "Streams")
+EMPTY_STATES = ("Empty", "Dead")
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 

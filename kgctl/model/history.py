@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from kgctl.model.groups import TopicPartitions
 
 STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
-# In place of an event that this kgctl cannot read; `reason` says why, all else means nothing.
+REPLACED, DELETED = "member_replaced", "deleted"
+# How a rebalance ended that has no end event: see `end_of_unfinished`.
+SUPERSEDED, INTERRUPTED = "superseded", "interrupted"
+# Stands for an event that this kgctl cannot read; `reason` says why, the other fields mean nothing.
 UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupEventRow:
-    """One event of a group's history; `timestamp` in ms since 1970. `joined`, `left` and `absent` may name fewer than there were.
+    """One event of a group's history; `timestamp` in ms since 1970.
 
-    `left_causes` says of each in `left` why; `absent` are those who were awaited when the rebalance timeout had passed.
-    `assignment` is what each member got by the rebalance, by member id; None where it is not known.
+    `joined`, `left` and `absent` may name fewer members than their counts say. `left_causes` has a cause for each member in
+    `left`. `absent` are the members that had not rejoined when the rebalance timeout passed. `assignment` maps member ids to
+    what the rebalance assigned to them; None if it is not known.
     """
 
     group: str
@@ -39,3 +43,36 @@ class GroupEventRow:
     absent: tuple[str, ...] = ()
     absent_count: int = 0
     assignment: Mapping[str, tuple[TopicPartitions, ...]] | None = None
+
+
+def end_of_unfinished(from_generation: int | None, next_start: GroupEventRow) -> str:
+    """How a rebalance ended that has no end event before the start of the next one.
+
+    SUPERSEDED if the generation rose meanwhile: its join phase ended, but it led to no assignment. Otherwise a restart of the
+    broker took it away: INTERRUPTED.
+    """
+    return SUPERSEDED if from_generation is not None and next_start.generation > from_generation else INTERRUPTED
+
+
+def by_rebalance(events: Iterable[GroupEventRow], *, is_last_over: bool = False) -> list[GroupEventRow]:
+    """One row per rebalance: its end event, or its start with the way it ended as `event`.
+
+    An end event repeats what its start says, except the commits that were rejected before it: they are added. Only the last
+    start can be of a rebalance under way, unless `is_last_over`.
+    """
+    rows: list[GroupEventRow] = []
+    unfinished: int | None = None  # the place of the start of a rebalance without an end so far
+    for row in events:
+        if unfinished is not None and row.event in (STABLE, EMPTY):
+            row = replace(row, commits_rejected=row.commits_rejected + rows.pop(unfinished).commits_rejected)
+            unfinished = None
+        elif unfinished is not None and row.event in (STARTED, DELETED, REPLACED):
+            end = end_of_unfinished(rows[unfinished].generation, row) if row.event == STARTED else INTERRUPTED
+            rows[unfinished] = replace(rows[unfinished], event=end)
+            unfinished = None
+        if row.event == STARTED:
+            unfinished = len(rows)
+        rows.append(row)
+    if is_last_over and unfinished is not None:
+        rows[unfinished] = replace(rows[unfinished], event=INTERRUPTED)
+    return rows

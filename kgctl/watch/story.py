@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kgctl.model.history import EMPTY, STABLE, STARTED, GroupEventRow
+from kgctl.model.history import (
+    DELETED,
+    EMPTY,
+    REPLACED,
+    STABLE,
+    STARTED,
+    SUPERSEDED,
+    GroupEventRow,
+    end_of_unfinished,
+)
 from kgctl.model.watched import Rebalance
 from kgctl.watch import kept
 from kgctl.watch.kept import Kept, Rebalances
 
-REPLACED, DELETED = "member_replaced", "deleted"
 _ENDS = {STABLE: kept.STABLE, EMPTY: kept.EMPTY, DELETED: kept.DELETED, REPLACED: kept.REPLACED}
 
 
@@ -37,8 +45,7 @@ def interrupt(rebalances: Rebalances) -> None:
 def _begin(rebalances: Rebalances, event: GroupEventRow) -> None:
     last = rebalances.last
     if last is not None and last.row.outcome == kept.UNDER_WAY:
-        if last.from_generation is not None and event.generation > last.from_generation:
-            # Its join phase ended, or the generation would be the same; its assignment never came.
+        if end_of_unfinished(last.from_generation, event) == SUPERSEDED:
             row = replace(last.row, ended_ms=event.timestamp, generation=event.generation, outcome=kept.CUT_SHORT)
             rebalances.change_last(row)
         else:

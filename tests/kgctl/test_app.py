@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import typer
@@ -25,35 +23,13 @@ from kgctl.client.net.errors import (
     Unreachable,
     Unsupported,
 )
+from kgctl.commands.settings import Settings
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.listeners import ApiVersionsThenSilence, listening, wait_for_the_end
 
-HELP = Path(__file__).parent / "help"
-PAGES = [
-    (),
-    ("groups",),
-    ("groups", "list"),
-    ("groups", "describe"),
-    ("groups", "reset-offsets"),
-    ("groups", "delete"),
-    ("groups", "remove-members"),
-    ("groups", "history"),
-    ("groups", "rebalance"),
-    ("groups", "delete-offsets"),
-    ("ui",),
-    ("topics",),
-    ("topics", "list"),
-    ("topics", "describe"),
-    ("topics", "create"),
-    ("topics", "delete"),
-    ("pipeline",),
-    ("pipeline", "run"),
-    ("pipeline", "bench"),
-    ("demo",),
-    ("produce",),
-    ("consume",),
-]
+HELP_PAGES = [[], *([name] for name in COMMANDS)]
+HELP_PAGES += [[name, verb] for name in COMMANDS for verb in getattr(load(name), "commands", ())]
 
 
 def closed_port() -> str:
@@ -66,19 +42,24 @@ def closed_port() -> str:
 # --- help ---
 
 
-@pytest.mark.parametrize("words", PAGES, ids=" ".join)
-def test_help_is_what_it_was(words: tuple[str, ...]) -> None:
-    """KGCTL_WRITE_HELP=1 writes the pages anew; read the difference."""
-    page = HELP / ("-".join(["kgctl", *words]) + ".txt")
-    result = Kgctl()(*words, "--help")
-    assert result.exit_code == 0
-    if os.environ.get("KGCTL_WRITE_HELP"):
-        page.write_text(result.stdout)
-    assert result.stdout == page.read_text()
+@pytest.mark.parametrize("words", HELP_PAGES, ids=" ".join)
+def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(words: list[str]) -> None:
+    result = Kgctl()(*words, "-h")
+    assert (result.exit_code, result.stdout) == (0, Kgctl()(*words, "--help").stdout)
+    own, _, panel = result.stdout.partition("\nGlobal options:\n")
+    lines = panel.split("\n\n")[0].strip().splitlines()
+    assert lines[-1].split()[:2] == ["-h,", "--help"]
+    assert len(lines) <= 5
+    assert "--bootstrap" not in own
+
+
+@pytest.mark.parametrize("words", HELP_PAGES, ids=" ".join)
+def test_help_fits_eighty_columns(words: list[str]) -> None:
+    assert max(map(len, Kgctl()(*words, "-h").stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_root_says_of_a_command_how_its_own_help_begins(name: str) -> None:
+def test_the_root_lists_a_command_with_the_beginning_of_its_own_help(name: str) -> None:
     own = " ".join(load(name).help.split())
     assert own.startswith(COMMANDS[name].help.rstrip("."))
 
@@ -162,6 +143,22 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
     assert "__consumer_offsets" in result.stdout
 
 
+@pytest.mark.parametrize("words", [["--show-completion", "zsh"], ["--show-completion"], ["--show-completion=zsh"]])
+def test_a_completion_script_is_for_the_shell_that_is_named_or_the_users(
+    monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("SHELL", "/usr/bin/zsh")
+    result = Kgctl()(*words)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("#compdef kgctl\n")
+
+
+def test_a_completion_script_gets_the_names_of_commands() -> None:
+    environment = {"_KGCTL_COMPLETE": "complete_bash", "COMP_WORDS": "kgctl groups del", "COMP_CWORD": "2"}
+    result = CliRunner().invoke(app, [], env=environment, prog_name="kgctl")
+    assert result.stdout.split() == ["delete", "delete-offsets"]
+
+
 # --- exit codes ---
 
 
@@ -170,6 +167,14 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
     [
         (["groops"], "No such command 'groops'. Did you mean 'groups'?"),
         (["groups", "lst"], "Did you mean 'list'?"),
+        (["groups", "--describe"], "It is a command: `kgctl groups describe`."),
+        (["groups", "describe", "--group", "g"], "The group is an argument: `kgctl groups describe GROUP...`."),
+        (["groups", "reset-offsets", "--group", "g"], "The group is an argument: `kgctl groups reset-offsets GROUP`."),
+        (["topics", "create", "--topic", "t"], "The topic is an argument: `kgctl topics create TOPIC...`."),
+        (["groups", "delete", "g", "--dry-run"], "Without --execute the plan is shown and nothing changes."),
+        (["groups", "list", "--stat", "Stable"], "No such option: --stat (Possible options: --state)"),
+        (["--show-completion", "sh"], "'sh' is not one of bash, zsh, fish"),
+        (["--show-completion"], "$SHELL is 'dash'; name one of bash, zsh, fish, powershell, pwsh"),
         (["groups", "list", "--state", "Stabel"], "'Stabel' is not one of PreparingRebalance"),
         (["groups", "list", "-o", "xml"], "'xml' is not one of table, wide, json, yaml, csv"),
         (["groups", "list", "--timeout", "0"], "'0' is not a number of seconds above 0"),
@@ -185,7 +190,7 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
         (["groups", "reset-offsets", "", "--all-topics", "--to-latest"], "an empty name"),
         (["groups", "delete-offsets", "", "--all-topics"], "an empty name"),
         (["consume", "t", "--group", ""], "an empty name"),
-        (["groups", "remove-members", "g"], "Name members by --member or --instance, or give --all"),
+        (["groups", "remove-members", "g"], "Error: Name members with --member or --instance, or give --all"),
         (["groups", "remove-members", "g", "--all", "--member", "m"], "Give --all or --member, not both"),
         (["groups", "remove-members", "g", "--all", "--instance", "i"], "Give --all or --instance, not both"),
         (["groups", "reset-offsets", "g", "--all-topics", "--to-latest", "--export", "-o", "json"], "exported as CSV"),
@@ -195,7 +200,7 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
         ),
         (["groups", "reset-offsets", "g", "--all-topics"], "Give exactly one of --to-earliest"),
         (["groups", "reset-offsets", "g", "--all-topics", "--to-earliest", "--to-offset", "0"], "Give exactly one of"),
-        (["groups", "reset-offsets", "g", "--to-earliest"], "Say which topics"),
+        (["groups", "reset-offsets", "g", "--to-earliest"], "Name topics with --topic"),
         (["groups", "reset-offsets", "g", "--to-earliest", "--all-topics", "--topic", "t"], "not both"),
         (["groups", "reset-offsets", "g", "--to-earliest", "--topic", "t:x"], "'t:x' is not TOPIC or TOPIC:P"),
         (["groups", "reset-offsets", "g", "--by-duration", "1h", "--all-topics"], "'1h' is not a duration"),
@@ -204,14 +209,17 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
             ["groups", "reset-offsets", "g", "--from-file", "/no/such"],
             "Cannot read /no/such: No such file or directory.",
         ),
-        (["groups", "reset-offsets", "g", "--from-file", "-", "--all-topics"], "The file says which topics"),
+        (["groups", "reset-offsets", "g", "--from-file", "-", "--all-topics"], "The file names the topics"),
         (["topics", "create", "t", "--config", "retention.ms"], "'retention.ms' is not NAME=VALUE"),
         (["topics", "create", "t", "--partitions", "0"], "0 is not in the range"),
         (["topics", "list", "--bootstrap", "host:port"], "'host:port' is not an address"),
         (["topics", "list", "--bootstrap", ","], "no address in ','"),
     ],
 )
-def test_a_wrong_use_is_exit_code_2_and_says_what_is_right(words: list[str], sentence: str) -> None:
+def test_a_wrong_use_is_exit_code_2_and_says_what_is_right(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/dash")
     result = Kgctl()(*words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in " ".join(result.stderr.split())
@@ -255,9 +263,19 @@ def test_a_cluster_that_is_not_there_is_exit_code_7_with_what_to_do() -> None:
     address = closed_port()
     result = Kgctl(address)("groups", "list")
     assert (result.exit_code, result.stdout) == (7, "")
-    assert result.stderr == (
-        f"Error: {address}: connection refused; nothing listens there. "
-        "Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT.\n"
+    refused = f"Error: {address}: connection refused; nothing listens there."
+    assert result.stderr == f"{refused} Check the address given with --bootstrap.\n"
+
+
+def test_the_advice_after_a_refused_connection_names_where_the_address_came_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = CliRunner().invoke(app, ["groups", "list"], env={"KGCTL_BOOTSTRAP": closed_port()})
+    assert result.exit_code == 7
+    assert result.stderr.endswith("nothing listens there. Check the address in KGCTL_BOOTSTRAP.\n")
+    monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
+    assert Settings().connection_advice() == (
+        "Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT."
     )
 
 
@@ -316,7 +334,7 @@ def test_of_several_addresses_each_is_given_its_share_of_the_timeout(our_cluster
 def test_each_failure_is_one_line_and_its_exit_code(
     capsys: pytest.CaptureFixture[str], error: Exception, code: int
 ) -> None:
-    assert report(error) == code
+    assert report(error, Settings()) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("Error: ")
@@ -328,10 +346,10 @@ def test_each_failure_is_one_line_and_its_exit_code(
 )
 def test_what_typer_handles_is_left_to_it(error: Exception) -> None:
     with pytest.raises(type(error)):
-        report(error)
+        report(error, Settings())
 
 
 def test_a_fault_of_ours_is_one_line_unless_its_traceback_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KGCTL_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
-        report(ZeroDivisionError("x"))
+        report(ZeroDivisionError("x"), Settings())

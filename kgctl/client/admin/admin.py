@@ -98,8 +98,8 @@ class Admin:
     def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
         return self.run(removals.remove_members(self.cluster, group, plan, reason))
 
-    def group_history(self, group: str, *, every_event: bool = False) -> list[GroupEventRow]:
-        return self.run(history.group_history(self.cluster, group, every_event=every_event))
+    def group_history(self, group: str) -> list[GroupEventRow]:
+        return self.run(history.group_history(self.cluster, group))
 
     def new_events(self, group: str, *, anew: bool) -> tuple[GroupEventRow, ...]:
         """Every event of the group since the last call; all kept ones if `anew`, or if the last call was for another group."""
@@ -123,8 +123,10 @@ class Admin:
     def committed(self, names: Sequence[str]) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
         return self.run(offsets.committed(self.cluster, names))
 
-    def plan_reset(self, group: str, scope: reset.Scope, target: reset.Target) -> ResetPlan:
-        return self.run(reset.plan_reset(self.cluster, group, scope, target))
+    def plan_reset(
+        self, group: str, scope: reset.Scope, target: reset.Target, *, allow_active: bool = False
+    ) -> ResetPlan:
+        return self.run(reset.plan_reset(self.cluster, group, scope, target, allow_active=allow_active))
 
     def apply_reset(self, plan: ResetPlan) -> ResetPlan:
         return self.run(reset.apply_reset(self.cluster, plan))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from broker.protocol.errors import ErrorCode
@@ -15,7 +15,7 @@ from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import TopicPartitions
-from kgctl.model.history import EMPTY, STABLE, STARTED, UNREADABLE, GroupEventRow
+from kgctl.model.history import UNREADABLE, GroupEventRow
 from kgctl.model.topic_partition import TopicPartition
 
 EVENTS_TOPIC = "__kgctl_group_events"
@@ -35,15 +35,15 @@ class Bookmark:
     offsets: Mapping[TopicPartition, int]
 
 
-def group_history(cluster: Cluster, group: str, *, every_event: bool = False) -> Steps[list[GroupEventRow]]:
-    """The kept events of the group, oldest first; `every_event` also gives the beginnings of rebalances that have ended.
+def group_history(cluster: Cluster, group: str) -> Steps[list[GroupEventRow]]:
+    """All events of the group that the cluster keeps, oldest first.
 
     Precondition on a cluster that keeps no history. NotFound if there are no events of the group.
     """
     rows, _ = yield from new_events(cluster, group, None, is_strict=True)
     if not rows:
         raise NotFound(f"No events of consumer group '{group}' are kept.")
-    return list(rows) if every_event else _without_beginnings(rows)
+    return list(rows)
 
 
 def new_events(
@@ -218,14 +218,3 @@ def _assignment(told: dict[str, dict[str, list[int]]] | None) -> dict[str, tuple
         member: tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in topics.items())
         for member, topics in told.items()
     }
-
-
-def _without_beginnings(rows: Iterable[GroupEventRow]) -> list[GroupEventRow]:
-    """What a rebalance ends with says all that its beginning did, but for the commits that were rejected before."""
-    kept: list[GroupEventRow] = []
-    for row in rows:
-        if kept and kept[-1].event == STARTED and row.event in (STABLE, EMPTY):
-            rejected = row.commits_rejected + kept.pop().commits_rejected
-            row = replace(row, commits_rejected=rejected)
-        kept.append(row)
-    return kept

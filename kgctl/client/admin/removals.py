@@ -11,13 +11,13 @@ from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRe
 from kgctl.client.admin.groups import GROUPS_PER_REQUEST, describe_groups
 from kgctl.client.admin.offsets import committed
 from kgctl.client.admin.offsets import delete_offsets as forget
-from kgctl.client.admin.reset import EMPTY_STATES, Scope
+from kgctl.client.admin.reset import Scope
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription
+from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, GroupDescription
 from kgctl.model.topic_partition import TopicPartition
 
 UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC = 25, 68, 69, 86

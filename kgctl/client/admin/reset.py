@@ -11,13 +11,12 @@ from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, commit, commi
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
-from kgctl.model.changes import DONE, FAILED, ResetPlan, ResetRow
+from kgctl.model.changes import DONE, FAILED, SKIPPED, ResetPlan, ResetRow
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, Committed
+from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, Committed
 from kgctl.model.topic_partition import TopicPartition
 
 Kind: TypeAlias = Literal["earliest", "latest", "current", "offset", "shift", "timestamp", "file"]
-EMPTY_STATES = ("Empty", "Dead")
 UNKNOWN_MEMBER_ID = 25
 
 
@@ -41,8 +40,10 @@ class Scope:
     all_topics: bool = False
 
 
-def plan_reset(cluster: Cluster, group: str, scope: Scope, target: Target) -> Steps[ResetPlan]:
-    """Where each offset would go, clamped to the log. Precondition if the group has members; changes nothing.
+def plan_reset(
+    cluster: Cluster, group: str, scope: Scope, target: Target, *, allow_active: bool = False
+) -> Steps[ResetPlan]:
+    """Where each offset would go, clamped to the log. Precondition if the group has members, unless `allow_active`.
 
     A group that does not exist may be given offsets, as with Kafka's tool; it is made by the commit.
     """
@@ -54,7 +55,7 @@ def plan_reset(cluster: Cluster, group: str, scope: Scope, target: Target) -> St
         state = None
     elif described.type not in (CLASSIC, CONSUMER):
         raise Precondition(f"Offsets of group '{group}' cannot be reset: it is of type {described.type}.")
-    elif state not in EMPTY_STATES:
+    elif state not in EMPTY_STATES and not allow_active:
         raise _not_inactive(group, state)
     known = yield from committed(cluster, [group])
     commits = known[group]
@@ -73,12 +74,13 @@ def plan_reset(cluster: Cluster, group: str, scope: Scope, target: Target) -> St
 
 
 def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
-    """Commit what the plan says and read it back. Changes nothing if a row of the plan failed.
+    """Commit what the plan says and read it back. If a row of the plan failed, the others are skipped.
 
     Precondition if the group got members since the plan was made: the coordinator then refuses the commit.
     """
     if plan.failed:
-        return plan
+        rows = (row if row.error else replace(row, status=SKIPPED) for row in plan.rows)
+        return replace(plan, rows=tuple(rows))
     offsets = {
         TopicPartition(row.topic, row.partition): row.new_offset
         for row in plan.rows
@@ -90,8 +92,8 @@ def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
         raise _not_inactive(plan.group, described.state)
     found = yield from committed(cluster, [plan.group])
     now = found[plan.group]
-    rows = ((row, TopicPartition(row.topic, row.partition)) for row in plan.rows if row.partition is not None)
-    return replace(plan, rows=tuple(_applied(row, key, errors[key], now) for row, key in rows))
+    keyed = ((row, TopicPartition(row.topic, row.partition)) for row in plan.rows if row.partition is not None)
+    return replace(plan, rows=tuple(_applied(row, key, errors[key], now) for row, key in keyed))
 
 
 def _not_inactive(group: str, state: str | None) -> Precondition:

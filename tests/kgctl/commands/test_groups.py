@@ -165,7 +165,7 @@ def test_a_reset_is_a_dry_run_unless_it_is_executed(kgctl: Kgctl, topic: str) ->
     kgctl.commit(group, topic, p0=60, p1=50)
     planned = kgctl("groups", "reset-offsets", group, "--all-topics", "--shift-by", -20)
     assert planned.exit_code == 0
-    assert planned.stderr == "Dry run: nothing was changed. Add --execute to do it.\n"
+    assert planned.stderr == "Dry run: nothing was changed. Add --execute to apply the plan.\n"
     assert offsets_of(kgctl, group) == {0: 60, 1: 50}
     done = kgctl("groups", "reset-offsets", group, "--all-topics", "--shift-by", -20, "--execute")
     assert done.exit_code == 0
@@ -213,7 +213,7 @@ def test_an_exported_plan_can_be_executed_from_its_file(kgctl: Kgctl, topic: str
     group, other = fresh("g"), fresh("other")
     kgctl.commit(group, topic, p0=60, p1=50)
     exported = kgctl("groups", "reset-offsets", group, "--all-topics", "--shift-by", -10, "--export")
-    assert exported.stdout == f"{topic},0,50\n{topic},1,40\n"
+    assert (exported.stdout, exported.stderr) == (f"{topic},0,50\n{topic},1,40\n", "")
     assert offsets_of(kgctl, group) == {0: 60, 1: 50}
     for name, plan in ((group, exported.stdout), (other, f"{other},{topic},0,7\nanother,{topic},1,8\n")):
         result = kgctl("groups", "reset-offsets", name, "--from-file", "-", "--execute", text=plan)
@@ -236,16 +236,44 @@ def test_a_group_with_members_is_refused_with_exit_code_6_and_kept(kgctl: Kgctl,
         assert offsets_of(kgctl, group) == {0: 60}
 
 
+def test_a_dry_run_for_a_group_with_members_shows_its_plan_with_a_warning(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=60)
+    with member_of(kgctl, group, {topic: [0]}):
+        planned = kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest")
+        assert planned.exit_code == 0
+        assert planned.stdout.splitlines()[1].split() == [group, topic, "0", "60", "0", "-60", "planned"]
+        assert f"Warning: Consumer group '{group}' is Stable: --execute is refused" in planned.stderr
+        assert "Add --execute" not in planned.stderr
+        exported = kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest", "--export")
+        assert (exported.exit_code, exported.stdout) == (0, f"{topic},0,0\n")
+        assert "Warning: Consumer group" in exported.stderr
+
+
+def test_an_exported_plan_says_on_stderr_what_its_notes_are(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    arguments = ("groups", "reset-offsets", group, "--topic", f"{topic}:0", "--export")
+    clamped = kgctl(*arguments, "--to-offset", 500)
+    assert clamped.stdout == f"{topic},0,100\n"
+    assert f"Note: {topic}-0: 500 is after the end of the log: clamped\n" in clamped.stderr
+    latest = kgctl(*arguments, "--to-datetime", "2050-01-01T00:00:00.000")
+    assert f"Note: {topic}-0: no record that new: latest\n" in latest.stderr
+
+
 def test_a_plan_with_a_partition_that_does_not_exist_changes_nothing(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=60)
     words = ("groups", "reset-offsets", group, "--topic", f"{topic}:0,3", "--to-earliest")
     planned = kgctl(*words)
     assert planned.exit_code == 5
-    assert "Dry run: nothing was changed. 1 error stands in the way.\n" in planned.stderr
+    assert "Dry run: nothing was changed. 1 row has an error; the plan cannot be applied.\n" in planned.stderr
     result = kgctl(*words, "--execute")
     assert result.exit_code == 5
     assert "Nothing was changed." in result.stderr
+    assert [line.split()[-2:] for line in result.stdout.splitlines()[1:]] == [
+        ["skipped", "-"],
+        ["failed", "UNKNOWN_TOPIC_OR_PARTITION"],
+    ]
     assert offsets_of(kgctl, group) == {0: 60}
 
 
@@ -263,8 +291,8 @@ def test_a_topic_that_does_not_exist_has_no_partition(kgctl: Kgctl, topic: str) 
 def test_a_group_that_a_reset_makes_is_told_so_before_and_after(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     words = ("groups", "reset-offsets", group, "--topic", topic, "--to-earliest")
-    assert f"Consumer group '{group}' does not exist yet; --execute makes it.\n" in kgctl(*words).stderr
-    assert kgctl(*words, "--execute").stderr == f"Consumer group '{group}' did not exist; it was made.\n"
+    assert f"Consumer group '{group}' does not exist yet; --execute creates it.\n" in kgctl(*words).stderr
+    assert kgctl(*words, "--execute").stderr == f"Created consumer group '{group}', which did not exist.\n"
 
 
 def test_a_plan_of_a_spreadsheet_with_a_byte_order_mark_is_read(kgctl: Kgctl, topic: str, tmp_path: Path) -> None:
@@ -334,8 +362,8 @@ def test_empty_groups_are_deleted_and_the_others_are_told(kgctl: Kgctl, topic: s
         assert kgctl("groups", "delete", live, "--execute").exit_code == 6
         planned = kgctl("groups", "delete", empty, live)
         assert planned.exit_code == 4
-        assert "Add --execute to do the rest of it: 1 error stands in the way of all." in planned.stderr
-        assert "1 error stands in the way.\n" in kgctl("groups", "delete", live).stderr
+        assert "1 row has an error; add --execute to apply the others." in planned.stderr
+        assert "1 row has an error; the plan cannot be applied.\n" in kgctl("groups", "delete", live).stderr
         assert kgctl("groups", "delete", absent, "--execute").exit_code == 5
         result = kgctl("groups", "delete", empty, live, absent, "--execute")
         assert result.exit_code == 4
@@ -380,7 +408,7 @@ def test_a_rebalance_is_planned_and_then_asked_for_and_awaited(our_cluster: Clus
         planned = kgctl("groups", "rebalance", group)
         assert (planned.exit_code, planned.stderr) == (
             0,
-            "Dry run: nothing was changed. Add --execute to do it.\n",
+            "Dry run: nothing was changed. Add --execute to apply the plan.\n",
         )
         assert member_id in planned.stdout
         (row,) = kgctl.rows("groups", "describe", group, "--state")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from kgctl.client.consumer.fetched import Damaged
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Unreachable
 from kgctl.client.net.steps import Call
 from kgctl.model.groups import TopicPartitions
-from kgctl.model.history import GroupEventRow
+from kgctl.model.history import GroupEventRow, by_rebalance
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.render.layouts import LAYOUTS
 from kgctl.render.machine import as_csv, as_json, as_yaml
@@ -57,8 +58,8 @@ def fed(values: list[bytes | None], key: bytes = b"g") -> Feeder:
     return Feeder({METADATA: metadata({EVENTS_TOPIC: {0: 1}}), LIST_OFFSETS: ends, FETCH: fetch})
 
 
-def history(feeder: Feeder, *, every_event: bool = False) -> list[GroupEventRow]:
-    return feeder.run(group_history(cluster(), "g", every_event=every_event))
+def history(feeder: Feeder) -> list[GroupEventRow]:
+    return feeder.run(group_history(cluster(), "g"))
 
 
 def test_events_come_from_the_whole_log_in_order() -> None:
@@ -67,7 +68,7 @@ def test_events_come_from_the_whole_log_in_order() -> None:
     assert len(feeder.calls(FETCH)) == 3
 
 
-def test_the_beginning_of_a_rebalance_is_left_out_once_it_has_ended() -> None:
+def test_each_rebalance_is_one_row_that_says_how_it_ended() -> None:
     log = fed(
         [
             told("rebalance_started", generation=1, commits_rejected=2),
@@ -76,16 +77,28 @@ def test_the_beginning_of_a_rebalance_is_left_out_once_it_has_ended() -> None:
             told("rebalance_started", generation=3),
             told("empty", generation=4),
             told("rebalance_started", generation=4),
+            told("rebalance_started", generation=4),
+            told("of_a_newer_broker", generation=4),
+            told("stable", generation=5),
+            told("rebalance_started", generation=5),
+            told("member_replaced", generation=5),
+            told("rebalance_started", generation=5),
         ]
     )
-    rows = history(log)
-    assert [(row.event, row.generation, row.commits_rejected) for row in rows] == [
+    events = history(log)
+    assert len(events) == 12
+    assert [(row.event, row.generation, row.commits_rejected) for row in by_rebalance(events)] == [
         ("stable", 2, 5),
-        ("rebalance_started", 2, 1),
+        ("superseded", 2, 1),
         ("empty", 4, 2),
-        ("rebalance_started", 4, 1),
+        ("interrupted", 4, 1),
+        ("of_a_newer_broker", 4, 1),
+        ("stable", 5, 2),
+        ("interrupted", 5, 1),
+        ("member_replaced", 5, 1),
+        ("rebalance_started", 5, 1),
     ]
-    assert len(history(log, every_event=True)) == 6
+    assert [row.event for row in by_rebalance(events, is_last_over=True)][-1] == "interrupted"
 
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
@@ -303,7 +316,7 @@ def test_new_events_are_told_once_also_across_a_kill_of_the_broker() -> None:
             assert len(admin.new_events("other", anew=False)) == 4
             assert len(admin.new_events("g", anew=False)) == 8
             assert len(admin.new_events("g", anew=True)) == 8
-            assert events(admin.group_history("g")) == ["stable", "empty"] * 2
+            assert events(by_rebalance(admin.group_history("g"))) == ["stable", "empty"] * 2
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
@@ -326,6 +339,23 @@ def test_all_events_are_new_on_another_broker_at_the_address(tmp_path: Path, tim
 
 def events(rows: Sequence[GroupEventRow]) -> list[str]:
     return [row.event for row in rows]
+
+
+def test_a_rebalance_that_a_restart_of_the_broker_interrupted_is_not_shown_as_open() -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        # The member cannot leave a broker that has forgotten its connection.
+        with suppress(Unreachable), member_of(kgctl, "g", {"t": [0]}):
+            assert kgctl("groups", "rebalance", "g", "--execute").exit_code == 0
+            assert events(shown_history(kgctl))[-1] == "rebalance_started"
+            broker.kill()
+            broker.start()
+            assert events(shown_history(kgctl)) == ["stable", "interrupted"]
+            assert len(kgctl.rows("groups", "history", "g", "--all")) == 3
+
+
+def shown_history(kgctl: Kgctl) -> list[GroupEventRow]:
+    return [GroupEventRow(**row) for row in kgctl.rows("groups", "history", "g")]
 
 
 def test_the_table_names_cause_phases_and_members(our_cluster: Cluster) -> None:

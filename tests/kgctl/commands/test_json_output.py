@@ -30,7 +30,7 @@ def exactly(**properties: dict[str, Any]) -> dict[str, Any]:
 MAYBE_TEXT, MAYBE_NUMBER = or_null(TEXT), or_null(NUMBER)
 TOPIC_PARTITIONS = array(exactly(topic=TEXT, partitions=array(NUMBER)))
 ASSIGNMENT = or_null(TOPIC_PARTITIONS)
-STATUS = {"enum": ["planned", "done", "failed", "exists"]}
+STATUS = {"enum": ["planned", "done", "failed", "skipped", "exists"]}
 ROWS = {
     "groups": exactly(group=TEXT, type=MAYBE_TEXT, state=MAYBE_TEXT, protocol=MAYBE_TEXT),
     "group-offsets": exactly(

@@ -81,7 +81,7 @@ def test_the_help_lists_keys(our_cluster: Cluster) -> None:
 def test_rates_need_two_looks(our_cluster: Cluster, group_of_ours: str) -> None:
     frames = [
         ui(
-            our_cluster.bootstrap_servers, "--once", "--interval", interval, "--looks", looks, "--size", "160x200"
+            our_cluster.bootstrap_servers, "--once", "--interval", interval, "--snapshots", looks, "--size", "160x200"
         ).stdout
         for looks, interval in ((1, 600), (2, 0.1))
     ]
@@ -135,18 +135,18 @@ def test_a_signal_ends_it_while_a_broker_hangs(number: signal.Signals) -> None:
     ("words", "said"),
     [
         ([], "The dashboard needs a terminal"),
-        (["--svg", "x.svg"], "It goes with --once."),
-        (["--screen", "help"], "It goes with --once."),
+        (["--svg", "x.svg"], "needs --once."),
+        (["--screen", "help"], "needs --once."),
         (["--once", "--screen", "nothing"], "'nothing' is not one of groups, help, overview"),
         (["--once", "--screen", "offsets"], "'offsets' needs a GROUP."),
-        (["g", "--once", "--screen", "groups"], "'groups' is of all groups"),
+        (["g", "--once", "--screen", "groups"], "'groups' shows all groups"),
         (["", "--once"], "an empty name."),
         (["--once", "--size", "80"], "'80' is not a size such as 120x40"),
         (["--once", "--size", "39x24"], "'39x24' is not a size"),
         (["--once", "--size", "501x24"], "'501x24' is not a size"),
         (["--once", "--theme", "pink"], "'pink' is not one of dark, light, contrast."),
         (["--once", "--interval", "0"], "0 is not in the range"),
-        (["--once", "--looks", "0"], "0 is not in the range"),
+        (["--once", "--snapshots", "0"], "0 is not in the range"),
     ],
 )
 def test_wrong_usage_is_said_before_anything_is_asked(words: list[str], said: str) -> None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from broker.api.groups import GroupApi, Node
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.settings import GroupSettings
@@ -24,6 +23,7 @@ from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.wire_types import ARRAY, BYTES, Message, Struct, StructMeta
+from tests.harness.group_core import handle
 
 RECORDINGS = Path(__file__).parent / "recordings"
 WALL_MS = 1_700_000_000_000
@@ -99,7 +99,6 @@ class Player:
         self.live = {symbol: form.replace("*", _uuid(symbol)) for symbol, form in self.forms.items()}
         self.symbols = {live: symbol for symbol, live in self.live.items()}
         self.coordinator = Coordinator(self.settings, self._new_id, Catalog(self.topics))
-        self.api = GroupApi(self.coordinator, Node(1, "localhost", 9092))
         self.api_names = {api.name: api for api in APIS.values()}
         self.coordinator.resume(self.now_ms, self._wall_ms())
 
@@ -125,7 +124,7 @@ class Player:
     def describe(self, groups: list[str]) -> Any:
         request = DescribeGroupsRequest(groups=groups)
         context = RequestContext(CONTROL, 5, "control", "/127.0.0.1", "User:ANONYMOUS", self._wall_ms())
-        effects = self.api.handle(request, context, self.now_ms)
+        effects = handle(self.coordinator, request, context, self.now_ms)
         return self.recorded_form(effects.replies[0].response, 5)
 
     def recorded_form(self, message: Message, version: int) -> Any:
@@ -136,7 +135,7 @@ class Player:
         request = build(self.api_names[name].request, self._with_live_ids(fields))
         request = decode(type(request), encode(request, version), version)
         context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", self._wall_ms())
-        return self.api.handle(request, context, self.now_ms)
+        return handle(self.coordinator, request, context, self.now_ms)
 
     def _answers(self, effects: Effects) -> list[tuple[int, Any]]:
         out = []

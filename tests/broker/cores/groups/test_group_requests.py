@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from broker.api.groups import GroupApi
 from broker.cores.core import RequestContext
-from broker.protocol.api_keys import APIS
+from broker.cores.groups.coordinator import HANDLERS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
-from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.server.handlers.groups import REQUESTS
 from tests.broker.cores.groups.world import World, commit, fetch_all, fetched, heartbeat, join, leave, sync
 
 
@@ -37,9 +36,8 @@ def deletion(partitions: dict[str, list[int]], group_id: str = "g") -> OffsetDel
     )
 
 
-def test_the_api_serves_every_group_request_that_the_coordinator_handles_and_the_lookup() -> None:
-    assert {8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47, 10000, 10001} == GroupApi.API_KEYS
-    assert all(APIS[request.API_KEY].request is request for request in GroupApi.REQUESTS)
+def test_the_server_declares_every_request_that_the_coordinator_handles() -> None:
+    assert {declared.request for declared in REQUESTS} == HANDLERS.keys()
 
 
 # ---- topics ------------------------------------------------------------------------------------------------------
@@ -93,42 +91,10 @@ def test_offsets_of_a_deleted_topic_go_in_every_group_and_other_topics_stay() ->
         world.answer(commit({("orders", 0): 1, ("orders", 2): 2, ("clicks", 0): 3}, group_id=group_id), 8)
     world.start()
     world.load([group_id for group_id in ("g", "h") if world.core.needs_load(group_id)])
-    world.take(world.api.topic_deleted("orders", world.now_ms, world.wall_ms))
+    world.take(world.core.topic_deleted("orders", world.now_ms, world.wall_ms))
     assert all(fetched(world.answer(fetch_all(group_id), 7)) == {("clicks", 0): 3} for group_id in ("g", "h"))
     world.start()
     assert fetched(world.answer(fetch_all(), 7)) == {("clicks", 0): 3}
-
-
-# ---- lookups -----------------------------------------------------------------------------------------------------
-
-
-def test_the_coordinator_of_any_group_is_this_node() -> None:
-    world = World()
-    one = world.answer(FindCoordinatorRequest(key=""), 3)
-    assert (one.error_code, one.error_message, one.node_id, one.host, one.port) == (0, "NONE", 1, "localhost", 9092)
-    many = world.answer(FindCoordinatorRequest(coordinator_keys=["g", "h"]), 4)
-    assert [(c.key, c.error_code, c.error_message, c.node_id) for c in many.coordinators] == [
-        ("g", 0, "", 1),
-        ("h", 0, "", 1),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("key_type", "error"),
-    [
-        (1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (2, ErrorCode.INVALID_REQUEST),
-        (7, ErrorCode.INVALID_REQUEST),
-    ],
-)
-def test_other_kinds_of_coordinators_are_refused_for_good(key_type: int, error: ErrorCode) -> None:
-    world = World()
-    one = world.answer(FindCoordinatorRequest(key="t", key_type=key_type), 2)
-    assert (one.error_code, one.node_id, one.host, one.port) == (error, -1, "", -1)
-    many = world.answer(FindCoordinatorRequest(coordinator_keys=["t"], key_type=key_type), 6)
-    assert [(c.error_code, c.node_id) for c in many.coordinators] == [(error, -1)]
-    assert one.error_message == many.coordinators[0].error_message != ""
-    assert not error.retriable
 
 
 # ---- what is to be loaded ----------------------------------------------------------------------------------------
@@ -255,6 +221,6 @@ def test_unknown_topics_beside_a_known_one_are_not_compared_with_each_other(coun
     request = commit({("orders", 0): 1, **{(Counted(f"t{number}"), 0): 1 for number in range(count)}})
     context = RequestContext(1, 8, "c", "/127.0.0.1", "User:ANONYMOUS", world.wall_ms)
     Counted.compared = 0
-    effects = world.api.handle(request, context, world.now_ms)
+    effects = world.core.handle(request, context, world.now_ms)
     assert len(codes(effects.replies[0].response)) == count + 1
     assert Counted.compared <= 10 * count

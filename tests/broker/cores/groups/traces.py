@@ -21,7 +21,6 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.api.groups import GroupApi, Node
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.coordinator import Coordinator
@@ -31,6 +30,7 @@ from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode
 from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
 from tests.broker.cores.groups.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
+from tests.harness.group_core import handle, unloaded
 
 OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 TRACES = Path(__file__).parent / "traces"
@@ -61,7 +61,6 @@ class Run:
     def start(self) -> list[str]:
         """A coordinator as it comes out of the log."""
         self.coordinator = Coordinator(self.settings, self._new_id, self)
-        self.api = GroupApi(self.coordinator, Node(1, "localhost", 9092))
         offsets: dict[str, list[StateRecord]] = {}
         for key, (value, timestamp) in self.rows.items():
             record = from_row(key, value, timestamp)
@@ -83,11 +82,11 @@ class Run:
         request = decode(type(request), encode(request, version), version)
         ticket = max(self.tickets, default=0) + 1
         self.tickets[ticket] = version
-        for group_id in self.api.groups_to_load(request):
+        for group_id in unloaded(self.coordinator, request):
             self.coordinator.load(group_id, self.stored.pop(group_id, []))
         self.met |= pairs(self, api, values)
         context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", WALL_MS + self.now_ms)
-        effects = self.api.handle(request, context, self.now_ms)
+        effects = handle(self.coordinator, request, context, self.now_ms)
         parked = [] if any(reply.ticket == ticket for reply in effects.replies) else [f"#{ticket} is parked"]
         return parked + self._effects(effects)
 
@@ -120,7 +119,7 @@ class Run:
         for group_id in self.coordinator.unloaded_groups():
             self.coordinator.load(group_id, self.stored.pop(group_id, []))
         del self.topics[topic]
-        return self._effects(self.api.topic_deleted(topic, self.now_ms, WALL_MS + self.now_ms))
+        return self._effects(self.coordinator.topic_deleted(topic, self.now_ms, WALL_MS + self.now_ms))
 
     def let_time_pass(self, until_ms: int) -> list[str]:
         out = []

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.api.groups import GroupApi, Node
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.coordinator import Coordinator
@@ -21,6 +20,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.wire_types import Message
+from tests.harness.group_core import handle, unloaded
 
 WALL_MS = 1_000_000_000_000
 QUICK = GroupSettings(group_initial_rebalance_delay_ms=0, offsets_retention_check_interval_ms=1 << 40)
@@ -56,7 +56,6 @@ class World:
     def start(self) -> None:
         """A new core, as it comes out of the log; what was parked is forgotten."""
         self.core = Coordinator(self.settings, self._new_id, self)
-        self.api = GroupApi(self.core, Node(1, "localhost", 9092))
         groups, offsets = self.stored()
         for record in groups:
             self.core.apply(record)
@@ -106,9 +105,9 @@ class World:
         ticket = len(self.versions) + 1
         self.versions[ticket] = version
         request = decode(type(request), encode(request, version), version)
-        self.load(self.api.groups_to_load(request))
+        self.load(unloaded(self.core, request))
         context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", self.wall_ms)
-        self.take(self.api.handle(request, context, self.now_ms))
+        self.take(handle(self.core, request, context, self.now_ms))
         self.run_due()
         return ticket
 

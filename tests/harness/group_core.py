@@ -1,0 +1,28 @@
+"""The groups core as a client meets it: its steps, and FindCoordinator, which the server answers without the core."""
+
+from __future__ import annotations
+
+from broker.cores.core import Effects, Reply, RequestContext
+from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.step import GroupEffects
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from broker.protocol.wire_types import Message
+from broker.server.handlers.find_coordinator import respond
+from broker.server.handlers.groups import groups_to_load
+
+NODE_ID, HOST, PORT = 1, "localhost", 9092
+
+
+def handle(core: Coordinator, request: Message, context: RequestContext, now_ms: int) -> GroupEffects:
+    """The effects of one request."""
+    if isinstance(request, FindCoordinatorRequest):
+        response = respond(request, context.api_version, NODE_ID, HOST, PORT)
+        return Effects([], [Reply(context.ticket, response)], core.wake_at())
+    return core.handle(request, context, now_ms)
+
+
+def unloaded(core: Coordinator, request: Message) -> list[str]:
+    """The groups whose offsets must be loaded before the core handles the request."""
+    if isinstance(request, FindCoordinatorRequest):
+        return []
+    return [group_id for group_id in groups_to_load(request) if core.needs_load(group_id)]

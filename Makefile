@@ -1,5 +1,5 @@
-# Every target sets itself up: `make demo` and `make test` work on a fresh clone.
-# Needs only git, make and a CPython 3.11 or newer with the venv module.
+# Every target sets up what it needs: `make demo` and `make test` work in a fresh clone.
+# Requires git, make, and CPython 3.11 or newer with the venv module.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,12 +7,12 @@ READY := $(VENV)/.ready
 PIPELINES := $(VENV)/.pipelines
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-cluster test-reference bench oracle traces traces-on-kafka sim mutate durability docs lock clean
+.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench oracle traces traces-on-kafka sim mutate durability docs lock clean
 
-help:  ## Show the targets
+help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: $(READY)  ## Make .venv from the lock file, with kgctl in it
+setup: $(READY)  ## Create .venv from the lock file and install kgctl in it
 
 $(READY): requirements.lock pyproject.toml
 	@python=$$(sh tools/find-python) || exit 1; \
@@ -23,7 +23,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 $(PIPELINES): $(READY) requirements-pipelines.lock
-	@echo "Adding Spark and what the pipelines need (about 750 MB to fetch, once)"
+	@echo "Installing Spark and the other requirements of the pipelines (a download of about 750 MB, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements-pipelines.lock
 	@touch $@
 
@@ -32,22 +32,22 @@ compiled: $(READY)
 
 .PHONY: compiled
 
-demo: compiled  ## Run the main job: a broker, a consumer group, a rebalance, moved offsets
+demo: compiled  ## Take the guided tour: a broker, a consumer group, a rebalance, moved offsets
 	@$(BIN)/kgctl demo
 
-demo-pipelines: compiled $(PIPELINES)  ## The demo, then Spark's report about what it did (sets up Spark first)
+demo-pipelines: compiled $(PIPELINES)  ## Take the tour, then build Spark's report about it (installs Spark first)
 	@$(BIN)/kgctl demo --pipelines
 
-check: static fast  ## Format, lint, types, import contracts, fast tests
+check: static fast  ## Check format, lint, types and import contracts; run the fast tests
 
 .PHONY: static
-static: compiled format-check lint types contracts  ## The part of check that runs no test
+static: compiled format-check lint types contracts  ## Run the checks of `make check` without the tests
 
 .PHONY: format-check
 format-check: $(READY)
 	$(BIN)/ruff format --check .
 
-format: $(READY)  ## Rewrite the code in the house format
+format: $(READY)  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -60,23 +60,34 @@ types: $(READY)
 contracts: $(READY)
 	$(BIN)/lint-imports
 
+# Three workers on two cores: many tests wait for a broker or a timeout.
+PARALLEL := -n 3
+SERIAL := spark or alone
+ELSEWHERE := not reference and not cluster
+
 fast: compiled $(PIPELINES)
-	$(PYTEST) -q -n 3 -m "not reference and not slow and not spark and not cluster and not alone" -x --ignore=tests/clients
+	$(PYTEST) -q $(PARALLEL) -m "$(ELSEWHERE) and not ($(SERIAL)) and not slow and not soak" -x --ignore=tests/clients
 
-test: compiled $(PIPELINES)  ## Run every test that needs nothing but Python
-	$(PYTEST) -q -n 3 -m "not reference and not cluster and not spark and not alone"
-	$(PYTEST) -q -m "(spark or alone) and not reference and not cluster"
+test: compiled $(PIPELINES)  ## Run the tests that need only Python
+	$(PYTEST) -q $(PARALLEL) -m "$(ELSEWHERE) and not ($(SERIAL)) and not soak"
+	$(PYTEST) -q -m "$(ELSEWHERE) and ($(SERIAL)) and not soak"
 
-test-cluster: compiled $(PIPELINES)  ## The pipelines on a Spark cluster, killed at bad moments; the report in a browser
+test-all: compiled $(PIPELINES)  ## Run every test: long runs, a real Kafka and a Spark cluster included
+	$(PYTEST) -q $(PARALLEL) -m "$(ELSEWHERE) and not ($(SERIAL))"
+	$(PYTEST) -q -m "$(ELSEWHERE) and ($(SERIAL))"
+	$(PYTEST) -q -m reference -rs
+	$(MAKE) test-cluster
+
+test-cluster: compiled $(PIPELINES)  ## Run the pipelines on a Spark cluster, with kills, and the report in a browser
 	$(PYTEST) -q -m cluster -rs --timeout 900
 
-test-reference: compiled $(PIPELINES)  ## Compare with a real Kafka (needs java and mvn; skips without)
-	$(PYTEST) -q -m reference -rs
+test-reference: compiled $(PIPELINES)  ## Compare with a real Kafka (requires java and mvn, skips otherwise)
+	$(PYTEST) -q -m "reference and not soak" -rs
 
-bench: compiled  ## Measure this broker, and peers given as PEERS="--peer name=command"
+bench: compiled  ## Measure this broker, and peers with PEERS="--peer NAME=COMMAND"
 	$(BIN)/python -m bench $(PEERS)
 
-oracle: compiled  ## Compare with a real Kafka on fresh seeds, or on SEEDS=1-200 (needs java and mvn; skips without)
+oracle: compiled  ## Compare with a real Kafka on new seeds or SEEDS=1-200 (requires java and mvn)
 	$(BIN)/python -m tests.harness.oracle fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
 
 traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
@@ -84,13 +95,13 @@ traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the
 
 LONGEST := 30
 
-traces-on-kafka: $(READY)  ## Play the golden scenarios beside a real Kafka: LONGEST=30 s (needs java and mvn; skips without)
+traces-on-kafka: $(READY)  ## Compare the golden scenarios with a real Kafka: LONGEST=30 seconds (requires java and mvn)
 	$(BIN)/python -m tests.broker.cores.groups.traces_on_kafka --longest $(LONGEST)
 
 SEEDS := 1-300
 EVENTS := 3000
 
-sim: $(READY)  ## Run seeded worlds of the coordinator: SEEDS=1-300 EVENTS=3000
+sim: $(READY)  ## Run seeded simulations of the coordinator: SEEDS=1-300 EVENTS=3000
 	$(BIN)/python -m tests.harness.simulation --seeds $(SEEDS) --events $(EVENTS)
 
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
@@ -99,17 +110,17 @@ mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
 CYCLES := 100
 SEED :=
 
-durability: compiled  ## Kill a broker under real clients: CYCLES=100 SEED=7; without SEED a fresh one
+durability: compiled  ## Kill a broker under real clients: CYCLES=100 SEED=7 (default: a new seed)
 	$(BIN)/python -m tests.durability --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
 
 docs: $(READY)  ## Regenerate the generated pages of docs/
 	$(BIN)/python -m tools.generate_docs
 
-lock:  ## Choose versions anew (needs uv)
+lock:  ## Update the lock files (requires uv)
 	uv pip compile -q pyproject.toml --extra demo --group dev --universal --python-version 3.11 \
 	    --generate-hashes --custom-compile-command "make lock" -o requirements.lock
 	uv pip compile -q pyproject.toml --extra pipelines --group pipelines-test --universal --python-version 3.11 \
 	    --constraint requirements.lock --generate-hashes --custom-compile-command "make lock" -o requirements-pipelines.lock
 
-clean:  ## Remove what the targets made
+clean:  ## Remove all generated files
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

@@ -3,9 +3,10 @@
     python -m tests.harness.reference_kafka start [--port N] [-o key=value ...]   foreground; prints "READY host:port pid"
     python -m tests.harness.reference_kafka tool NAME ARGUMENT...                 NAME: topics, consumer-groups, ...
 
-Needs java 17 or newer and mvn. The jars (54 MB) come from Maven Central once and stay in
-$XDG_CACHE_HOME/kgctl-reference; the data directory is temporary. Kafka's defaults hold except for one replica
-everywhere and the loopback interface.
+Needs java 17 or newer and mvn. Maven Central supplies the jars (54 MB) once; they stay in
+$XDG_CACHE_HOME/kgctl-reference, together with an archive of loaded classes for each tool, which halves its start time.
+The data directory is temporary. The configuration is Kafka's default, except for one replica of each partition and the
+loopback interface.
 """
 
 from __future__ import annotations
@@ -13,23 +14,27 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import itertools
 import os
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from broker.protocol.messages.heartbeat import HeartbeatRequest
+from broker.protocol.offsets_topic import PARTITIONS, partition_for
+from tests.harness.wire_client import ConnectionClosed, WireClient
+
 VERSION = "4.1.0"
 READY_WITHIN_S = 60.0
-OFFSETS_PARTITIONS = 50
-UNKNOWN_MEMBER_ID = 25
 
 TOOLS = {
     "topics": "org.apache.kafka.tools.TopicCommand",
@@ -50,8 +55,11 @@ TOOLS = {
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "storage": "kafka.tools.StorageTool",
 }
-# A tool lives for a second or two: the first compiler and the serial collector start fastest.
-QUICK_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+# A tool runs for a second or two: the C1 compiler and the serial collector start fastest.
+QUICK_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable"]
+QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+# The archive of a tool that has none because it never ran to its end: close enough.
+OTHER_ARCHIVE = "console-consumer"
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>reference</groupId><artifactId>kafka-jars</artifactId><version>1</version>
@@ -65,11 +73,11 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class Unavailable(Exception):
-    """A real Kafka cannot be had on this machine; the text says why."""
+    """A real Kafka cannot run on this machine; the text says why."""
 
 
 class Jars:
-    """The class path of one Kafka release, fetched at first use."""
+    """The jars of one Kafka release, fetched at first use."""
 
     def __init__(self, version: str = VERSION) -> None:
         for program in ("java", "mvn"):
@@ -84,25 +92,28 @@ class Jars:
                 self._fetch(version)
 
     def _fetch(self, version: str) -> None:
-        pom, jars, conf = self.home / "pom.xml", self.home / "libs", self.home / "conf"
+        pom, jars = self.home / "pom.xml", self.home / "libs"
         pom.write_text(POM.format(v=version))
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
         fetched = subprocess.run(["mvn", "-q", "-B", "-f", pom, *goal], capture_output=True, text=True, check=False)
         if fetched.returncode != 0:
             raise Unavailable(f"mvn could not fetch Kafka {version}: {fetched.stdout.strip()[-300:]}")
         for second_binding in (*jars.glob("log4j-slf4j*"), *jars.glob("slf4j-reload4j*")):
-            second_binding.unlink()  # slf4j takes one; simple is the quiet one
-        conf.mkdir(exist_ok=True)
-        (conf / "simplelogger.properties").write_text("org.slf4j.simpleLogger.defaultLogLevel=error\n")
+            second_binding.unlink()  # slf4j accepts one binding; keep slf4j-simple
         (self.home / "complete").touch()
 
-    def command(self, main: str, *arguments: object, heap: str = "256m", quick: bool = True) -> list[str]:
-        flags = [f"-Xmx{heap}", *(QUICK_START if quick else [])]
-        return ["java", *flags, "-cp", f"{self.home / 'libs'}/*:{self.home / 'conf'}", main, *map(str, arguments)]
+    def command(
+        self, main: str, *arguments: object, heap: str = "256m", flags: Sequence[str] = QUICK_START
+    ) -> list[str]:
+        return ["java", f"-Xmx{heap}", *flags, QUIET, "-cp", f"{self.home / 'libs'}/*", main, *map(str, arguments)]
+
+    def archive(self, name: str) -> Path:
+        """The archive of the classes that a tool loads (class data sharing). Java ignores one that does not match."""
+        return self.home / f"{name}.jsa"
 
 
 class KafkaTools:
-    """Kafka's command-line tools, run on whatever cluster they are told."""
+    """Kafka's command-line tools, for any cluster."""
 
     def __init__(self, version: str = VERSION) -> None:
         self.jars = Jars(version)
@@ -110,20 +121,28 @@ class KafkaTools:
     def run(
         self, name: str, *arguments: object, text: str | None = None, timeout_s: float = 60
     ) -> subprocess.CompletedProcess[str]:
-        """Run a tool to its end; `text` goes to its standard input."""
-        command = self.jars.command(TOOLS[name], *arguments)
-        return subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=timeout_s, check=False)
+        """Run a tool to its end, with `text` as its standard input. The first run of a tool also makes its archive."""
+        archive = self.jars.archive(name)
+        made = archive.with_suffix(f".{os.getpid()}") if not archive.exists() else None
+        flag = f"-XX:ArchiveClassesAtExit={made}" if made else f"-XX:SharedArchiveFile={archive}"
+        command = self.jars.command(TOOLS[name], *arguments, flags=[*QUICK_START, flag])
+        done = subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=timeout_s, check=False)
+        if made and made.exists():
+            made.replace(archive)
+        return done
 
     def start(self, name: str, *arguments: object) -> subprocess.Popen[str]:
-        """Start a tool that runs until it is stopped; its output is a pipe."""
-        command = self.jars.command(TOOLS[name], *arguments)
+        """Start a tool that runs until it is stopped. Its output is a pipe."""
+        archive = next(filter(Path.exists, map(self.jars.archive, (name, OTHER_ARCHIVE))), None)
+        flags = [*QUICK_START, *([f"-XX:SharedArchiveFile={archive}"] if archive else [])]
+        command = self.jars.command(TOOLS[name], *arguments, flags=flags)
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
 
 class ReferenceKafka:
-    """One real Kafka broker, gone at the end of the `with` block."""
+    """One real Kafka broker for the duration of a `with` block."""
 
     def __init__(
         self, config: Mapping[str, str] | None = None, *, version: str = VERSION, port: int = 0, heap: str = "768m"
@@ -157,7 +176,7 @@ class ReferenceKafka:
         return self.tools.run(name, "--bootstrap-server", self.bootstrap_servers, *arguments, text=text)
 
     def kill(self) -> None:
-        """End the broker as a crash would: SIGKILL."""
+        """Kill the broker with SIGKILL, as in a crash."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
@@ -168,7 +187,7 @@ class ReferenceKafka:
         self._spawn()
 
     def stop(self) -> None:
-        # The data are thrown away: nothing is gained by an orderly end, which takes Kafka seconds.
+        # The data is removed anyway, and a clean stop takes Kafka seconds.
         self.kill()
         shutil.rmtree(self.data_dir, ignore_errors=True)
 
@@ -201,7 +220,7 @@ class ReferenceKafka:
 
     def _spawn(self) -> None:
         properties = self.data_dir / "server.properties"
-        command = self.tools.jars.command("kafka.Kafka", properties, heap=self._heap, quick=False)
+        command = self.tools.jars.command("kafka.Kafka", properties, heap=self._heap, flags=())
         with (self.data_dir / "server.out").open("ab") as out:
             self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         _wait_until_loaded(self._port, self._child)
@@ -214,58 +233,36 @@ def _free_port() -> int:
 
 
 def _wait_until_loaded(port: int, child: subprocess.Popen[bytes]) -> None:
-    """Return once every partition of __consumer_offsets is made and loaded: before that, answers differ by luck."""
+    """Wait until every partition of __consumer_offsets exists and is loaded; answers vary before that."""
     deadline = time.monotonic() + READY_WITHIN_S
-    pending = list(_one_group_per_offsets_partition())
+    pending = _one_group_per_partition()
     while pending:
         if child.poll() is not None:
             raise RuntimeError(f"Kafka ended with status {child.returncode}")
         if time.monotonic() > deadline:
             raise TimeoutError(f"Kafka was not ready within {READY_WITHIN_S:.0f} s")
-        with contextlib.suppress(OSError, struct.error), socket.create_connection(("127.0.0.1", port), 5) as sock:
-            while pending and _coordinator_knows_of_no_member(sock, pending[-1]):
+        with contextlib.suppress(OSError, ConnectionClosed), WireClient(("127.0.0.1", port), timeout_s=5) as client:
+            while pending and _is_loaded(client, pending[-1]):
                 pending.pop()
         if pending:
             time.sleep(0.05)
 
 
-def _one_group_per_offsets_partition() -> Iterator[str]:
-    seen = set()
-    for number in range(100_000):
-        group, code = f"warm-{number}", 0
-        for letter in group:
-            code = (code * 31 + ord(letter)) & 0xFFFFFFFF
-        if (partition := min(code, 2**32 - code) % OFFSETS_PARTITIONS) not in seen:
-            seen.add(partition)
-            yield group
-            if len(seen) == OFFSETS_PARTITIONS:
-                return
+def _one_group_per_partition() -> list[str]:
+    by_partition: dict[int, str] = {}
+    for number in itertools.count():
+        by_partition.setdefault(partition_for(f"warm-{number}"), f"warm-{number}")
+        if len(by_partition) == PARTITIONS:
+            return list(by_partition.values())
+    raise AssertionError("unreachable")
 
 
-def _coordinator_knows_of_no_member(sock: socket.socket, group: str) -> bool:
-    """FindCoordinator v0, which makes the offsets topic, then Heartbeat v0 of nobody, which asks a loaded partition."""
-    name = struct.pack(">h", len(group)) + group.encode()
-    if struct.unpack(">h", _ask(sock, 10, name)[:2])[0] != 0:
+def _is_loaded(client: WireClient, group: str) -> bool:
+    """Whether the coordinator of a group answers. FindCoordinator creates the topic if it does not exist."""
+    if client.ask(FindCoordinatorRequest(key=group), 0).error_code != ErrorCode.NONE:
         return False
-    heartbeat = _ask(sock, 12, name + struct.pack(">i", 0) + struct.pack(">h", 6) + b"nobody")
-    return bool(struct.unpack(">h", heartbeat[:2])[0] == UNKNOWN_MEMBER_ID)
-
-
-def _ask(sock: socket.socket, api_key: int, body: bytes) -> bytes:
-    frame = struct.pack(">hhih", api_key, 0, 1, -1) + body
-    sock.sendall(struct.pack(">i", len(frame)) + frame)
-    (size,) = struct.unpack(">i", _exactly(sock, 4))
-    return _exactly(sock, size)[4:]
-
-
-def _exactly(sock: socket.socket, size: int) -> bytes:
-    received = b""
-    while len(received) < size:
-        piece = sock.recv(size - len(received))
-        if not piece:
-            raise ConnectionResetError("closed")
-        received += piece
-    return received
+    answer = client.ask(HeartbeatRequest(group_id=group, generation_id=0, member_id="nobody"), 0)
+    return bool(answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -276,7 +273,7 @@ def _serve(options: argparse.Namespace) -> int:
         def stop(*_: object) -> None:
             nonlocal stopping
             stopping = True
-            # Not by Popen, which the wait below holds locked.
+            # Not with Popen, whose lock the wait below holds.
             os.kill(kafka.pid, signal.SIGKILL)
 
         for number in (signal.SIGTERM, signal.SIGINT):

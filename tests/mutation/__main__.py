@@ -1,4 +1,4 @@
-"""`python -m tests.mutation`: plant each fault in a copy of the tree and see whether the tests catch it."""
+"""`python -m tests.mutation`: plant each fault in a copy of the tree and check that the tests catch it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.harness import ROOT
 from tests.mutation.faults import FAULTS, Fault
 
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
-SECONDS = 300
+TIMEOUT_S = 300
 ALL_PASS = "no test fails"
 
 
@@ -28,8 +28,8 @@ class Verdict(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--only", default="", help="faults whose name contains this")
-    parser.add_argument("--tests", nargs="*", help="instead of the tests that belong to each fault")
+    parser.add_argument("--only", default="", help="only faults whose name contains this text")
+    parser.add_argument("--tests", nargs="*", help="run these tests instead of those of each fault")
     given = parser.parse_args()
     chosen = [fault for fault in FAULTS if given.only in fault.name]
     caught, suites = 0, dict.fromkeys(tuple(given.tests or fault.tests) for fault in chosen)
@@ -39,7 +39,7 @@ def main() -> int:
         for suite in suites:
             verdict = _run(tree, list(suite))
             if verdict.by != ALL_PASS:
-                print(f"without any fault, {verdict.by} fails: nothing can be said")
+                print(f"without a fault, {verdict.by} fails: fix that first")
                 return 2
         for fault in chosen:
             began = time.perf_counter()
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def try_fault(tree: Path, fault: Fault, tests: list[str]) -> Verdict:
-    """Plant the fault in the tree, run the tests until one fails, and put the right text back."""
+    """Plant the fault in the tree, run the tests until one fails, and restore the original text."""
     path = tree / "broker" / fault.path
     text = path.read_text()
     try:
@@ -66,26 +66,39 @@ def try_fault(tree: Path, fault: Fault, tests: list[str]) -> Verdict:
 
 
 def planted(text: str, fault: Fault) -> str:
-    """The text with the fault in it. ValueError if the place is not found, or not just once."""
+    """The text with the fault. ValueError unless the original snippet occurs exactly once."""
     if text.count(fault.right) != 1:
-        raise ValueError(f"the patch does not apply: its text stands {text.count(fault.right)} times in {fault.path}")
+        raise ValueError(
+            f"the fault does not apply: its snippet occurs {text.count(fault.right)} times in {fault.path}"
+        )
     wrong = text.replace(fault.right, fault.wrong)
     compile(wrong, fault.path, "exec")
     return wrong
 
 
 def _run(tree: Path, tests: list[str]) -> Verdict:
-    # What is imported, by child processes too, is the copy and never a stale compilation of it.
+    # Import the copy, also in child processes, and never stale bytecode.
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not reference", "-p", "no:cacheprovider", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-m",
+        "not reference and not soak",
+        "-p",
+        "no:cacheprovider",
+        *tests,
+    ]
     command += ["--timeout=60", "--tb=line"]
     try:
         done = subprocess.run(
-            command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS
+            command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        return Verdict(True, f"no end within {SECONDS} s")
+        return Verdict(True, f"no result within {TIMEOUT_S} s")
     output = done.stdout.decode(errors="replace")
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
     if done.returncode == 0:

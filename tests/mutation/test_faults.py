@@ -1,4 +1,4 @@
-"""Each fault still has its place in the source, so that `make mutate` means what it says."""
+"""Each fault applies to the source, so that `make mutate` is meaningful."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.mutation.faults import FAULTS, Fault
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_the_fault_applies_and_the_tests_that_shall_catch_it_exist(fault: Fault) -> None:
+def test_the_fault_applies_and_its_tests_exist(fault: Fault) -> None:
     text = (ROOT / "broker" / fault.path).read_text()
     assert planted(text, fault) != text
     assert all(Path(ROOT, test).exists() for test in fault.tests)
 
 
-def test_no_two_faults_have_one_name() -> None:
+def test_names_of_faults_are_unique() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)

@@ -1,4 +1,4 @@
-"""kgctl says of a cluster what Kafka's own tools say, on our broker and on Kafka."""
+"""kgctl and Kafka's own tools agree about a cluster, on our broker and on Kafka."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
 from tests.clients.test_groups import produce, values
 from tests.clients.test_records import make_topic
 from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl as Runner
 from tests.harness.java_tools import Java, JavaMember, rows
 from tests.harness.reference_kafka import KafkaTools
-from tests.reference.kgctl import Kgctl
 
 CLIENT = "confluent-kafka"
 PARTITIONS = 4
@@ -27,9 +29,24 @@ def java(tools: KafkaTools, cluster: Cluster) -> Java:
     return Java(tools, cluster)
 
 
+class Kgctl:
+    """Runs kgctl commands and checks their exit code."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._run = Runner(cluster.bootstrap_servers)
+
+    def __call__(self, *arguments: object, text: str | None = None, code: int = 0) -> Result:
+        done = self._run(*arguments, text=text)
+        assert done.exit_code == code, f"kgctl {arguments}: {done.exit_code}\n{done.stdoutput}"
+        return done
+
+    def rows(self, *arguments: object) -> list[dict[str, Any]]:
+        return self._run.rows(*arguments)
+
+
 @pytest.fixture
 def kgctl(cluster: Cluster) -> Kgctl:
-    return Kgctl(cluster.bootstrap_servers)
+    return Kgctl(cluster)
 
 
 @contextlib.contextmanager
@@ -70,7 +87,7 @@ def test_groups_describe_has_the_columns_and_cells_of_kafkas_tool(
 ) -> None:
     with running_group(cluster) as group:
         theirs = java.run("consumer-groups", "--describe", "--group", group.group, view, *verbose)
-        ours = kgctl("groups", "describe", group.group, view, *verbose).out
+        ours = kgctl("groups", "describe", group.group, view, *verbose).stdout
     columns = header(theirs)
     assert header(ours)[: len(columns)] == columns  # what kgctl knows beyond that comes after
     assert in_order(_filled(ours), columns) == in_order(_filled(theirs))
@@ -90,7 +107,7 @@ def _cells(line: str) -> int:
 def test_a_group_without_members_is_described_as_kafkas_tool_does(cluster: Cluster, java: Java, kgctl: Kgctl) -> None:
     with empty_group(cluster) as group:
         theirs = java.table("consumer-groups", "--describe", "--group", group.group)
-        ours = rows(kgctl("groups", "describe", group.group).out)
+        ours = rows(kgctl("groups", "describe", group.group).stdout)
         assert in_order(ours) == in_order(theirs)
         assert {row["CONSUMER-ID"] for row in ours} == {"-"}
 
@@ -98,7 +115,7 @@ def test_a_group_without_members_is_described_as_kafkas_tool_does(cluster: Clust
 def test_groups_list_has_the_rows_of_kafkas_tool(cluster: Cluster, java: Java, kgctl: Kgctl) -> None:
     with running_group(cluster) as group:
         theirs = {row["GROUP"]: row for row in java.table("consumer-groups", "--list", "--state", "--type")}
-        ours = {row["GROUP"]: row for row in rows(kgctl("groups", "list").out)}
+        ours = {row["GROUP"]: row for row in rows(kgctl("groups", "list").stdout)}
         for name in ("GROUP", "TYPE", "STATE"):
             assert ours[group.group][name] == theirs[group.group][name]
         assert theirs.keys() <= ours.keys()  # Kafka's tool leaves out share groups
@@ -122,7 +139,7 @@ def test_reset_offsets_plans_what_kafkas_tool_plans_and_then_does_it(
     with empty_group(cluster) as group:
 
         def committed() -> dict[int, int]:
-            described = kgctl("groups", "describe", group.group, "-o", "json").rows
+            described = kgctl.rows("groups", "describe", group.group)
             return {row["partition"]: row["current_offset"] for row in described if row["current_offset"] is not None}
 
         now = dict.fromkeys(range(3), 10)
@@ -130,7 +147,7 @@ def test_reset_offsets_plans_what_kafkas_tool_plans_and_then_does_it(
             asked = ("--topic", f"{group.topic}:0,1,2", *strategy)
             theirs = java.table("consumer-groups", "--reset-offsets", "--group", group.group, *asked, "--dry-run")
             wanted = {int(row["PARTITION"]): int(row["NEW-OFFSET"]) for row in theirs}
-            planned = kgctl("groups", "reset-offsets", group.group, *asked, "-o", "json").rows
+            planned = kgctl.rows("groups", "reset-offsets", group.group, *asked)
             assert {row["partition"]: row["new_offset"] for row in planned} == wanted
             assert {row["partition"]: row["old_offset"] for row in planned} == now
             assert committed() == now
@@ -142,7 +159,7 @@ def test_reset_offsets_plans_what_kafkas_tool_plans_and_then_does_it(
 def test_what_may_not_be_is_refused_with_an_exit_code_that_says_why(cluster: Cluster, kgctl: Kgctl) -> None:
     with running_group(cluster) as group:
         refused = kgctl("groups", "reset-offsets", group.group, "--topic", group.topic, "--to-earliest", code=6)
-        assert "Stable" in refused.err
+        assert "Stable" in refused.stderr
         kgctl("groups", "delete", group.group, "--execute", code=6)
     kgctl("groups", "describe", fresh("no-such-group"), code=5)
     kgctl("topics", "describe", fresh("no-such-topic"), code=5)
@@ -155,11 +172,11 @@ def test_topics_are_created_described_and_deleted_as_kafkas_tool_sees_it(java: J
     theirs = java.run("topics", "--describe", "--topic", topic)
     assert "PartitionCount: 3" in theirs
     assert "retention.ms=600000" in theirs
-    ours = rows(kgctl("topics", "describe", topic).out)
+    ours = rows(kgctl("topics", "describe", topic).stdout)
     assert [(row["PARTITION"], row["LEADER"], row["LOG-END-OFFSET"]) for row in ours] == [
         (str(partition), "1", "0") for partition in range(3)
     ]
-    assert topic in {row["TOPIC"] for row in rows(kgctl("topics", "list").out)}
+    assert topic in {row["TOPIC"] for row in rows(kgctl("topics", "list").stdout)}
     kgctl("topics", "delete", topic)
     assert topic in java.run("topics", "--list").split()
     kgctl("topics", "delete", topic, "--execute")
@@ -168,11 +185,9 @@ def test_topics_are_created_described_and_deleted_as_kafkas_tool_sees_it(java: J
 
 def test_members_that_are_removed_join_again(cluster: Cluster, kgctl: Kgctl) -> None:
     with running_group(cluster) as group:
-        before = {
-            row["consumer_id"] for row in kgctl("groups", "describe", group.group, "--members", "-o", "json").rows
-        }
+        before = {row["consumer_id"] for row in kgctl.rows("groups", "describe", group.group, "--members")}
         planned = kgctl("groups", "remove-members", group.group, "--all")
-        assert before <= set(planned.out.split())
+        assert before <= set(planned.stdout.split())
         kgctl("groups", "remove-members", group.group, "--all", "--execute", "--reason", "comparison")
         group.wait_until(
             lambda: all({"assigned", "revoked"} <= {e["event"] for e in m.events} for m in group.live()),
@@ -180,7 +195,7 @@ def test_members_that_are_removed_join_again(cluster: Cluster, kgctl: Kgctl) -> 
             lambda: "members were not asked to join again",
         )
         group.wait_until_shared([2, 2])
-        after = {row["consumer_id"] for row in kgctl("groups", "describe", group.group, "--members", "-o", "json").rows}
+        after = {row["consumer_id"] for row in kgctl.rows("groups", "describe", group.group, "--members")}
         assert len(after) == 2
         assert not before & after
 
@@ -200,7 +215,7 @@ def test_what_kgctl_produces_kafkas_consumer_reads_and_the_other_way_round(
     theirs = ("--property", "parse.key=true", "--property", "key.separator=:", "--compression-codec", codec)
     java.run("console-producer", "--topic", topic, *theirs, text="".join(f"{line}\n" for line in sent))
     said = kgctl("consume", topic, "--from-beginning", "--until-end", "--print-key", "--separator", ":")
-    assert said.out.split() == [*sent, *sent]
+    assert said.stdout.split() == [*sent, *sent]
 
 
 def test_keys_go_to_the_partitions_that_kafkas_producer_chooses(java: Java, kgctl: Kgctl) -> None:
@@ -214,7 +229,7 @@ def test_keys_go_to_the_partitions_that_kafkas_producer_chooses(java: Java, kgct
 
     def placed(topic: str) -> dict[str, int]:
         said = kgctl("consume", topic, "--from-beginning", "--until-end", "--json")
-        return {row["key"]: row["partition"] for row in map(json.loads, said.out.splitlines())}
+        return {row["key"]: row["partition"] for row in map(json.loads, said.stdout.splitlines())}
 
     assert placed(ours) == placed(theirs)
     assert len(placed(ours)) == 200
@@ -228,7 +243,7 @@ def test_a_group_that_kgctl_reads_in_is_seen_and_goes_on_where_it_stopped(java: 
     (row,) = java.table("consumer-groups", "--describe", "--group", group)
     assert (row["CURRENT-OFFSET"], row["LAG"]) == ("6", "4")
     second = kgctl("consume", topic, "--group", group, "--until-end")
-    assert (first.out + second.out).split() == [f"v{n}" for n in range(10)]
+    assert (first.stdout + second.stdout).split() == [f"v{n}" for n in range(10)]
 
 
 @pytest.mark.parametrize("cluster", ["kafka"], indirect=True)
@@ -241,21 +256,21 @@ def test_groups_of_the_newer_types_are_rows_and_not_errors(
     with JavaMember(java, newer, topic, "--group-protocol", "consumer") as member, sharing(java, shared, topic):
         member.wait_for("offsets_committed", success=True)
         _until_listed(kgctl, shared)
-        listed = {row["GROUP"]: row for row in rows(kgctl("groups", "list").out)}
+        listed = {row["GROUP"]: row for row in rows(kgctl("groups", "list").stdout)}
         assert (listed[newer]["TYPE"], listed[newer]["STATE"]) == ("Consumer", "Stable")
         assert listed[shared]["TYPE"] == "Share"
 
         about = ("--describe", "--group", newer)
         for view in ("--offsets", "--state"):
-            ours, theirs = kgctl("groups", "describe", newer, view).out, java.run("consumer-groups", *about, view)
+            ours, theirs = kgctl("groups", "describe", newer, view).stdout, java.run("consumer-groups", *about, view)
             assert in_order(rows(ours), header(theirs)) == in_order(rows(theirs))
-        (one,) = rows(kgctl("groups", "describe", newer, "--members").out)
+        (one,) = rows(kgctl("groups", "describe", newer, "--members").stdout)
         assert one["#PARTITIONS"] == "2"
 
         together = kgctl("groups", "describe", newer, shared, "--state")
-        assert {row["GROUP"] for row in rows(together.out)} == {newer, shared}
+        assert {row["GROUP"] for row in rows(together.stdout)} == {newer, shared}
         everything = kgctl("groups", "describe", "--all")
-        assert newer in everything.out
+        assert newer in everything.stdout
 
 
 @contextlib.contextmanager
@@ -272,7 +287,7 @@ def sharing(java: Java, group: str, topic: str) -> Iterator[subprocess.Popen[str
 
 def _until_listed(kgctl: Kgctl, group: str) -> None:
     for _ in range(60):  # each of them takes a third of a second
-        (row,) = [row for row in rows(kgctl("groups", "list").out) if row["GROUP"] == group] or [{}]
+        (row,) = [row for row in rows(kgctl("groups", "list").stdout) if row["GROUP"] == group] or [{}]
         if row.get("STATE") == "Stable":
             return
     raise AssertionError(f"{group} did not become stable")

@@ -47,7 +47,7 @@ class Log:
         self._failure = Failure()
         self._store = store = Store(files, directory, self._failure, accept_loss=accept_loss)
         try:
-            if files.durable and not store.was_synced:
+            if files.durable and not store.evidence.was_synced:
                 # What the last run acknowledged without a sync is owed to clients like everything else now.
                 guarded("sync", directory, file_ops.sync_everything)
             self._open(directory, settings, wall_ms, accept_loss)
@@ -76,7 +76,7 @@ class Log:
     def _open(self, directory: str, settings: LogSettings, wall_ms: int, accept_loss: bool) -> None:
         store, files = self._store, self._files
         self._catalog = catalog = Catalog(store)
-        self.losses: list[str] = store.losses
+        self.losses: list[str] = store.evidence.losses
         ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
         pending = Pending(files)
         self._shared = Shared(
@@ -97,7 +97,7 @@ class Log:
             store.set_meta("cluster_id", _new_cluster_id())
             store.set_meta("next_producer_id", "0")
         elif not ends.exists:
-            store.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
+            store.evidence.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
         self.cluster_id = store.meta("cluster_id") or ""
         self._row_topics = self._open_row_topics(settings)
         self._row_partitions = {

@@ -500,14 +500,14 @@ FAULTS = (
     ),
     Fault(
         "lost commits are not missed",
-        "storage/store/database.py",
-        "            if mark.commit_seq > self.seq:\n",
-        "            if mark.commit_seq > self.seq + 1_000_000:\n",
+        "storage/store/evidence.py",
+        "            if marker.commit_seq > self.seq:\n",
+        "            if marker.commit_seq > self.seq + 1_000_000:\n",
         STORE,
     ),
     Fault(
         "the number of a failed commit is used again",
-        "storage/store/database.py",
+        "storage/store/evidence.py",
         "        self.seq += 1\n",
         "",
         STORE,

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from broker.storage.rows.row_topic import PendingRow, RowSource
 from broker.storage.rows.topic_row import TopicRow, check_crc
-from broker.storage.store.database import Store, as_bytes, as_int
+from broker.storage.store.database import Store
+from broker.storage.store.values import as_bytes, as_int
 from broker.storage.topic_configs import Policy
 
 SETTLE_ROWS = 2048

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from broker.storage.rows.group_keys import METADATA_KEYS, OFFSET_KEYS, after, group_of
-from broker.storage.store.database import Store, as_bytes
+from broker.storage.store.database import Store
+from broker.storage.store.values import as_bytes
 
 _ADD_GROUP = "INSERT INTO offsets_groups VALUES (?) ON CONFLICT DO NOTHING"
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from broker.storage.rows.row_topic import PendingRow, RowSource
-from broker.storage.store.database import Store, as_int
+from broker.storage.store.database import Store
+from broker.storage.store.values import as_int
 from broker.storage.topic_configs import Policy
 
 SLICE_ROWS = 500

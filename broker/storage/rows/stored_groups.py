@@ -17,7 +17,8 @@ from broker.storage.rows.group_keys import (
 )
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.topic_row import TopicRow
-from broker.storage.store.database import Store, as_bytes, as_int
+from broker.storage.store.database import Store
+from broker.storage.store.values import as_bytes, as_int
 
 
 class StoredGroups:

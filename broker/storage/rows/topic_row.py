@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import google_crc32c
 
 from broker.storage.errors import StoreDamageError
-from broker.storage.store.database import Row
+from broker.storage.store.values import Row
 
 _crc = google_crc32c.value
 _CRC_HEAD = struct.Struct(">iqqi?")

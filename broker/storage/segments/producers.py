@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader
-from broker.storage.store.database import Store, Value
+from broker.storage.store.database import Store
+from broker.storage.store.values import Value
 
 REMEMBERED_BATCHES = 5
 MAX_SEQUENCE = 2**31 - 1

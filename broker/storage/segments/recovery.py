@@ -15,7 +15,7 @@ from broker.storage.segments.partition_table import mark_unrecorded
 from broker.storage.segments.repair import DAMAGED_SUFFIX, refuse, repair_partition, repair_segment, short_segments
 from broker.storage.segments.shared import Shared
 from broker.storage.store.catalog import Topic, Topics
-from broker.storage.store.database import as_bytes, as_int
+from broker.storage.store.values import as_bytes, as_int
 
 
 def recover(shared: Shared, topics: Topics, open_partition: Callable[[Topic, int], SegmentPartition]) -> list[str]:
@@ -32,7 +32,7 @@ def recover(shared: Shared, topics: Topics, open_partition: Callable[[Topic, int
                 yield open_partition(topic, as_int(index))
 
     short = short_segments(shared, topics)
-    if short and shared.store.binding and not shared.accept_loss:
+    if short and shared.store.evidence.binding and not shared.accept_loss:
         raise refuse(short)
     if shared.accept_loss:
         for partition in stored("1"):
@@ -70,7 +70,7 @@ def _recover_partition(partition: SegmentPartition, shared: Shared) -> None:
 def _is_synced(partition: SegmentPartition, shared: Shared) -> bool:
     """The last run has synced all that there is, and said so."""
     end = shared.ends.read(partition.partition_id)
-    return shared.store.was_synced and end is not None and end.end_offset == partition.active.end_offset
+    return shared.store.evidence.was_synced and end is not None and end.end_offset == partition.active.end_offset
 
 
 def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
@@ -78,7 +78,7 @@ def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
     active = partition.active
     if end is None or end.end_offset <= active.end_offset:
         return
-    if shared.store.binding and not shared.accept_loss:
+    if shared.store.evidence.binding and not shared.accept_loss:
         raise DamageError(
             f"{active.path} is damaged or cut at position {active.size_bytes}: acknowledged records of"
             f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are gone"

@@ -121,7 +121,7 @@ def repair_segment(
     partition.advance()
     shared.quarantine.append(segment.path)
     kept = "" if found == "is missing" else f"; it is kept as {os.path.basename(segment.path)}{DAMAGED_SUFFIX}"
-    shared.store.lose(f"{segment.path} {found}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)
+    shared.store.evidence.lose(f"{segment.path} {found}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)
 
 
 def set_aside(shared: Shared) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.shared import Shared
 from broker.storage.store.catalog import Topic, Topics
-from broker.storage.store.database import as_bytes, as_int
+from broker.storage.store.values import as_bytes, as_int
 
 PARTITIONS_PER_QUERY = 200
 

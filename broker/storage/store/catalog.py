@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from broker.storage.store.database import Store, as_bytes, as_int, as_text
+from broker.storage.store.database import Store
+from broker.storage.store.values import as_bytes, as_int, as_text
 
 
 @dataclass(slots=True)

@@ -1,9 +1,8 @@
-"""Small files beside the database that say how far acknowledged commits and segment bytes reach.
+"""The file commit-marker: the last acknowledged commit of the database, kept outside of it.
 
-Both consist of slots with a CRC; each value has two slots that are written in turn, so that a torn write
-leaves the older one. They are written in every round and synced at least once a second and at a clean stop:
-after kill -9 they are exact, after a power cut at most a second old. A value that claims more than the store
-holds is the evidence of damage that SQLite and a torn tail cannot give.
+Two slots with a CRC are written in turn, so that a torn write leaves the older one. Every commit writes the marker; it
+is synced about once a second and at a clean stop. After kill -9 it is exact, after a power cut at most a second old.
+A marker ahead of the database is the evidence of lost commits that SQLite itself does not give.
 """
 
 from __future__ import annotations
@@ -17,35 +16,57 @@ import google_crc32c
 
 from broker.storage.files import Files, PinnedFile
 
+NAME = "commit-marker"
+NAME_BEFORE_FORMAT_4 = "watermark"
+
 _crc = google_crc32c.value
 _BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
 
-class Watermark(NamedTuple):
-    """The last acknowledged commit of the database."""
+class CommitMarker(NamedTuple):
+    """The last acknowledged commit."""
 
     commit_seq: int
     chain: bytes
-    synced: bool  # it was acknowledged after a sync (durability "power")
+    synced: bool  # acknowledged after a sync (durability "power")
     boot_id: bytes  # of the machine when it was written; empty if unknown
 
 
-class WatermarkFile:
-    """Two slots of one Watermark."""
+class CommitMarkerFile:
+    """Two slots, the newer of which counts."""
 
     _SLOT = struct.Struct(">8sq16s?16sI")
     _SLOT_BYTES = 64
     _MAGIC = b"kgctlwm1"
 
-    def __init__(self, files: Files, path: str) -> None:
-        self.path = path
-        self.exists = os.path.exists(path)
-        self._file = PinnedFile(files, path)
+    def __init__(self, files: Files, directory: str) -> None:
+        self.path = os.path.join(directory, NAME)
+        self._old_path = os.path.join(directory, NAME_BEFORE_FORMAT_4)
+        self._files = files
+        self._file = PinnedFile(files, self.path)
         self._turn = 0
 
-    def read(self) -> Watermark | None:
+    @property
+    def exists(self) -> bool:
+        return os.path.exists(self.path)
+
+    def adopt_older(self) -> None:
+        """Take over the marker of an older format. Its file is removed only once the copy is durable."""
+        if not os.path.exists(self._old_path):
+            return
+        directory = os.path.dirname(self.path)
+        content = self._files.get(self._old_path).read(2 * self._SLOT_BYTES, 0)
+        copy = self._file.get()
+        copy.write(content, 0)
+        self._files.sync(copy)
+        self._files.sync_directory(directory)
+        self._files.unlink(self._old_path)
+        # Should the old file come back after a power cut, it would overwrite a newer marker.
+        self._files.sync_directory(directory)
+
+    def read(self) -> CommitMarker | None:
         content = self._file.get().read(2 * self._SLOT_BYTES, 0)
-        newest: Watermark | None = None
+        newest: CommitMarker | None = None
         for turn in (0, 1):
             slot = content[turn * self._SLOT_BYTES : turn * self._SLOT_BYTES + self._SLOT.size]
             if len(slot) < self._SLOT.size:
@@ -54,12 +75,12 @@ class WatermarkFile:
             if magic != self._MAGIC or crc != _crc(slot[:-4]):
                 continue
             if newest is None or seq > newest.commit_seq:
-                newest = Watermark(seq, chain, synced, boot_id.rstrip(b"\0"))
+                newest = CommitMarker(seq, chain, synced, boot_id.rstrip(b"\0"))
                 self._turn = 1 - turn
         return newest
 
-    def write(self, mark: Watermark) -> None:
-        body = self._SLOT.pack(self._MAGIC, mark.commit_seq, mark.chain, mark.synced, mark.boot_id, 0)[:-4]
+    def write(self, marker: CommitMarker) -> None:
+        body = self._SLOT.pack(self._MAGIC, marker.commit_seq, marker.chain, marker.synced, marker.boot_id, 0)[:-4]
         self._file.get().write(body + struct.pack(">I", _crc(body)), self._turn * self._SLOT_BYTES)
         self._turn = 1 - self._turn
 
@@ -68,7 +89,7 @@ class WatermarkFile:
 
 
 def boot_id() -> bytes:
-    """A name of this run of the operating system: a power cut changes it, kill -9 does not. Empty if unknown."""
+    """An id of this run of the operating system: a power cut changes it, kill -9 does not. Empty if unknown."""
     try:
         if sys.platform == "linux":
             with open(_BOOT_ID_PATH, "rb") as file:

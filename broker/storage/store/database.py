@@ -1,14 +1,12 @@
-"""The SQLite store: one connection, one transaction per round, and the evidence that no commit has gone missing.
+"""The SQLite database: one connection, one transaction per flush, and evidence that no commit is lost.
 
-Callers execute statements as they go; the first one opens a transaction and `commit` ends it. A failure of any
-kind is final for the process: see StorageError.
+Callers execute statements as they go; the first one opens a transaction and `commit` ends it. The first failure is
+final for the process: see failure.py.
 """
 
 from __future__ import annotations
 
 import os
-import struct
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,18 +14,17 @@ from pathlib import Path
 import apsw
 import google_crc32c
 
-from broker.storage.digests import blake2b
-from broker.storage.errors import DamageError, NewerFormatError, StorageError, StoreDamageError
+from broker.storage.errors import NewerFormatError, StorageError, StoreDamageError
 from broker.storage.failure import Failure
 from broker.storage.files import Files
 from broker.storage.store.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
-from broker.storage.store.commit_marker import Watermark, WatermarkFile, boot_id
+from broker.storage.store.evidence import Evidence
+from broker.storage.store.values import Row, Value
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 3
-# By format: what turns the one before into it.
-_ADDED = {2: "schema_2.sql", 3: "schema_3.sql"}
-WATERMARK_SYNC_SECONDS = 1.0
+FORMAT_VERSION = 4
+# The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
+_SCRIPTS = {2: "schema_2.sql", 3: "schema_3.sql", 4: None}
 WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_KEPT_BYTES = 64 << 20
 # Overwriting zeros syncs faster than growing the file; not worth it for a run of a few commits.
@@ -35,36 +32,24 @@ WAL_EXTENT_BYTES = 1 << 20
 WAL_EXTENDED_AFTER_COMMITS = 16
 CACHE_KIB = 16384
 
-Value = int | str | bytes | float | None
-Row = tuple[Value, ...]
-
 _crc_extend = google_crc32c.extend
-_CHAIN_INPUT = struct.Struct(">16sqI")
 
 
 class Store:
-    """`seq` is the sequence number of the last commit; it grows by one with each, and skips one after a crash."""
+    """The database of one data directory."""
 
     def __init__(self, files: Files, directory: str, failure: Failure, *, accept_loss: bool) -> None:
         self.path = os.path.join(directory, "store.db")
+        self.evidence = Evidence(files, directory, self.path)
         self._files = files
-        self._watermark = WatermarkFile(files, os.path.join(directory, "watermark"))
-        self._boot_id = boot_id()
-        self._watermark_synced_at = time.monotonic()
-        self._watermark_unsynced = False
+        self._failure = failure
         self._in_transaction = False
         self._is_owed = False  # the transaction holds more than what can be derived again
+        self._digest = 0  # of the changes in the transaction
         self._wal_file_bytes = 0
         self._commits = 0
         self._closed = False
-        self._digest = 0
-        self.seq = 0
-        self._chain = bytes(16)
-        self.wal_pages = 0  # in the WAL since the last checkpoint
-        self._failure = failure
-        self.losses: list[str] = []
-        self.binding = True  # evidence beside the store must be met; not after a power cut with durability "process"
-        self.was_synced = True  # the last run acknowledged after a sync
+        self.wal_pages = 0  # in the WAL since its last checkpoint
         self.is_new = False
         self._vfs = CheckedPages(files.ops.sqlite_vfs)
         try:
@@ -77,14 +62,30 @@ class Store:
             self._abandon()
             raise translated from error
 
+    # -- opening
+
     def _open(self, accept_loss: bool) -> None:
         is_blank = not os.path.exists(self.path) or os.path.getsize(self.path) == 0
         if is_blank:
-            self._check_birth(accept_loss)
+            self.evidence.check_new(accept_loss)
+            if not os.path.exists(self.path):
+                self._files.get(self.path, create=True)
+                self._files.forget(self.path)
+        self._connect()
+        self.is_new = self._one("SELECT count(*) FROM sqlite_master") == 0
+        if self.is_new:
+            if not is_blank:
+                self.evidence.check_new(accept_loss)
+            self._create()
+        else:
+            self._check_format()
+            self.evidence.check(self.query("SELECT seq, digest, chain FROM commits ORDER BY seq"), accept_loss)
+            self._migrate()
+
+    def _connect(self) -> None:
         self._db = apsw.Connection(
             self.path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs.vfs_name, statementcachesize=100
         )
-        run = self._db.execute
         self._db.reserve_bytes("main", RESERVED_BYTES)
         for pragma in (
             f"page_size={PAGE_BYTES}",
@@ -101,35 +102,8 @@ class Store:
             "trusted_schema=OFF",
             "temp_store=MEMORY",
         ):
-            run(f"PRAGMA {pragma}").fetchall()
+            self._db.execute(f"PRAGMA {pragma}").fetchall()
         self._db.set_wal_hook(self._note_wal)
-        self.is_new = self._one("SELECT count(*) FROM sqlite_master") == 0
-        if self.is_new:
-            if not is_blank:
-                self._check_birth(accept_loss)
-            self._create()
-        else:
-            self._check_format()
-            self._check_evidence(accept_loss)
-            self._migrate()
-
-    def _check_birth(self, accept_loss: bool) -> None:
-        """An empty database is right only as long as no commit was ever acknowledged."""
-        mark = self._watermark.read() if self._watermark.exists else None
-        if mark is not None and mark.commit_seq > 0:
-            self._bind(mark)
-            message = f"{self.path} is empty or missing; it held {mark.commit_seq} commits"
-            self.lose(message, accept_loss or not self.binding)
-            self.seq = mark.commit_seq
-        if mark is None:
-            # From here on a store without a watermark is one that has lost it.
-            self._watermark.write(Watermark(0, bytes(16), self._files.durable, self._boot_id))
-            self._watermark.exists = True
-            if self._files.durable:
-                self._watermark.sync()
-        if not os.path.exists(self.path):
-            self._files.get(self.path, create=True)
-            self._files.forget(self.path)
 
     def _check_format(self) -> None:
         application_id = self._one("PRAGMA application_id")
@@ -137,7 +111,9 @@ class Store:
             raise StorageError(f"{self.path} belongs to another program (application id {application_id!r})")
         version = self._one("PRAGMA user_version")
         if not isinstance(version, int) or version > FORMAT_VERSION:
-            raise NewerFormatError(f"{self.path} has format {version!r}; this version of kgctl knows {FORMAT_VERSION}")
+            raise NewerFormatError(
+                f"{self.path} has format {version!r}; this version of kgctl reads formats up to {FORMAT_VERSION}"
+            )
 
     def _create(self) -> None:
         self.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -151,59 +127,22 @@ class Store:
         assert isinstance(version, int)
         for newer in range(version + 1, FORMAT_VERSION + 1):
             self.execute(f"PRAGMA user_version={newer}")
-            self._run_script(_ADDED[newer])
+            script = _SCRIPTS[newer]
+            if script is not None:
+                self._run_script(script)
 
     def _run_script(self, name: str) -> None:
         self._db.execute(Path(__file__).with_name(name).read_text())
 
-    def _check_evidence(self, accept_loss: bool) -> None:
-        commits = self.query("SELECT seq, digest, chain FROM commits ORDER BY seq")
-        if not commits:
-            raise StoreDamageError(f"{self.path}: the commit sequence is gone")
-        chains: dict[int, bytes] = {}
-        for seq, digest, chain in commits:
-            if not (isinstance(seq, int) and isinstance(digest, int) and isinstance(chain, bytes)):
-                raise StoreDamageError(f"{self.path}: a row of the commit sequence is damaged")
-            if chains and chain != _link(self._chain, seq, digest):
-                raise StoreDamageError(f"{self.path}: the hash chain breaks at commit {seq}")
-            self.seq, self._chain = seq, chain
-            chains[seq] = chain
-        mark = self._watermark.read()
-        if mark is None:
-            self.lose(f"{self._watermark.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
-        else:
-            self._bind(mark)
-            if mark.commit_seq > self.seq:
-                self.lose(
-                    f"{self.path}: acknowledged commits {self.seq + 1} to {mark.commit_seq} are gone "
-                    f"(damaged or cut: store.db-wal or store.db)",
-                    accept_loss or not self.binding,
-                )
-            elif mark.chain != chains.get(mark.commit_seq, mark.chain):
-                self.lose(f"{self.path} and {self._watermark.path} are not of the same history", accept_loss)
-            self.seq = max(self.seq, mark.commit_seq)
-        # A commit that failed before a crash may be here or not: its number is not given to another.
-        self.seq += 1
-
-    def _bind(self, mark: Watermark) -> None:
-        self.was_synced = mark.synced
-        self.binding = mark.synced or (mark.boot_id == self._boot_id and mark.boot_id != b"")
-
     def mark_open(self) -> None:
-        """Let the first commit of this run leave the evidence of its durability."""
+        """Make the next flush commit even without changes, so that each run leaves evidence of its durability."""
         self._begin()
         self._is_owed = True
-
-    def lose(self, message: str, accepted: bool) -> None:
-        """Note a loss that may be gone on with; else DamageError."""
-        if not accepted:
-            raise DamageError(message)
-        self.losses.append(message)
 
     # -- statements
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
-        """Run one changing statement inside the transaction of this round."""
+        """Run one changing statement inside the transaction of the next flush."""
         self._begin()
         self._is_owed = True
         self.mix(repr((sql, values)).encode())
@@ -213,7 +152,7 @@ class Store:
             raise self._fail(error) from error
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Value]], *, mixed: bool = False) -> None:
-        """Run one changing statement for each row. `mixed`: the caller has given the digest of the rows to `mix`."""
+        """Run one changing statement for each row. `mixed`: the caller has passed a digest of the rows to `mix`."""
         self._begin()
         self._is_owed = True
         if not mixed:
@@ -224,7 +163,7 @@ class Store:
             raise self._fail(error) from error
 
     def derive(self, sql: str, values: Sequence[Value] = ()) -> None:
-        """Run a changing statement whose effect can be derived again: it waits for a commit that others need."""
+        """Run a changing statement that can be run again: it waits for a commit that something else needs."""
         self._begin()
         try:
             self._db.execute(sql, values)
@@ -232,7 +171,7 @@ class Store:
             raise self._fail(error) from error
 
     def derive_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        """The same for each row."""
+        """Like `derive`, once for each row."""
         self._begin()
         try:
             self._db.executemany(sql, rows)
@@ -247,7 +186,7 @@ class Store:
         return rows
 
     def iterate(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
-        """Rows one by one; to be used up before the next change."""
+        """Rows one by one. Read all of them before the next change."""
         try:
             yield from self._db.execute(sql, values)
         except apsw.Error as error:
@@ -265,14 +204,14 @@ class Store:
         self.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value))
 
     def mix(self, content: bytes) -> None:
-        """Let these bytes count in the hash chain of the open commit."""
+        """Add these bytes to the digest of the open transaction."""
         self._digest = _crc_extend(self._digest, content)
 
-    # -- rounds
+    # -- transactions
 
     @property
     def dirty(self) -> bool:
-        """Something is owed to a caller."""
+        """The transaction holds changes that a flush must make durable."""
         return self._is_owed
 
     def _begin(self) -> None:
@@ -285,89 +224,73 @@ class Store:
             self._in_transaction = True
 
     def commit(self) -> None:
-        """End the transaction, if anything is owed: durable when this returns (durability "power": synced)."""
+        """End the transaction if it is owed. Its changes are durable on return (durability "power": synced)."""
         self._failure.check()
         if not self._is_owed:
             return
-        seq, digest = self.seq + 1, self._digest
-        chain = _link(self._chain, seq, digest)
+        seq, chain = self.evidence.next_commit(self._digest)
         try:
-            self._db.execute("INSERT INTO commits VALUES (?, ?, ?)", (seq, digest, chain))
+            self._db.execute("INSERT INTO commits VALUES (?, ?, ?)", (seq, self._digest, chain))
             self._db.execute("COMMIT")
         except apsw.Error as error:
             raise self._fail(error) from error
         self._in_transaction = self._is_owed = False
         self._digest = 0
-        self.seq, self._chain = seq, chain
-        self._write_watermark()
         self._commits += 1
-        if self._files.durable and self._commits > WAL_EXTENDED_AFTER_COMMITS:
-            self._extend_wal()
-
-    def _write_watermark(self) -> None:
         try:
-            self._watermark.write(Watermark(self.seq, self._chain, self._files.durable, self._boot_id))
-            self._watermark_unsynced = True
-            if time.monotonic() - self._watermark_synced_at >= WATERMARK_SYNC_SECONDS:
-                self.sync_watermark()
+            self.evidence.committed(seq, chain)
+            if self._files.durable and self._commits > WAL_EXTENDED_AFTER_COMMITS:
+                self._extend_wal()
         except StorageError as error:
             self._failure.remember(error)
             raise
 
-    def sync_watermark(self) -> None:
-        self._watermark_synced_at = time.monotonic()
-        if self._watermark_unsynced and self._files.durable:
-            self._watermark.sync()
-        self._watermark_unsynced = False
+    # -- the WAL
 
     def _note_wal(self, _db: object, _name: str, pages: int) -> int:
         self.wal_pages = pages
         return apsw.SQLITE_OK
 
     def _extend_wal(self) -> None:
-        """Keep zeros ahead of the frames. SQLite takes them for the end of the WAL, as they are."""
+        """Keep zeros ahead of the frames; SQLite reads zeros as the end of the WAL."""
         used = self.wal_pages * (PAGE_BYTES + 24) + 32
         if used + WAL_EXTENT_BYTES // 4 <= self._wal_file_bytes:
             return
         path = self.path + "-wal"
-        try:
-            file = self._files.get(path)
-            self._wal_file_bytes = max(file.size(), used)
-            if used + WAL_EXTENT_BYTES // 4 > self._wal_file_bytes:
-                file.write(bytes(WAL_EXTENT_BYTES), self._wal_file_bytes)
-                self._wal_file_bytes += WAL_EXTENT_BYTES
-            self._files.forget(path)
-        except StorageError as error:
-            self._failure.remember(error)
-            raise
+        file = self._files.get(path)
+        self._wal_file_bytes = max(file.size(), used)
+        if used + WAL_EXTENT_BYTES // 4 > self._wal_file_bytes:
+            file.write(bytes(WAL_EXTENT_BYTES), self._wal_file_bytes)
+            self._wal_file_bytes += WAL_EXTENT_BYTES
+        self._files.forget(path)
 
     @property
     def wal_is_large(self) -> bool:
         return self.wal_pages * PAGE_BYTES >= WAL_CHECKPOINT_BYTES
 
     def checkpoint(self, *, truncate: bool = False) -> None:
-        """Move the WAL into the database file. Called between rounds."""
+        """Move the WAL into the database file. This ends the transaction, so nothing in it may wait for a flush."""
+        self.evidence.sync()
+        self.execute("DELETE FROM commits WHERE seq < ?", (self.evidence.seq,))
+        self.commit()
+        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_RESTART
         try:
-            self.sync_watermark()
-            self.execute("DELETE FROM commits WHERE seq < ?", (self.seq,))
-            self.commit()
-            mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_RESTART
             self._db.wal_checkpoint("main", mode)
-            self.wal_pages = 0
         except apsw.Error as error:
             raise self._fail(error) from error
+        self.wal_pages = 0
+
+    # -- closing and failures
 
     def close(self, *, clean: bool = True) -> None:
-        """`clean` false: as kill -9 would leave it. Closing once more does nothing."""
+        """Without `clean`: leave the files as kill -9 would. Closing again does nothing."""
         if self._closed:
             return
         try:
-            if not clean or self._failure.cause is not None:
-                return
-            self.commit()
-            self.checkpoint(truncate=True)
-            if self._files.durable:
-                self._watermark.sync()
+            if clean and self._failure.cause is None:
+                self.commit()
+                self.checkpoint(truncate=True)
+                self.evidence.sync()
         finally:
             self._abandon()
 
@@ -382,8 +305,6 @@ class Store:
                 db.close(True)
         self._vfs.unregister()
 
-    # -- failures
-
     def _fail(self, error: apsw.Error) -> StorageError:
         translated = self._translate(error)
         self._failure.remember(translated)
@@ -397,22 +318,3 @@ class Store:
         if isinstance(error, apsw.BusyError):
             return StorageError(f"{self.path} is in use by another process")
         return StorageError(f"{self.path}: {error}")
-
-
-def as_int(value: Value) -> int:
-    assert isinstance(value, int)
-    return value
-
-
-def as_bytes(value: Value) -> bytes:
-    assert isinstance(value, bytes)
-    return value
-
-
-def as_text(value: Value) -> str:
-    assert isinstance(value, str)
-    return value
-
-
-def _link(chain: bytes, seq: int, digest: int) -> bytes:
-    return blake2b(_CHAIN_INPUT.pack(chain, seq, digest), digest_size=16).digest()

@@ -43,9 +43,18 @@ Event = tuple[str, str, int, bytes]  # kind, path or note, position, content
 
 
 class RecordingOps(FileOps):
+    """Records what happens below `root`. Files that are there already count as durable."""
+
     def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.events: list[Event] = []
+        for path in sorted(root.rglob("*")):
+            if path.is_dir():
+                self.note("mkdir", str(path))
+            else:
+                self.note("create", str(path))
+                self.note("write", str(path), 0, path.read_bytes())
+        self.note("sync everything", self.root)
         self._paths: dict[int, str] = {}
         self._vfs = _RecordingVFS(self)
         self.sqlite_vfs = self._vfs.vfs_name

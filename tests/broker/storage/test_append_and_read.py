@@ -12,6 +12,7 @@ import pytest
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.storage import DamageError, FileOps, NewerFormatError, StorageError
+from broker.storage.store.database import FORMAT_VERSION
 from tests.broker.storage.stores import (
     NOW,
     append,
@@ -353,9 +354,9 @@ def test_another_process_format_or_program_is_refused(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     with pytest.raises(StorageError, match="in use"):
         open_log(tmp_path)
-    log._store.execute("PRAGMA user_version=4")
+    log._store.execute(f"PRAGMA user_version={FORMAT_VERSION + 1}")
     log.close()
-    with pytest.raises(NewerFormatError, match="format 4"):
+    with pytest.raises(NewerFormatError, match=f"format {FORMAT_VERSION + 1}"):
         open_log(tmp_path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "store.db").write_bytes(b"not a database at all" * 100)

@@ -232,7 +232,7 @@ def everything(path: Path) -> object:
         log.close(clean=False)
 
 
-@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "watermark"])
+@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "commit-marker"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_damage_to_the_store_is_named_or_without_effect(tmp_path: Path, name: str, clean: bool) -> None:
     committed(tmp_path / "store", 40, clean=clean, checkpoint=True)
@@ -258,10 +258,10 @@ def test_damage_to_the_store_is_named_or_without_effect(tmp_path: Path, name: st
             assert found == expected
         shutil.rmtree(path)
     assert named
-    assert all("store.db" in message or "watermark" in message for message in named)
+    assert all("store.db" in message or "commit-marker" in message for message in named)
 
 
-@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "watermark", "synced-ends"])
+@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "commit-marker", "synced-ends"])
 def test_a_file_that_is_gone_is_named(tmp_path: Path, name: str) -> None:
     committed(tmp_path, 5, clean=False)
     (tmp_path / name).unlink()
@@ -273,7 +273,7 @@ def test_lost_commits_are_counted_and_may_be_accepted(tmp_path: Path) -> None:
     committed(tmp_path, 20, clean=False)
     wal = tmp_path / "store.db-wal"
     os.truncate(wal, 120_000)
-    with pytest.raises(DamageError, match=r"acknowledged commits \d+ to 21 are gone"):
+    with pytest.raises(DamageError, match=r"acknowledged commits \d+ to 21 are lost"):
         open_log(tmp_path)
     log = open_log(tmp_path, accept_loss=True)
     assert len(log.losses) == 1
@@ -303,7 +303,7 @@ def test_an_older_copy_of_the_database_is_noticed(tmp_path: Path) -> None:
     committed_more.groups.set_generation_floor("g", 77)
     committed_more.close()
     (tmp_path / "store.db").write_bytes(old)
-    with pytest.raises(DamageError, match="are gone"):
+    with pytest.raises(DamageError, match="are lost"):
         open_log(tmp_path)
 
 
@@ -321,7 +321,7 @@ def test_relaxed_durability_forgives_a_power_cut_but_not_a_kill(
     os.truncate(segment_files(tmp_path)[0], 400)
     with pytest.raises(DamageError):
         open_log(tmp_path, durability="process")
-    monkeypatch.setattr("broker.storage.store.database.boot_id", lambda: b"another boot")
+    monkeypatch.setattr("broker.storage.store.evidence.boot_id", lambda: b"another boot")
     log = open_log(tmp_path, durability="process")
     assert len(log.losses) == 2
     assert len(values(topic_log(log))) < 10

@@ -127,3 +127,7 @@ def test_a_store_of_format_1_gets_the_topic_and_keeps_what_it_has(tmp_path: Path
     log = open_log(tmp_path / "store")
     assert values(log) == [row(0).value] * 2
     log.close()
+    assert not (tmp_path / "store" / "watermark").exists()
+    (tmp_path / "store" / "store.db").unlink()
+    with pytest.raises(DamageError, match=r"store\.db is empty or missing; it held \d+ commits"):
+        open_log(tmp_path / "store")

@@ -133,3 +133,38 @@ def test_a_stricter_run_owes_what_a_laxer_one_acknowledged(tmp_path: Path, clean
         after.close()
         shutil.rmtree(tmp_path / "image")
     log.close()
+
+
+def test_the_marker_of_an_older_format_survives_every_power_cut_of_its_adoption(tmp_path: Path) -> None:
+    live = tmp_path / "live"
+    log = open_log(live)
+    log.groups.set_generation_floor("g", 1)
+    log.close()
+    older_database = (live / "store.db").read_bytes()
+    log = open_log(live)
+    log.groups.set_generation_floor("g", 2)
+    log.close()
+    (live / "commit-marker").rename(live / "watermark")
+    ops = RecordingOps(live)
+    before = len(ops.events)
+    log = open_log(live, file_ops=ops)
+    log.groups.set_generation_floor("g", 3)
+    log.flush()
+    log.close(clean=False)
+    assert not (live / "watermark").exists()
+    randomness = random.Random(2)
+    image = tmp_path / "image"
+    for cut in [*range(before, len(ops.events) + 1)] * 3:
+        ops.image(cut, image, randomness)
+        log = open_log(image)
+        assert log.losses == []
+        assert log.groups.generation_floors()["g"] >= 2
+        log.close(clean=False)
+        shutil.rmtree(image)
+        # The evidence is still there: an older copy of the database is noticed.
+        ops.image(cut, image, randomness)
+        (image / "store.db").write_bytes(older_database)
+        (image / "store.db-wal").unlink(missing_ok=True)
+        with pytest.raises(DamageError, match=r"are lost|one history"):
+            open_log(image)
+        shutil.rmtree(image)

@@ -1,0 +1,119 @@
+"""The evidence that no acknowledged commit is lost: a hash chain in the table commits, and the commit marker beside it.
+
+SQLite opens a database whose WAL is damaged in the middle as if the later commits had never been.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+
+from broker.storage.digests import blake2b
+from broker.storage.errors import DamageError, StoreDamageError
+from broker.storage.files import Files
+from broker.storage.store.commit_marker import CommitMarker, CommitMarkerFile, boot_id
+from broker.storage.store.values import Row
+
+MARKER_SYNC_SECONDS = 1.0
+
+_CHAIN_INPUT = struct.Struct(">16sqI")
+
+
+class Evidence:
+    """`seq` is the number of the last commit. It grows by one with each commit, and skips one at each start."""
+
+    def __init__(self, files: Files, directory: str, store_path: str) -> None:
+        self._files = files
+        self._store_path = store_path
+        self._marker = CommitMarkerFile(files, directory)
+        self._boot_id = boot_id()
+        self._synced_at = time.monotonic()
+        self._unsynced = False
+        self.seq = 0
+        self._chain = bytes(16)
+        self.losses: list[str] = []
+        self.binding = True  # evidence must be met; not after a power cut with durability "process"
+        self.was_synced = True  # the last run acknowledged after a sync
+
+    # -- at the start
+
+    def check_new(self, accept_loss: bool) -> None:
+        """An empty or missing database is right only if no commit was ever acknowledged."""
+        self._marker.adopt_older()
+        marker = self._marker.read() if self._marker.exists else None
+        if marker is not None and marker.commit_seq > 0:
+            self._bind(marker)
+            message = f"{self._store_path} is empty or missing; it held {marker.commit_seq} commits"
+            self.lose(message, accept_loss or not self.binding)
+            self.seq = marker.commit_seq
+        if marker is None:
+            # From here on a database without a marker has lost it.
+            self._marker.write(CommitMarker(0, bytes(16), self._files.durable, self._boot_id))
+            if self._files.durable:
+                self._marker.sync()
+
+    def check(self, commits: list[Row], accept_loss: bool) -> None:
+        """Compare the rows (seq, digest, chain) of the table commits with each other and with the marker."""
+        if not commits:
+            raise StoreDamageError(f"{self._store_path}: the commit sequence is missing")
+        chains: dict[int, bytes] = {}
+        for seq, digest, chain in commits:
+            if not (isinstance(seq, int) and isinstance(digest, int) and isinstance(chain, bytes)):
+                raise StoreDamageError(f"{self._store_path}: a row of the commit sequence is damaged")
+            if chains and chain != _link(self._chain, seq, digest):
+                raise StoreDamageError(f"{self._store_path}: the hash chain breaks at commit {seq}")
+            self.seq, self._chain = seq, chain
+            chains[seq] = chain
+        self._marker.adopt_older()
+        marker = self._marker.read()
+        if marker is None:
+            self.lose(f"{self._marker.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
+        else:
+            self._bind(marker)
+            if marker.commit_seq > self.seq:
+                self.lose(
+                    f"{self._store_path}: acknowledged commits {self.seq + 1} to {marker.commit_seq} are lost"
+                    " (store.db-wal or store.db is damaged or cut)",
+                    accept_loss or not self.binding,
+                )
+            elif marker.chain != chains.get(marker.commit_seq, marker.chain):
+                self.lose(f"{self._store_path} and {self._marker.path} do not share one history", accept_loss)
+            self.seq = max(self.seq, marker.commit_seq)
+        # A commit that failed before a crash may be here or not. Its number is never given to another.
+        self.seq += 1
+
+    def _bind(self, marker: CommitMarker) -> None:
+        self.was_synced = marker.synced
+        self.binding = marker.synced or (marker.boot_id == self._boot_id and marker.boot_id != b"")
+
+    def lose(self, message: str, accepted: bool) -> None:
+        """Note a loss that was accepted; raise DamageError for one that was not."""
+        if not accepted:
+            raise DamageError(message)
+        self.losses.append(message)
+
+    # -- at each commit
+
+    def next_commit(self, digest: int) -> tuple[int, bytes]:
+        """The number and the chain of a commit with this digest of its changes."""
+        seq = self.seq + 1
+        return seq, _link(self._chain, seq, digest)
+
+    def committed(self, seq: int, chain: bytes) -> None:
+        """The commit is in the database: write the marker."""
+        self.seq, self._chain = seq, chain
+        self._marker.write(CommitMarker(seq, chain, self._files.durable, self._boot_id))
+        self._unsynced = True
+        if time.monotonic() - self._synced_at >= MARKER_SYNC_SECONDS:
+            self.sync()
+
+    def sync(self) -> None:
+        """Sync the marker if it was written since the last sync."""
+        self._synced_at = time.monotonic()
+        if self._unsynced and self._files.durable:
+            self._marker.sync()
+        self._unsynced = False
+
+
+def _link(chain: bytes, seq: int, digest: int) -> bytes:
+    return blake2b(_CHAIN_INPUT.pack(chain, seq, digest), digest_size=16).digest()

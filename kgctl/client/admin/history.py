@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.fetch import FetchRequest, FetchResponse
-from kgctl.client.consumer.fetched import Damaged, Fetched
+from broker.protocol.record_batch import Record
+from kgctl.client.consumer.fetch_steps import fetch
+from kgctl.client.consumer.fetched import Damaged
+from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
 from kgctl.client.consumer.starting import Reset, log_ends, partition_counts
-from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, Refused, Unreachable
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import UNREADABLE, GroupEventRow
@@ -20,8 +21,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 EVENTS_TOPIC = "__kgctl_group_events"
 SCHEMA_VERSION = 1
-FETCH_BYTES = 4 << 20
-NAMED_TOPICS_UNTIL = 12
+FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, max_partition_bytes=4 << 20)
 LARGEST = 1 << 53
 LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
@@ -68,12 +68,15 @@ def new_events(
         bookmark = Bookmark(group, cluster_id, {})
     offsets = dict(bookmark.offsets)
     offsets |= yield from log_ends(cluster, [one for one in partitions if one not in offsets], Reset.EARLIEST)
-    rows: list[GroupEventRow] = []
-    for partition in partitions:
-        found, offsets[partition] = yield from _events(
-            cluster, partition, offsets[partition], key, _row if is_strict else _row_or_why_not
-        )
-        rows += found
+    offsets = {partition: offsets[partition] for partition in partitions}
+    records = yield from _records(cluster, offsets)
+    read = _row if is_strict else _row_or_why_not
+    rows = [
+        read(key, record.offset, record.value)
+        for partition in partitions
+        for record in records[partition]
+        if record.key == key
+    ]
     return tuple(rows), Bookmark(group, cluster_id, offsets)
 
 
@@ -87,59 +90,22 @@ def _partitions(cluster: Cluster) -> Steps[list[TopicPartition]]:
     return [TopicPartition(EVENTS_TOPIC, number) for number in range(counts[EVENTS_TOPIC])]
 
 
-def _events(
-    cluster: Cluster,
-    partition: TopicPartition,
-    offset: int,
-    key: bytes,
-    read: Callable[[bytes, int, bytes | None], GroupEventRow],
-) -> Steps[tuple[list[GroupEventRow], int]]:
-    """The events from the offset to what is the end when reading begins, and the next offset."""
-    rows: list[GroupEventRow] = []
-    end: int | None = None
-    while end is None or offset < end:
-        found = yield from _fetch(cluster, partition, offset)
-        if isinstance(found, BrokerError) and found.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            # Retention was faster; or the topic is a new one, and shorter.
-            offset = (yield from log_ends(cluster, [partition], Reset.EARLIEST))[partition]
-            continue
-        if isinstance(found, KgctlError):
-            raise found
-        if end is None:
-            end = found.high_watermark
-        fetched = Fetched(partition, found.records or b"", offset, end)
-        for batch in fetched.batches():
-            rows += [read(key, record.offset, record.value) for record in batch.records if record.key == key]
-        if fetched.next_offset() == offset:
-            break
-        offset = fetched.next_offset()
-    return rows, offset
-
-
-def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Steps[FetchResponse.Partition | KgctlError]:
-    row = FetchRequest.Partition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
-    request = FetchRequest(
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=FETCH_BYTES,
-        topics=[FetchRequest.Topic(topic=partition.topic, partitions=[row])],
-    )
-
-    def read(answer: FetchResponse) -> dict[TopicPartition, FetchResponse.Partition | KgctlError]:
-        return {
-            TopicPartition(topic.topic, row.partition_index): BrokerError(row.error_code, str(partition))
-            if row.error_code
-            else row
-            for topic in answer.responses
-            for row in topic.partitions
-        }
-
-    def make(node: Node, keys: list[TopicPartition]) -> list[Batch[TopicPartition]]:
-        return [Batch(Ask(node.endpoint, request, FetchResponse, max_version=NAMED_TOPICS_UNTIL), keys, read)]
-
-    found = yield from cluster.at_leaders([partition], make)
-    result: FetchResponse.Partition | KgctlError = found[partition]
-    return result
+def _records(cluster: Cluster, offsets: dict[TopicPartition, int]) -> Steps[dict[TopicPartition, list[Record]]]:
+    """The records from the offsets to the log ends of now, per partition; moves the offsets to where reading ends."""
+    fetcher = Fetcher(FETCH, until_end=True)
+    fetcher.assign(offsets)
+    records: dict[TopicPartition, list[Record]] = {partition: [] for partition in offsets}
+    while not fetcher.all_finished:
+        for fetched in (yield from fetch(cluster, fetcher)):
+            for batch in fetched.batches():
+                records[batch.partition] += batch.records
+        if fetcher.out_of_range:
+            # Retention was faster, or the topic was recreated and is shorter.
+            first = yield from log_ends(cluster, sorted(fetcher.out_of_range), Reset.EARLIEST)
+            for partition, offset in first.items():
+                fetcher.seek(partition, offset)
+    offsets |= fetcher.positions
+    return records
 
 
 def _row_or_why_not(key: bytes, offset: int, value: bytes | None) -> GroupEventRow:

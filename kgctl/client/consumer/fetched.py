@@ -1,4 +1,4 @@
-"""Records out of what a Fetch brought for one partition: from the asked offset on, committed ones if wanted, no markers."""
+"""The records of one fetched partition: from the requested offset on, without markers and aborted transactions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from broker.protocol.wire_types import DecodeError
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 
-ABORT_MARKER = b"\x00\x00\x00\x00"
+_ABORT_MARKER = b"\x00\x00\x00\x00"
 
 
 class Damaged(KgctlError):
-    """The broker sent records that cannot be read."""
+    """The broker sent records that cannot be decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch:
-    """Records of one batch. `next_offset` is where to go on once all of them are used."""
+    """The wanted records of one batch. Reading continues at `next_offset` once all of them are processed."""
 
     partition: TopicPartition
     records: list[Record]
@@ -35,7 +35,10 @@ class ReadBatch:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Raw batches of one partition. `offset` is the first one wanted, `limit` the first one not wanted any more."""
+    """Raw batches of one partition. `offset` is the first wanted offset; offsets from `limit` on are not wanted.
+
+    `aborted` lists the aborted transactions to leave out; None reads uncommitted records too.
+    """
 
     partition: TopicPartition
     raw: bytes | memoryview
@@ -44,47 +47,62 @@ class Fetched:
     aborted: Sequence[AbortedTransaction] | None = None
 
     def next_offset(self) -> int:
-        """Where the next fetch goes on: behind the last whole batch."""
+        """Where the next fetch continues: after the last complete batch."""
         offset = self.offset
-        for _, header in self._whole_batches():
+        for _, header in self._complete_batches():
             offset = max(offset, header.next_offset)
         return offset if self.limit is None else min(offset, self.limit)
 
     def batches(self) -> Iterator[ReadBatch]:
-        """Each batch with its records, unpacked when it is asked for; Damaged where that is not possible.
+        """Each batch with its wanted records, decoded lazily. Raises Damaged for a batch that cannot be decoded.
 
-        Batches without a wanted record come too: their `next_offset` counts.
+        Batches without wanted records are included, because their `next_offset` counts.
+        """
+        for position, header, is_wanted in self.checked_batches():
+            records = self._wanted_records(position, header) if is_wanted else []
+            next_offset = header.next_offset if self.limit is None else min(header.next_offset, self.limit)
+            yield ReadBatch(self.partition, records, max(next_offset, self.offset), header.has_log_append_time)
+
+    def checked_batches(self) -> Iterator[tuple[int, BatchHeader, bool]]:
+        """Position in `raw`, header, and whether the batch may hold wanted records, for each batch before the limit.
+
+        Control batches, batches before the offset and batches of aborted transactions hold none. Raises Damaged.
         """
         open_aborts: set[int] = set()
         ahead = sorted(self.aborted or (), key=lambda one: one.first_offset, reverse=True)
-        for position, header in self._whole_batches():
+        for position, header in self._complete_batches():
             if self.limit is not None and header.base_offset >= self.limit:
                 return
             self._check(position, header)
             while ahead and ahead[-1].first_offset <= header.last_offset:
                 open_aborts.add(ahead.pop().producer_id)
-            records = [] if header.next_offset <= self.offset else self._records(position, header, open_aborts)
-            next_offset = header.next_offset if self.limit is None else min(header.next_offset, self.limit)
-            yield ReadBatch(self.partition, records, max(next_offset, self.offset), header.has_log_append_time)
-
-    def _records(self, position: int, header: BatchHeader, open_aborts: set[int]) -> list[Record]:
-        try:
             if header.is_control:
-                marker = decode_records(self.raw, position)
-                if marker and marker[0].key == ABORT_MARKER:
+                marker = self.decode(position, header)
+                if marker and marker[0].key == _ABORT_MARKER:
                     open_aborts.discard(header.producer_id)
-                return []
-            if header.is_transactional and header.producer_id in open_aborts:
-                return []
-            records = decode_records(self.raw, position)
+                yield position, header, False
+            else:
+                is_aborted = header.is_transactional and header.producer_id in open_aborts
+                yield position, header, header.next_offset > self.offset and not is_aborted
+
+    def decode(self, position: int, header: BatchHeader) -> list[Record]:
+        """All records of a batch. Raises Damaged."""
+        try:
+            return decode_records(self.raw, position)
         except DecodeError as error:
-            raise self._damaged(header, str(error)) from error
+            raise self.damaged(header, str(error)) from error
+
+    def damaged(self, header: BatchHeader, reason: str) -> Damaged:
+        return Damaged(f"{self.partition}, offset {header.base_offset}: {reason}")
+
+    def _wanted_records(self, position: int, header: BatchHeader) -> list[Record]:
+        records = self.decode(position, header)
         if header.base_offset < self.offset or (self.limit is not None and header.next_offset > self.limit):
             last = header.last_offset if self.limit is None else self.limit - 1
             return [record for record in records if self.offset <= record.offset <= last]
         return records
 
-    def _whole_batches(self) -> Iterator[tuple[int, BatchHeader]]:
+    def _complete_batches(self) -> Iterator[tuple[int, BatchHeader]]:
         try:
             yield from batches(self.raw, partial_tail=True)
         except DecodeError as error:
@@ -92,9 +110,6 @@ class Fetched:
 
     def _check(self, position: int, header: BatchHeader) -> None:
         if header.magic != 2:
-            raise self._damaged(header, f"record format {header.magic} (before Kafka 0.11) is not supported")
+            raise self.damaged(header, f"record format {header.magic} (before Kafka 0.11) is not supported")
         if not check_crc(self.raw, position, header):
-            raise self._damaged(header, "the checksum of the batch is wrong")
-
-    def _damaged(self, header: BatchHeader, reason: str) -> Damaged:
-        return Damaged(f"{self.partition}, offset {header.base_offset}: {reason}")
+            raise self.damaged(header, "the checksum of the batch is wrong")

@@ -1,4 +1,8 @@
-"""Fetch positions: which partitions to ask which node for, and where each goes on after an answer. No I/O, no clock."""
+"""Fetch positions: which partitions to request from which leader, and where each continues. No I/O, no clock.
+
+Everything in kgctl that reads records decides here what to fetch: `fetch_loop` carries the requests out over its own
+connections, `fetch_steps` as steps of an admin request.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from kgctl.client.consumer.fetched import AbortedTransaction, Fetched
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.model.topic_partition import TopicPartition
+
+# Version 13 names topics by id only.
+MAX_FETCH_VERSION = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +33,7 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """One request under way, and the offset asked for in each partition."""
+    """One request in flight, and the offset requested for each partition."""
 
     node: Node
     request: FetchRequest
@@ -34,14 +41,18 @@ class Fetching:
 
 
 class Fetcher:
-    """One request per node at a time; a partition that has reached its limit is asked for no more."""
+    """Allows one request in flight per node. A partition that has reached its limit is no longer requested.
 
-    def __init__(self, settings: FetchSettings) -> None:
+    `until_end`: the first answer of a partition sets its limit to the log end of that moment.
+    """
+
+    def __init__(self, settings: FetchSettings, *, until_end: bool = False) -> None:
         self._settings = settings
+        self._until_end = until_end
         self._positions: dict[TopicPartition, int] = {}
         self._limits: dict[TopicPartition, int] = {}
         self._busy: set[Node] = set()
-        # What the caller has to heal: leaders to look up again, offsets that the log does not have (any more).
+        # For the caller to repair: leaders to look up again, and offsets that the log does not have.
         self.stale: set[TopicPartition] = set()
         self.out_of_range: set[TopicPartition] = set()
         # Partitions whose last answer was an error that may pass.
@@ -55,7 +66,7 @@ class Fetcher:
     def assign(
         self, positions: Mapping[TopicPartition, int], limits: Mapping[TopicPartition, int] | None = None
     ) -> None:
-        """These partitions and no others; `limits` are offsets to stop before. Answers to older requests are dropped."""
+        """Replace all partitions. `limits` are offsets to stop before. Answers to older requests are dropped."""
         self._positions = dict(positions)
         self._limits = dict(limits or {})
         self.stale.clear()
@@ -63,10 +74,18 @@ class Fetcher:
         self.failing.clear()
 
     def add(self, partition: TopicPartition, offset: int) -> None:
-        """One partition more."""
+        """Add a partition; one that is assigned already keeps its position."""
         self._positions.setdefault(partition, offset)
 
+    def remove(self, partition: TopicPartition) -> None:
+        """Stop fetching a partition."""
+        self._positions.pop(partition, None)
+        self.stale.discard(partition)
+        self.out_of_range.discard(partition)
+        self.failing.pop(partition, None)
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Continue at that offset. Ignores partitions that are not assigned."""
         if partition in self._positions:
             self._positions[partition] = offset
             self.out_of_range.discard(partition)
@@ -77,11 +96,11 @@ class Fetcher:
 
     @property
     def all_finished(self) -> bool:
-        """Every partition has reached its limit; false while one has none."""
+        """Every partition has reached its limit; false while one has no limit."""
         return all(self.is_finished(partition) for partition in self._positions)
 
     def next_fetches(self, leaders: Mapping[TopicPartition, Node]) -> list[Fetching]:
-        """A request for each node that has none under way."""
+        """A request for each node that has none in flight."""
         wanted: dict[Node, list[TopicPartition]] = {}
         for partition in self._positions:
             if partition in self.stale or partition in self.out_of_range or self.is_finished(partition):
@@ -95,37 +114,39 @@ class Fetcher:
         return [self._fetching(node, partitions) for node, partitions in wanted.items()]
 
     def on_response(self, fetching: Fetching, response: FetchResponse) -> list[Fetched]:
-        """What came, in the order of the answer. BrokerError for what will not heal by itself."""
+        """What arrived, in the order of the answer. Raises BrokerError for an error that cannot pass."""
         self._busy.discard(fetching.node)
         if response.error_code:
             raise BrokerError(response.error_code, f"fetch from {fetching.node.endpoint}")
-        came = []
+        arrived = []
         rows = [
             (TopicPartition(topic.topic, row.partition_index), row)
             for topic in response.responses
             for row in topic.partitions
         ]
-        nothing_left = not any(row.records for _, row in rows)
+        is_empty = not any(row.records for _, row in rows)
         for partition, row in rows:
             if self._positions.get(partition) != fetching.offsets.get(partition, -1):
-                continue  # assigned anew or moved since the request went out
+                continue  # reassigned or moved since the request was sent
             if row.error_code:
                 self._on_error(partition, row.error_code)
                 continue
             self.failing.pop(partition, None)
+            if self._until_end:
+                self._limits.setdefault(partition, self._log_end(row))
             if row.records:
-                came.append(self._take(partition, row))
-            elif nothing_left:
-                self._pass_hole(partition, row)
-        return came
+                arrived.append(self._take(partition, row))
+            elif is_empty:
+                self._skip_hole(partition, row)
+        return arrived
 
     def on_failure(self, fetching: Fetching) -> None:
-        """No answer came: the node may have moved away."""
+        """No answer arrived: the leaders may have moved to another node."""
         self._busy.discard(fetching.node)
         self.stale |= fetching.offsets.keys() & self._positions.keys()
 
     def healed(self, partition: TopicPartition) -> None:
-        """Its leader is known again."""
+        """The leader of the partition is known again."""
         self.stale.discard(partition)
 
     def _fetching(self, node: Node, partitions: list[TopicPartition]) -> Fetching:
@@ -157,27 +178,34 @@ class Fetcher:
             self._limits.get(partition),
             aborted if self._settings.committed_only else None,
         )
-        # Brokers fill an answer in the order of the request: who got something stands behind the others next time.
+        # Brokers fill an answer in the order of the request: a partition that got records goes to the end of the next one.
         self._positions.pop(partition)
         self._positions[partition] = fetched.next_offset()
         return fetched
 
-    def _pass_hole(self, partition: TopicPartition, row: FetchResponse.Partition) -> None:
-        """Compaction may have taken the records before the limit: what the log does not have cannot be waited for."""
+    def _skip_hole(self, partition: TopicPartition, row: FetchResponse.Partition) -> None:
+        """Go to the limit if the log has no records before it, because compaction removed them."""
         limit = self._limits.get(partition)
-        readable = row.last_stable_offset if self._settings.committed_only else row.high_watermark
-        if limit is not None and readable >= limit:
-            self._positions[partition] = limit
+        if limit is not None and self._log_end(row) >= limit:
+            self._positions[partition] = max(limit, self._positions[partition])
+
+    def _log_end(self, row: FetchResponse.Partition) -> int:
+        return row.last_stable_offset if self._settings.committed_only else row.high_watermark
 
     def _on_error(self, partition: TopicPartition, code: int) -> None:
         error = BrokerError(code, str(partition))
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self.out_of_range.add(partition)
-        elif code == ErrorCode.CORRUPT_MESSAGE or not (error.retriable or code in _UNKNOWN):
+        elif code == ErrorCode.CORRUPT_MESSAGE or not (error.retriable or is_missing(error)):
             raise error
         else:
             self.stale.add(partition)
             self.failing[partition] = error
 
 
-_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+def is_missing(error: KgctlError) -> bool:
+    """Whether a broker says that the partition does not exist; a new topic may not be known everywhere yet."""
+    return isinstance(error, BrokerError) and error.code in _MISSING
+
+
+_MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)

@@ -10,18 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from broker.protocol.compression import decompress
-from broker.protocol.record_batch import (
-    DEFAULT_MAX_DECOMPRESSED_BYTES,
-    HEADER_BYTES,
-    BatchHeader,
-    Record,
-    batches,
-    check_crc,
-    decode_records,
-)
+from broker.protocol.record_batch import DEFAULT_MAX_DECOMPRESSED_BYTES, HEADER_BYTES, BatchHeader
 from broker.protocol.varints import read_varint
 from broker.protocol.wire_types import DecodeError
-from kgctl.client.consumer.fetched import ABORT_MARKER, Damaged, Fetched
+from kgctl.client.consumer.fetched import Fetched
 from kgctl.pipelines.source.header_columns import HEADERS_TYPE, headers_column
 
 # The columns of schemas.RAW_DDL as Arrow types; Spark compares them exactly.
@@ -71,40 +63,15 @@ def record_batches(fetched: Fetched, *, headers: bool = False) -> Iterator[pa.Re
 
 
 def _wanted(fetched: Fetched) -> Iterator[_Plain]:
-    open_aborts: set[int] = set()
-    ahead = sorted(fetched.aborted or (), key=lambda one: one.first_offset, reverse=True)
-    raw, first, limit = fetched.raw, fetched.offset, fetched.limit
-    for position, header in _whole_batches(fetched):
-        if limit is not None and header.base_offset >= limit:
-            return
-        if header.magic != 2:
-            raise _damaged(fetched, header, f"record format {header.magic} (before Kafka 0.11) is not supported")
-        if not check_crc(raw, position, header):
-            raise _damaged(fetched, header, "the checksum of the batch is wrong")
-        while ahead and ahead[-1].first_offset <= header.last_offset:
-            open_aborts.add(ahead.pop().producer_id)
-        if header.is_control:
-            marker = _decoded(fetched, position, header)
-            if marker and marker[0].key == ABORT_MARKER:
-                open_aborts.discard(header.producer_id)
+    for position, header, is_wanted in fetched.checked_batches():
+        if not is_wanted or not header.record_count:
             continue
-        if header.next_offset <= first or not header.record_count:
-            continue
-        if header.is_transactional and header.producer_id in open_aborts:
-            continue
-        packed = bytes(raw[position + HEADER_BYTES : position + header.size_bytes])
+        packed = bytes(fetched.raw[position + HEADER_BYTES : position + header.size_bytes])
         try:
             records = decompress(header.codec, packed, DEFAULT_MAX_DECOMPRESSED_BYTES)
         except DecodeError as error:
-            raise _damaged(fetched, header, str(error)) from error
+            raise fetched.damaged(header, str(error)) from error
         yield _Plain(position, header, records)
-
-
-def _whole_batches(fetched: Fetched) -> Iterator[tuple[int, BatchHeader]]:
-    try:
-        yield from batches(fetched.raw, partial_tail=True)
-    except DecodeError as error:
-        raise Damaged(f"{fetched.partition}, from offset {fetched.offset}: {error}") from error
 
 
 def _columns(fetched: Fetched, chunk: Sequence[_Plain], headers: bool) -> Iterator[pa.RecordBatch]:
@@ -116,8 +83,8 @@ def _columns(fetched: Fetched, chunk: Sequence[_Plain], headers: bool) -> Iterat
         made = _Chunk(fetched, chunk, plain, np.frombuffer(ends, np.int64), headers).columns()
     except (DecodeError, IndexError) as error:
         for one in chunk:
-            _decoded(fetched, one.position, one.header)
-        raise _damaged(fetched, chunk[0].header, str(error)) from error
+            fetched.decode(one.position, one.header)
+        raise fetched.damaged(chunk[0].header, str(error)) from error
     if made.num_rows:
         yield made
 
@@ -234,14 +201,3 @@ class _Chunk:
 def _check(right: np.ndarray, otherwise: str) -> None:
     if not right.all():
         raise DecodeError(otherwise)
-
-
-def _decoded(fetched: Fetched, position: int, header: BatchHeader) -> list[Record]:
-    try:
-        return decode_records(fetched.raw, position)
-    except DecodeError as error:
-        raise _damaged(fetched, header, str(error)) from error
-
-
-def _damaged(fetched: Fetched, header: BatchHeader, reason: str) -> Damaged:
-    return Damaged(f"{fetched.partition}, offset {header.base_offset}: {reason}")

@@ -7,7 +7,7 @@ import pytest
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.admin.admin import Admin
-from kgctl.client.admin.record_times import PARTITION_BYTES, record_times
+from kgctl.client.admin.record_times import FETCH, record_times
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Ask, Batch, Node
 from kgctl.client.net.connector import ConnectionSettings
@@ -44,7 +44,7 @@ def test_an_offset_at_the_end_of_the_log_or_of_no_partition_has_no_time(admin: A
 
 
 def test_batches_that_are_larger_than_a_share_of_the_answer_are_asked_for_alone(admin: Admin) -> None:
-    large = 3 * PARTITION_BYTES
+    large = 3 * FETCH.max_partition_bytes
     with admin:
         topic = _topic(admin, "times-large", 4)
         for number in range(4):

@@ -1,4 +1,4 @@
-"""Draw docs/pictures/report.png: the top of a report about a made-up day of a made-up shop.
+"""Draws docs/pictures/report.png: the top of a report about an invented day of an invented shop.
 
 `python -m tools.report_picture`; needs the pipelines extra, and chromium or google-chrome on PATH.
 """
@@ -34,7 +34,7 @@ def main() -> int:
         _write(out, random.Random(7))
         page = build(out, made_ms=NOON_MS).html
         PICTURE.parent.mkdir(exist_ok=True)
-        # No sandbox: it is our own page, and containers have none.
+        # No sandbox: the page is our own, and containers often have none.
         options = [
             "--headless",
             "--no-sandbox",
@@ -46,7 +46,7 @@ def main() -> int:
     return 0
 
 
-def _write(out: Path, chance: random.Random) -> None:
+def _write(out: Path, randomness: random.Random) -> None:
     lag: list[dict[str, Any]] = []
     health: list[dict[str, Any]] = []
     for number, group in enumerate(GROUPS):
@@ -54,7 +54,7 @@ def _write(out: Path, chance: random.Random) -> None:
         for point in range(POINTS + 1):
             at = NOON_MS - (POINTS - point) * STEP_MS
             peak = 40 < point < 52 and number % 3 == 0
-            behind = max(0.0, behind + chance.gauss(600 if trouble and point > 50 else 900 if peak else -500, 400))
+            behind = max(0.0, behind + randomness.gauss(600 if trouble and point > 50 else 900 if peak else -500, 400))
             for part in range(3):
                 lag.append(
                     {
@@ -74,9 +74,9 @@ def _write(out: Path, chance: random.Random) -> None:
         for part in range(3):
             status = {1: "STOPPED", 3: "LAGGING"}.get(number, "OK")
             reason = {
-                "STOPPED": "no commit for 31 minutes, while 10 commits took 9 minutes",
-                "LAGGING": "lag was never less than at the commit before, over 10 commits",
-                "OK": "there was no lag at one of the last 10 commits",
+                "STOPPED": "no commit for 1,860.0 s, after 10 commits within 540.0 s",
+                "LAGGING": "lag never fell in 10 commits: from 310 to 5210",
+                "OK": "no lag now",
             }[status]
             health.append(
                 {
@@ -92,15 +92,15 @@ def _write(out: Path, chance: random.Random) -> None:
                 }
             )
     rebalances = [
-        _rebalance(chance, group, generation) for group in GROUPS for generation in range(1, chance.randint(3, 9))
+        _rebalance(randomness, group, generation) for group in GROUPS for generation in range(1, randomness.randint(3, 9))
     ]
     for table, rows in (("f_lag", lag), ("health", health), ("f_rebalance", rebalances)):
         commit(out, table, rows)
 
 
-def _rebalance(chance: random.Random, group: str, generation: int) -> dict[str, Any]:
-    ended = NOON_MS - POINTS * STEP_MS + generation * 4_500_000 + chance.randrange(3_000_000)
-    took = chance.randint(40_000, 600_000)
+def _rebalance(randomness: random.Random, group: str, generation: int) -> dict[str, Any]:
+    ended = NOON_MS - POINTS * STEP_MS + generation * 4_500_000 + randomness.randrange(3_000_000)
+    took = randomness.randint(40_000, 600_000)
     return {
         "group": group,
         "generation": generation,
@@ -108,12 +108,12 @@ def _rebalance(chance: random.Random, group: str, generation: int) -> dict[str, 
         "ended": ended,
         "duration_ms": took,
         "duration_source": "events",
-        "cause": chance.choice(CAUSES),
+        "cause": randomness.choice(CAUSES),
         "reason": None,
         "joined": ["a"],
         "left": [],
         "members": 3,
-        "moved_parts": chance.randint(0, 6),
+        "moved_parts": randomness.randint(0, 6),
         "skew": 1.0,
         "commits_rejected": 0,
     }

@@ -1,4 +1,4 @@
-"""The report: the tables of a run as one HTML page and pictures, for people. Needs pyarrow and matplotlib, no Spark."""
+"""The report: the tables of a run as one HTML page for people. Needs pyarrow and Jinja2, not Spark."""
 
 from __future__ import annotations
 
@@ -6,38 +6,39 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgctl.pipelines.report.drawing import as_png
+from kgctl.pipelines.report.charts import lag_chart, rebalance_chart
 from kgctl.pipelines.report.facts import read_facts
-from kgctl.pipelines.report.figures import lag_picture, rebalance_picture
-from kgctl.pipelines.report.page import page
+from kgctl.pipelines.report.page import page, svg
 from kgctl.pipelines.tables.replacing import replace_file
 
 TITLE = "Consumer groups"
-PAGE, PICTURES = "report.html", "report"
+PAGE, CHARTS = "report.html", "report"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """`charts` are the charts of the page as files of their own."""
+
     html: Path
-    pngs: tuple[Path, ...]
+    charts: tuple[Path, ...]
 
 
 def build(out_dir: Path, *, title: str | None = None, made_ms: int | None = None) -> Report:
-    """OUT/report.html and OUT/report/*.png from the tables in OUT; `made_ms` is the time that it says. Raises Damaged."""
+    """Write OUT/report.html and OUT/report/*.svg from the tables in OUT. Raises Damaged."""
     facts = read_facts(out_dir)
-    lag = lag_picture(facts.lag_map) if facts.lag_map else None
-    rebalances = rebalance_picture(facts.rebalances) if facts.rebalances else None
+    lag = lag_chart(facts.lag_map) if facts.lag_map else None
+    rebalances = rebalance_chart(facts.rebalances) if facts.rebalances else None
     made_ms = time.time_ns() // 1_000_000 if made_ms is None else made_ms
     html = page(facts, title or TITLE, made_ms, lag, rebalances)
-    pngs = []
-    folder = out_dir / PICTURES
+    charts = []
+    folder = out_dir / CHARTS
     folder.mkdir(parents=True, exist_ok=True)
-    for name, picture in (("lag.png", lag), ("rebalances.png", rebalances)):
-        if picture is None:
-            # That of an earlier report would show what is not there.
-            (folder / name).unlink(missing_ok=True)
+    for path, chart in ((folder / "lag.svg", lag), (folder / "rebalances.svg", rebalances)):
+        if chart is None:
+            # The chart of an earlier report would be out of date.
+            path.unlink(missing_ok=True)
             continue
-        replace_file(folder / name, as_png(picture.draw, picture.height_in))
-        pngs.append(folder / name)
+        replace_file(path, svg(chart, standalone=True).encode())
+        charts.append(path)
     replace_file(out_dir / PAGE, html.encode())
-    return Report(out_dir / PAGE, tuple(pngs))
+    return Report(out_dir / PAGE, tuple(charts))

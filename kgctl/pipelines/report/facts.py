@@ -1,4 +1,4 @@
-"""Reads the tables, file by file, into the few thousand values that a report shows."""
+"""Reads the tables, file by file, and aggregates them to the few thousand values that a report shows."""
 
 from __future__ import annotations
 
@@ -11,26 +11,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
+from kgctl.model.health import Health
 from kgctl.pipelines import schemas
 from kgctl.pipelines.report.lag_facts import lag_facts
-from kgctl.pipelines.report.rows import Facts, Health, Rebalance, Rebalances, Verdict, VerdictCount, WorstGroup
+from kgctl.pipelines.report.rows import (
+    Facts,
+    HealthCount,
+    HealthSummary,
+    PartitionHealth,
+    Rebalance,
+    Rebalances,
+    WorstGroup,
+)
 from kgctl.pipelines.tables.manifest import TableFolder
 
-# Worst first.
-STATUSES = ("STOPPED", "STALLED", "REWOUND", "LAGGING", "UNKNOWN", "OK")
-MOST_BAD = 20
-MOST_REBALANCES = 2_000
-MOST_BUSY = 20
+# Worst first. UNKNOWN comes late: the partitions of a deleted topic stay unknown, and must not lead every report.
+STATUSES = (Health.STOPPED, Health.STALLED, Health.REWOUND, Health.LAGGING, Health.UNKNOWN, Health.OK)
+RANKS = {str(status): rank for rank, status in enumerate(STATUSES)}
+MAX_PARTITIONS = 20
+MAX_REBALANCES = 2_000
+MAX_BUSIEST = 20
 
 
 def read_facts(out_dir: Path) -> Facts:
-    """Of all tables that are there. Raises Damaged."""
+    """Read all tables in the folder. Raises Damaged."""
     folders = {name: TableFolder(out_dir / name) for name in schemas.TABLES}
     lag = lag_facts(lambda columns: _read(folders[schemas.LAG.name], columns))
     health = _health(folders[schemas.HEALTH.name], lag.lag_ms)
     rebalances, rebalanced = _rebalances(folders[schemas.REBALANCES.name])
-    judged = [] if health is None else [health.at_ms]
-    times = [time for time in (*lag.period_ms, *_period(rebalances), *judged) if time is not None]
+    evaluated = [] if health is None else [health.at_ms]
+    times = [time for time in (*lag.period_ms, *_period(rebalances), *evaluated) if time is not None]
     groups = lag.groups | rebalanced | _groups(folders[schemas.HEALTH.name])
     return Facts(
         rows={name: folder.rows() for name, folder in folders.items()},
@@ -48,7 +58,7 @@ def read_facts(out_dir: Path) -> Facts:
 
 
 def _read(folder: TableFolder, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """A file at a time, timestamps as whole ms. Not by its folder, whose `date=` would be read as a column."""
+    """One file at a time, with timestamps as whole ms. Opened by file, so that pyarrow does not read `date=` as a column."""
     for path in folder.files():
         with parquet.ParquetFile(path) as file:
             table = file.read(columns=list(columns))
@@ -63,56 +73,56 @@ def _groups(folder: TableFolder) -> set[str]:
     return {name for table in _read(folder, ["group"]) for name in pc.unique(table["group"]).to_pylist()}
 
 
-def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None]) -> Health | None:
-    """By the last judgement: each one looks at all partitions."""
+def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None]) -> HealthSummary | None:
+    """The last evaluation, which covers all partitions."""
     last = max((pc.max(table["at"]).as_py() for table in _read(folder, ["at"]) if table.num_rows), default=None)
     if last is None:
         return None
     columns = ["group", "topic", "part", "at", "status", "complete", "lag", "reasons"]
     tables = [table.filter(pc.equal(table["at"], last)) for table in _read(folder, columns)]
-    judged = pa.concat_tables(tables)
+    last_rows = pa.concat_tables(tables)
     worst_of: dict[str, int] = {}
-    partitions, bad_of, lag_of = Counter[str](), Counter[str](), Counter[str]()
+    partitions, unhealthy_of, lag_of = Counter[str](), Counter[str](), Counter[str]()
     by_status = Counter[str]()
-    for group, status, lag in zip(*(judged[name].to_pylist() for name in ("group", "status", "lag")), strict=True):
+    for group, status, lag in zip(*(last_rows[name].to_pylist() for name in ("group", "status", "lag")), strict=True):
         rank = _rank(status)
         worst_of[group] = min(worst_of.get(group, rank), rank)
         partitions[group] += 1
         by_status[status] += 1
         lag_of[group] += lag or 0
-        bad_of[group] += status != "OK"
-    worst = min(worst_of, key=lambda group: (worst_of[group], -lag_of[group], -bad_of[group], group))
-    bad = _bad(judged.filter(pc.not_equal(judged["status"], "OK")), lag_ms)
+        unhealthy_of[group] += status != Health.OK
+    worst = min(worst_of, key=lambda group: (worst_of[group], -lag_of[group], -unhealthy_of[group], group))
+    worst_partitions = _worst_partitions(last_rows.filter(pc.not_equal(last_rows["status"], str(Health.OK))), lag_ms)
     groups_by_status = Counter(STATUSES[rank] for rank in worst_of.values())
-    return Health(
+    return HealthSummary(
         at_ms=last,
         groups=len(worst_of),
-        healthy=groups_by_status["OK"],
-        counts=tuple(VerdictCount(status, by_status[status], groups_by_status[status]) for status in STATUSES),
+        healthy=groups_by_status[Health.OK],
+        counts=tuple(HealthCount(status, by_status[status], groups_by_status[status]) for status in STATUSES),
         worst=None
-        if STATUSES[worst_of[worst]] == "OK"
-        else WorstGroup(worst, STATUSES[worst_of[worst]], bad_of[worst], partitions[worst], lag_of[worst]),
-        bad=bad,
-        more_bad=sum(bad_of.values()) - len(bad),
+        if STATUSES[worst_of[worst]] == Health.OK
+        else WorstGroup(worst, STATUSES[worst_of[worst]], unhealthy_of[worst], partitions[worst], lag_of[worst]),
+        worst_partitions=worst_partitions,
+        more_unhealthy=sum(unhealthy_of.values()) - len(worst_partitions),
     )
 
 
 def _rank(status: str) -> int:
-    return STATUSES.index(status) if status in STATUSES else STATUSES.index("UNKNOWN")
+    return RANKS.get(status, RANKS[Health.UNKNOWN])
 
 
-def _bad(judged: pa.Table, lag_ms: dict[tuple[str, str, int], int | None]) -> tuple[Verdict, ...]:
-    ranks = pc.index_in(judged["status"], value_set=pa.array(STATUSES))
-    known = pc.fill_null(judged["lag"], -1)
-    judged = judged.append_column("rank", ranks).append_column("known", known)
+def _worst_partitions(rows: pa.Table, lag_ms: dict[tuple[str, str, int], int | None]) -> tuple[PartitionHealth, ...]:
+    ranks = pc.index_in(rows["status"], value_set=pa.array(list(RANKS)))
+    known = pc.fill_null(rows["lag"], -1)
+    rows = rows.append_column("rank", ranks).append_column("known", known)
     order = [
         ("rank", "ascending"),
         ("known", "descending"),
         *((name, "ascending") for name in ("group", "topic", "part")),
     ]
-    worst = judged.take(pc.sort_indices(judged, sort_keys=order)[:MOST_BAD])
+    worst = rows.take(pc.sort_indices(rows, sort_keys=order)[:MAX_PARTITIONS])
     return tuple(
-        Verdict(
+        PartitionHealth(
             row["group"],
             row["topic"],
             row["part"],
@@ -138,7 +148,7 @@ def _rebalances(folder: TableFolder) -> tuple[Rebalances | None, set[str]]:
             table = table.set_column(number, name, pc.list_value_length(table[name]))
         newest = table if newest is None else pa.concat_tables([newest, table])
         order = [("ended", "descending"), ("group", "ascending"), ("generation", "descending")]
-        newest = newest.take(pc.sort_indices(newest, sort_keys=order)[:MOST_REBALANCES])
+        newest = newest.take(pc.sort_indices(newest, sort_keys=order)[:MAX_REBALANCES])
     if newest is None or not newest.num_rows:
         return None, set()
     return Rebalances(
@@ -146,7 +156,7 @@ def _rebalances(folder: TableFolder) -> tuple[Rebalances | None, set[str]]:
         groups=len(counts),
         without_duration=without_duration,
         newest=tuple(_rebalance(row) for row in reversed(newest.to_pylist())),
-        busiest=tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_BUSY]),
+        busiest=tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_BUSIEST]),
     ), set(counts)
 
 
@@ -162,13 +172,13 @@ def _period(rebalances: Rebalances | None) -> list[int | None]:
 
 
 def _cluster(out_dir: Path) -> str | None:
-    """As the jobs noted it beside their checkpoints; None if those are elsewhere."""
+    """The cluster id that the jobs noted beside their checkpoints; None if these are elsewhere."""
     found = set()
     for path in sorted(out_dir.glob("_checkpoints/*/kgctl.json")):
         try:
-            told = json.loads(path.read_text())
+            owner = json.loads(path.read_text())
         except ValueError:
             continue
-        if isinstance(told, dict) and told.get("cluster_id"):
-            found.add(str(told["cluster_id"]))
+        if isinstance(owner, dict) and owner.get("cluster_id"):
+            found.add(str(owner["cluster_id"]))
     return ", ".join(sorted(found)) or None

@@ -1,4 +1,4 @@
-"""Lag as a map of groups and time, and as it was last: sums over partitions, maxima over time."""
+"""Lag as a map of groups over time, and at the last point: sums over partitions, maxima over time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from kgctl.pipelines.report.rows import GroupNow, LagMap
 
-MOST_GROUPS, MOST_BINS, MOST_NOW = 30, 96, 20
-# What a run's points are apart if there is only one.
+MAX_GROUPS, MAX_BINS, MAX_NOW = 30, 96, 20
+# The width of the only bin, if there is one point in time.
 LONE_BIN_MS = 60_000
 
 Read = Callable[[Sequence[str]], Iterator[pa.Table]]
@@ -20,7 +20,7 @@ Read = Callable[[Sequence[str]], Iterator[pa.Table]]
 
 @dataclass(frozen=True, slots=True)
 class LagFacts:
-    """`lag_ms` by group, topic and partition, at the last point that is known of the group, where there is lag."""
+    """`lag_ms` by group, topic and partition with lag, at the last known point of the group."""
 
     groups: set[str]
     period_ms: tuple[int, ...]
@@ -32,7 +32,7 @@ class LagFacts:
 
 
 def lag_facts(read: Read) -> LagFacts:
-    """`read` gives the files of f_lag with these columns; it is asked twice."""
+    """`read` yields the files of f_lag with the columns it is given; it is called twice."""
     sums = _sums(read)
     if not sums.num_rows:
         return LagFacts(set(), (), None, (), 0, 0, {})
@@ -43,15 +43,15 @@ def lag_facts(read: Read) -> LagFacts:
         groups=set(last_of["group"].to_pylist()),
         period_ms=(pc.min(sums["at"]).as_py(), pc.max(sums["at"]).as_py()),
         lag_map=_map(sums),
-        now=tuple(behind[:MOST_NOW]),
-        more_now=max(0, len(behind) - MOST_NOW),
+        now=tuple(behind[:MAX_NOW]),
+        more_now=max(0, len(behind) - MAX_NOW),
         behind_groups=len(behind),
         lag_ms=lag_ms,
     )
 
 
 def _sums(read: Read) -> pa.Table:
-    """One row per group and time: the sum of the lag that is known."""
+    """One row per group and time: the sum of the known lag."""
     parts = [
         table.group_by(["group", "at"]).aggregate([("lag", "sum")]).rename_columns(["group", "at", "lag"])
         for table in read(["group", "at", "lag"])
@@ -66,11 +66,11 @@ def _sums(read: Read) -> pa.Table:
 
 def _now(read: Read, last_of: pa.Table) -> tuple[list[GroupNow], dict[tuple[str, str, int], int | None]]:
     names, last = last_of["group"].combine_chunks(), last_of["at_max"].combine_chunks()
-    kept = []
+    last_rows = []
     for table in read(["group", "topic", "part", "at", "lag", "lag_ms", "consume_rate", "produce_rate", "eta_s"]):
         own_last = pc.take(last, pc.index_in(table["group"], value_set=names))
-        kept.append(table.filter(pc.equal(table["at"], own_last)))
-    rows = pa.concat_tables(kept)
+        last_rows.append(table.filter(pc.equal(table["at"], own_last)))
+    rows = pa.concat_tables(last_rows)
     behind = pc.fill_null(pc.greater(rows["lag"], 0), False)
     endless = pc.and_(behind, pc.is_null(rows["eta_s"]))
     has_rates = pc.and_(pc.is_valid(rows["consume_rate"]), pc.is_valid(rows["produce_rate"]))
@@ -90,7 +90,7 @@ def _now(read: Read, last_of: pa.Table) -> tuple[list[GroupNow], dict[tuple[str,
             lag_ms=row["lag_ms_max"],
             consume_rate=row["consume_rate_sum"],
             produce_rate=row["produce_rate_sum"],
-            # Not before the partition of which it is not known.
+            # Unknown if it is unknown for one partition.
             eta_s=None if row["endless_sum"] else row["eta_s_max"],
             grows=row["grows_sum"],
         )
@@ -101,10 +101,10 @@ def _now(read: Read, last_of: pa.Table) -> tuple[list[GroupNow], dict[tuple[str,
 
 
 def _map(sums: pa.Table) -> LagMap:
-    """The groups with the greatest lag at any time, greatest first."""
+    """The groups with the highest lag at any time, highest first."""
     peaks = sums.group_by("group").aggregate([("lag", "max")])
     order = pc.sort_indices(peaks, sort_keys=[("lag_max", "descending"), ("group", "ascending")])
-    groups = peaks["group"].take(order[:MOST_GROUPS])
+    groups = peaks["group"].take(order[:MAX_GROUPS])
     shown = sums.filter(pc.is_in(sums["group"], value_set=groups.combine_chunks()))
     edges = _edges(np.unique(sums["at"].to_numpy()))
     rows = np.asarray(pc.index_in(shown["group"], value_set=groups.combine_chunks()))
@@ -120,11 +120,11 @@ def _map(sums: pa.Table) -> LagMap:
 
 
 def _edges(times: np.ndarray) -> np.ndarray:
-    """Bins of equal width with each point in the middle of its own, as long as these are not too many."""
+    """Bins of equal width, each point in the middle of a bin of its own unless that gives too many."""
     if len(times) == 1:
         return np.array([times[0] - LONE_BIN_MS // 2, times[0] + LONE_BIN_MS // 2])
     span = int(times[-1] - times[0])
-    step = max(float(np.median(np.diff(times))), span / (MOST_BINS - 1))
-    count = max(2, min(MOST_BINS, round(span / step) + 1))
+    step = max(float(np.median(np.diff(times))), span / (MAX_BINS - 1))
+    count = max(2, min(MAX_BINS, round(span / step) + 1))
     width = span / (count - 1)
     return np.round(times[0] - width / 2 + width * np.arange(count + 1)).astype(np.int64)

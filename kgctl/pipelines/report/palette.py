@@ -1,6 +1,6 @@
-"""The colours of the figures: by name in the page, which knows light, dark and paper; as they are in a PNG.
+"""The colours of the page and the charts, for light and dark.
 
-Lag goes from pale to deep in one hue and causes are Okabe and Ito's colours: both can be told apart by the colour-blind.
+Lag goes from pale to deep in one hue; causes have Okabe and Ito's colours. Colour-blind readers can tell both apart.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 LAG_FLOORS = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
-LAG_WORDS = ("none", "1-9", "10-99", "100-999", "1,000s", "10,000s", "100,000s", "millions")
+LAG_LABELS = ("none", "1-9", "10-99", "100-999", "1,000s", "10,000s", "100,000s", "millions")
 LAG = tuple(f"lag{number}" for number in range(len(LAG_FLOORS)))
 CAUSES = {
     "member joined": "joined",
@@ -20,8 +20,8 @@ CAUSES = {
     "requested by an admin": "admin",
     "group deleted": "deleted",
 }
-OTHER_CAUSE = "another cause", "other"
-NO_CAUSE = "cause not known", "unknown"
+OTHER_CAUSE = "other cause", "other"
+NO_CAUSE = "unknown cause", "unknown"
 
 _CAUSE_COLOURS = {
     "joined": "#0072b2",
@@ -59,22 +59,15 @@ DARK = {
     "deleted": "#8a8a8a",
     "unknown": "#737b84",
 }
-# Stand for the colours while a figure is drawn for the page.
-PLACES = {name: f"#f1c{number:03x}" for number, name in enumerate(LIGHT)}
-
-
-def by_name(svg: str) -> str:
-    for name, place in PLACES.items():
-        svg = svg.replace(place, f"var(--{name})")
-    return svg
 
 
 def css(colours: Mapping[str, str]) -> str:
+    """The colours as CSS variables."""
     return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
 
 
 def cause_colour(cause: str | None) -> tuple[str, str]:
-    """The words of the legend and the colour's name."""
+    """The label in the legend and the name of the colour."""
     if cause is None:
         return NO_CAUSE
     return (cause, CAUSES[cause]) if cause in CAUSES else OTHER_CAUSE

@@ -1,4 +1,4 @@
-"""What the report shows: plain values, already aggregated. Times in ms since 1970, None where something is not known."""
+"""The aggregated values that the report shows. Times in ms since 1970; None means not known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LagMap:
 
 @dataclass(frozen=True, slots=True)
 class GroupNow:
-    """A group at the last point in time that is known of it. `grows`: partitions whose lag does not shrink."""
+    """A group at its last known point in time. `grows` counts the partitions whose lag does not shrink."""
 
     group: str
     at_ms: int
@@ -32,8 +32,8 @@ class GroupNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A partition of a group as it was last judged; `lag_ms` is from f_lag."""
+class PartitionHealth:
+    """A partition of a group at the last evaluation; `lag_ms` is from f_lag."""
 
     group: str
     topic: str
@@ -46,8 +46,8 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictCount:
-    """`groups`: those whose worst verdict it is."""
+class HealthCount:
+    """Partitions with this health, and groups whose worst partition has it."""
 
     status: str
     partitions: int
@@ -58,22 +58,22 @@ class VerdictCount:
 class WorstGroup:
     group: str
     status: str
-    bad: int
+    unhealthy: int
     partitions: int
     lag: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    """`bad` holds the worst partitions, worst first; `more_bad` counts those left out."""
+class HealthSummary:
+    """`worst_partitions` come worst first; `more_unhealthy` counts those left out."""
 
     at_ms: int
     groups: int
     healthy: int
-    counts: tuple[VerdictCount, ...]
+    counts: tuple[HealthCount, ...]
     worst: WorstGroup | None
-    bad: tuple[Verdict, ...]
-    more_bad: int
+    worst_partitions: tuple[PartitionHealth, ...]
+    more_unhealthy: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Rebalances:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`rows` counts what is committed in each table."""
+    """`rows` counts the committed rows of each table."""
 
     rows: dict[str, int]
     first_ms: int | None
@@ -116,6 +116,6 @@ class Facts:
     now: tuple[GroupNow, ...]
     more_now: int
     behind_groups: int
-    health: Health | None
+    health: HealthSummary | None
     rebalances: Rebalances | None
     cluster: str | None

@@ -1,13 +1,13 @@
-"""The committed files of a table folder: a batch counts wholly or not at all, whenever its writer dies. Knows no Spark.
+"""The manifest of a table folder: a batch is committed as a whole or not at all, whenever its writer dies. Knows no Spark.
 
-OUT/_staging/<table>/<batch>-<random>/   what is being written; not below the table, since DuckDB's and Polars' globs
-                                         look into every folder, whatever its name begins with
-OUT/<table>/_manifest/<batch>.json       its rename is the commit; the first of a batch id stays
-OUT/<table>/_manifest/lock               held while one writes
-OUT/<table>/date=.../<batch>-<n>.parquet the files, which get these names after the commit
+OUT/_staging/<table>/<batch>-<random>/   files being written; not below the table, because the globs of DuckDB and Polars
+                                         search every folder, whatever its name
+OUT/<table>/_manifest/<batch>.json       its rename is the commit; the first commit of a batch id wins
+OUT/<table>/_manifest/lock               held while a process writes
+OUT/<table>/date=.../<batch>-<n>.parquet the files, renamed to these names after the commit
 
-Between the commit and the last rename a reader by the manifest finds files in staging; a reader of the folder does not
-see them yet, and whoever opens the folder for writing next gives them their names.
+Between the commit and the last rename, a reader of the manifest finds files in staging. A reader of the folder does not
+see them yet; the next writer finishes the renames.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from kgctl.client.net.errors import KgctlError, Precondition
 
 VERSION = 1
 STAGING, MANIFEST, LOCK = "_staging", "_manifest", "lock"
-# A live writer has named its files a moment after the commit.
-SETTLE_S, LOOK_EVERY_S = 0.2, 0.01
+# How long a reader waits for a live writer to rename its files after the commit.
+SETTLE_S, _POLL_S = 0.2, 0.01
 _BATCH_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=-]{0,180}")
 
 Note = str | int
 
 
 class Busy(Precondition):
-    """Another program writes to the table, or runs jobs in the folder."""
+    """Another process writes to the table, or runs jobs in the folder."""
 
     name = "BUSY"
 
 
 class Damaged(KgctlError):
-    """A manifest that cannot be read, or a committed file that is not what its manifest says."""
+    """A manifest cannot be read, or a committed file does not match its manifest."""
 
     name = "DAMAGED"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """`path` is relative to the staging folder and begins with its `date=` folder."""
+    """`path` is relative to the staging folder and starts with the `date=` folder."""
 
     path: str
     rows: int
@@ -69,7 +69,7 @@ class CommittedFile:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one commit brought. `staging` is the name of the folder that its files came from."""
+    """The files of one commit. `staging` is the name of the folder that they were written to."""
 
     id: str
     committed_ms: int
@@ -91,7 +91,7 @@ class TableFolder:
         self.staging = folder.parent / STAGING / folder.name
 
     def batches(self) -> list[Batch]:
-        """All that is committed, in the order of the commits. Raises Damaged."""
+        """All committed batches in commit order. Raises Damaged."""
         try:
             names = [name for name in os.listdir(self.manifests) if name.endswith(".json")]
         except FileNotFoundError:
@@ -104,32 +104,34 @@ class TableFolder:
         return sum(batch.rows for batch in self.batches())
 
     def files(self) -> list[Path]:
-        """The files of all committed batches, where they are now. Raises Damaged if one is missing or cut."""
+        """The current paths of all committed files. Raises Damaged if one is missing or truncated."""
         deadline = time.monotonic() + SETTLE_S
         return [self._settled(batch, file, deadline) for batch in self.batches() for file in batch.files]
 
     def batch(self, batch_id: str) -> Batch | None:
-        """The committed batch of this id, if there is one. Raises Damaged."""
+        """The committed batch with this id, if there is one. Raises Damaged."""
         manifest = self._manifest_of(batch_id)
         return _read(manifest) if manifest.exists() else None
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
-        """Hold the table, with what an earlier writer left put in order. Raises Busy, Damaged."""
+        """Lock the table and finish what an earlier writer left. Raises Busy, Damaged."""
         _make_folder(self.manifests)
         lock = _hold(self.manifests / LOCK, self.folder, "is writing to this table")
         try:
-            self._put_in_order()
+            self._recover()
             yield Writer(self)
         finally:
             os.close(lock)
 
     def _manifest_of(self, batch_id: str) -> Path:
         if not _BATCH_ID.fullmatch(batch_id):
-            raise ValueError(f"{batch_id!r} is no batch id: letters, digits, and . _ = - after the first")
+            raise ValueError(
+                f"{batch_id!r} is not a batch id: use letters and digits, and . _ = - after the first character"
+            )
         return self.manifests / f"{batch_id}.json"
 
-    def _put_in_order(self) -> None:
+    def _recover(self) -> None:
         for name in os.listdir(self.manifests):
             if name.endswith(".new"):
                 os.unlink(self.manifests / name)
@@ -138,16 +140,16 @@ class TableFolder:
         except FileNotFoundError:
             return
         for name in left:
-            # A batch id may hold the separator, the random part does not.
+            # The batch id may contain the separator; the random part does not.
             manifest = self.manifests / f"{name.rpartition('-')[0]}.json"
             batch = _read(manifest) if manifest.exists() else None
             if batch is not None and batch.staging == name:
-                self.give_names(batch)
+                self.rename_files(batch)
             else:
                 shutil.rmtree(self.staging / name, ignore_errors=True)
 
-    def give_names(self, batch: Batch) -> None:
-        """Move the files of a committed batch out of staging; those that were moved already stay."""
+    def rename_files(self, batch: Batch) -> None:
+        """Move the files of a committed batch out of staging, except those that are moved already."""
         staging = self.staging / batch.staging
         for file in batch.files:
             source, target = staging / file.staged, self.folder / file.path
@@ -156,7 +158,7 @@ class TableFolder:
                 os.replace(source, target)
             elif not target.exists():
                 raise Damaged(f"{target}: the file of a committed batch is missing")
-        # Only synced names let go of the folder where the files were.
+        # The staging folder may go only after the new names are synced.
         for folder in sorted({(self.folder / file.path).parent for file in batch.files}):
             _sync(folder)
         shutil.rmtree(staging, ignore_errors=True)
@@ -168,7 +170,7 @@ class TableFolder:
                 return _checked(target, file)
             waits = _size(source) is not None
             if waits and time.monotonic() < deadline:
-                time.sleep(LOOK_EVERY_S)
+                time.sleep(_POLL_S)
             elif waits:
                 return _checked(source, file)
             elif _size(target) is None:
@@ -176,13 +178,13 @@ class TableFolder:
 
 
 class Writer:
-    """Who holds a table; see TableFolder.writing."""
+    """Writes to a locked table; see TableFolder.writing."""
 
     def __init__(self, table: TableFolder) -> None:
         self._table = table
 
     def stage(self, batch_id: str) -> Path:
-        """A name for a folder that does not exist yet, below one that does: whoever writes the files makes it."""
+        """The path of a new staging folder, which the caller creates; its parent exists."""
         self._table._manifest_of(batch_id)
         _make_folder(self._table.staging)
         return self._table.staging / f"{batch_id}-{uuid.uuid4().hex[:12]}"
@@ -193,7 +195,7 @@ class Writer:
     def commit(
         self, batch_id: str, staging: Path, files: Sequence[StagedFile], notes: Mapping[str, Note] | None = None
     ) -> bool:
-        """True: the files are part of the table. False: the batch was committed before, and these files are gone."""
+        """Return True if the files are now part of the table, False if the batch was committed before; then they are deleted."""
         manifest = self._table._manifest_of(batch_id)
         if manifest.exists():
             self.discard(staging)
@@ -215,15 +217,15 @@ class Writer:
             notes=dict(notes or {}),
         )
         _write(manifest, batch)
-        self._table.give_names(batch)
+        self._table.rename_files(batch)
         return True
 
 
 @contextmanager
 def held_by_one_run(out: Path) -> Iterator[None]:
-    """Hold all tables of a folder: two runs at once would each tell the same points. Raises Busy."""
+    """Lock a folder for one run: two runs at once would compute the same points twice. Raises Busy."""
     _make_folder(out / STAGING)
-    lock = _hold(out / STAGING / LOCK, out, "runs jobs there")
+    lock = _hold(out / STAGING / LOCK, out, "runs jobs in this folder")
     try:
         yield
     finally:
@@ -235,21 +237,21 @@ def _hold(path: Path, folder: Path, doing: str) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        told = os.read(descriptor, 32).decode("ascii", "replace").strip()
+        holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
         os.close(descriptor)
         if not isinstance(error, BlockingIOError):
             raise
-        who = f"pid {told}" if told.isdigit() else "another program"
-        raise Busy(f"{folder}: {who} {doing}; wait until it ends, or give another --out") from None
+        process = f"process {holder}" if holder.isdigit() else "another process"
+        raise Busy(f"{folder}: {process} {doing}; wait for it to end, or give another --out") from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
 
 
 def _write(path: Path, batch: Batch) -> None:
-    """The commit: the rename, and that it survives a power cut."""
+    """The commit: rename the manifest and sync the folder, so that it survives a power cut."""
     content: dict[str, Any] = {"version": VERSION, **asdict(batch)}
-    content["crc32"] = _sum(content)
+    content["crc32"] = _checksum(content)
     draft = path.with_suffix(".new")
     with open(draft, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
@@ -265,11 +267,11 @@ def _read(path: Path) -> Batch:
         version = content["version"]
         if isinstance(version, int) and version > VERSION:
             raise Damaged(
-                f"{path}: the manifest is of format {version}, written by a later kgctl; this one reads {VERSION}"
+                f"{path}: the manifest has format {version}, written by a newer kgctl; this one reads format {VERSION}"
             )
-        told = content.pop("crc32")
-        if told != _sum(content):
-            raise ValueError("the checksum does not fit")
+        expected = content.pop("crc32")
+        if expected != _checksum(content):
+            raise ValueError("the checksum does not match")
         return Batch(
             id=content["id"],
             committed_ms=content["committed_ms"],
@@ -278,13 +280,11 @@ def _read(path: Path) -> Batch:
             notes=content["notes"],
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise Damaged(
-            f"{path}: the manifest is damaged ({reason}); the rows of this batch cannot be trusted"
-        ) from error
+        reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
+        raise Damaged(f"{path}: the manifest is damaged ({reason}); do not trust the rows of this batch") from error
 
 
-def _sum(content: Mapping[str, Any]) -> int:
+def _checksum(content: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
@@ -303,7 +303,7 @@ def _size(path: Path) -> int | None:
 
 
 def _make_folder(path: Path) -> None:
-    """With its parents, each durable."""
+    """Create the folder and its parents, and sync each."""
     if path.is_dir():
         return
     _make_folder(path.parent)
@@ -312,7 +312,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _sync_tree(root: Path, files: Sequence[StagedFile]) -> None:
-    """The files, and every folder between them and the root's parent."""
+    """Sync the files and every folder between them and the root's parent."""
     folders = {root.parent, root}
     for file in files:
         path = root / file.path

@@ -1,4 +1,4 @@
-"""`kgctl pipeline run` as a person starts it, and the rows that it wrote."""
+"""`kgctl pipeline run` as a user starts it, and the rows that it wrote."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
+
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.commandline import Kgctl
 
 KGCTL = [sys.executable, "-m", "kgctl"]
 
 
-def run(kgctl: Kgctl, out: Path, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    kgctl: Kgctl, out: Path, *arguments: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*KGCTL, "pipeline", "run", *words, "--quick", "--out", str(out), "--bootstrap", str(kgctl.bootstrap)],
+        [*KGCTL, "pipeline", "run", *arguments, "--quick", "--out", str(out), "--bootstrap", str(kgctl.bootstrap)],
         capture_output=True,
         text=True,
         check=False,
@@ -26,7 +30,5 @@ def run(kgctl: Kgctl, out: Path, *words: str, env: Mapping[str, str] | None = No
 
 
 def rows(out: Path, table: str) -> list[dict[str, Any]]:
-    import pyarrow.parquet as parquet
-
     files = TableFolder(out / table).files()
-    return [row for file in files for row in parquet.ParquetFile(file).read().to_pylist()]
+    return [row for file in files for row in pyarrow.parquet.ParquetFile(file).read().to_pylist()]

@@ -134,7 +134,7 @@ def _plant(fault: str) -> None:
         write = manifest._write
 
         def too_late(path: Path, batch: manifest.Batch) -> None:
-            manifest.TableFolder(path.parent.parent).give_names(batch)
+            manifest.TableFolder(path.parent.parent).rename_files(batch)
             Gate(Path(os.environ["FAULT_GATE"])).stand("named")
             write(path, batch)
 

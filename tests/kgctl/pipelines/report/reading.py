@@ -1,4 +1,4 @@
-"""A page as its reader has it: well-formed or an error, its tables as rows of words, everything that it would load."""
+"""Parses a page: it must be well-formed; its tables as rows of text, and everything that it would load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOADS = {"src", "href", "xlink:href", "action", "data", "srcset", "poster"}
 
 @dataclass
 class Page(HTMLParser):
-    """`tables` by their captions; `drawn` are the words in figures."""
+    """`tables` by caption; `drawn` holds the texts in charts."""
 
     tables: dict[str, list[list[str]]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)

@@ -22,7 +22,7 @@ TYPES = {
 
 
 def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one") -> None:
-    """As one batch of one file; columns that no row has are null."""
+    """Commit the rows as one batch of one file; missing columns are null."""
     columns = schemas.TABLES[table].columns
     content = {}
     for column in columns:

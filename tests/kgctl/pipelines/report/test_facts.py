@@ -1,4 +1,4 @@
-"""Tests of what a report knows, against tables made by hand."""
+"""The facts of a report, from tables made by hand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kgctl.pipelines.report.facts import MOST_BAD, MOST_REBALANCES, read_facts
-from kgctl.pipelines.report.lag_facts import MOST_BINS, MOST_GROUPS, MOST_NOW
-from kgctl.pipelines.report.rows import GroupNow, Rebalance, VerdictCount, WorstGroup
+from kgctl.pipelines.report.facts import MAX_PARTITIONS, MAX_REBALANCES, read_facts
+from kgctl.pipelines.report.lag_facts import MAX_BINS, MAX_GROUPS, MAX_NOW
+from kgctl.pipelines.report.rows import GroupNow, HealthCount, Rebalance, WorstGroup
 from kgctl.pipelines.tables.manifest import Damaged
 from tests.kgctl.pipelines.report.tables import commit
 
@@ -20,7 +20,9 @@ def lag(group: str, part: int, minute: int, lag: int | None, **more: Any) -> dic
     return {"group": group, "topic": "t", "part": part, "at": NOON + minute * MINUTE, "lag": lag, **more}
 
 
-def judged(group: str, part: int, status: str, lag: int | None = None, at: int = NOON, **more: Any) -> dict[str, Any]:
+def evaluated(
+    group: str, part: int, status: str, lag: int | None = None, at: int = NOON, **more: Any
+) -> dict[str, Any]:
     return {"group": group, "topic": "t", "part": part, "at": at, "status": status, "lag": lag, **more}
 
 
@@ -55,33 +57,33 @@ def test_lag_of_several_batches_is_one_map(tmp_path: Path) -> None:
     assert (facts.first_ms, facts.last_ms) == (NOON, NOON + 2 * MINUTE)
 
 
-def test_more_points_than_columns_share_one_by_their_maximum(tmp_path: Path) -> None:
+def test_points_that_share_a_bin_are_shown_by_their_maximum(tmp_path: Path) -> None:
     commit(tmp_path, "f_lag", [lag("a", 0, minute, 7 if minute == 500 else 0) for minute in range(1000)])
     found = read_facts(tmp_path).lag_map
     assert found is not None
     (row,) = found.lag
-    assert len(row) == MOST_BINS
+    assert len(row) == MAX_BINS
     assert sorted(row, key=lambda cell: cell or 0)[-2:] == [0, 7]
     assert None not in row
 
 
-def test_one_point_in_time_is_a_map_of_one_column(tmp_path: Path) -> None:
+def test_one_point_in_time_is_a_map_with_one_bin(tmp_path: Path) -> None:
     commit(tmp_path, "f_lag", [lag("a", 0, 0, 4)])
     found = read_facts(tmp_path).lag_map
     assert found is not None
     assert found.lag == ((4,),)
 
 
-def test_the_map_has_the_groups_with_the_highest_lag_and_counts_the_others(tmp_path: Path) -> None:
-    commit(tmp_path, "f_lag", [lag(f"g{n:03}", 0, 0, n) for n in range(MOST_GROUPS + 7)])
+def test_the_map_holds_the_groups_with_the_highest_lag_and_counts_the_others(tmp_path: Path) -> None:
+    commit(tmp_path, "f_lag", [lag(f"g{n:03}", 0, 0, n) for n in range(MAX_GROUPS + 7)])
     found = read_facts(tmp_path).lag_map
     assert found is not None
-    assert len(found.groups) == MOST_GROUPS
-    assert found.groups[0] == f"g{MOST_GROUPS + 6:03}"
+    assert len(found.groups) == MAX_GROUPS
+    assert found.groups[0] == f"g{MAX_GROUPS + 6:03}"
     assert found.more_groups == 7
 
 
-def test_a_group_is_told_as_it_was_last(tmp_path: Path) -> None:
+def test_a_group_is_shown_at_its_last_point(tmp_path: Path) -> None:
     rates = {"consume_rate": 1.5, "produce_rate": 2.0}
     rows = [
         lag("a", 0, 0, 999, eta_s=1.0, lag_ms=1),
@@ -108,19 +110,19 @@ def test_a_group_is_told_as_it_was_last(tmp_path: Path) -> None:
 
 
 def test_groups_with_lag_are_bounded_and_counted(tmp_path: Path) -> None:
-    commit(tmp_path, "f_lag", [lag(f"g{n}", 0, 0, 1) for n in range(MOST_NOW + 3)])
+    commit(tmp_path, "f_lag", [lag(f"g{n}", 0, 0, 1) for n in range(MAX_NOW + 3)])
     facts = read_facts(tmp_path)
-    assert (len(facts.now), facts.more_now, facts.behind_groups) == (MOST_NOW, 3, MOST_NOW + 3)
+    assert (len(facts.now), facts.more_now, facts.behind_groups) == (MAX_NOW, 3, MAX_NOW + 3)
 
 
-def test_a_group_counts_by_its_worst_partition_of_the_last_judgement(tmp_path: Path) -> None:
-    commit(tmp_path, "health", [judged("a", 0, "STOPPED", 9, at=NOON - MINUTE)], "before")
+def test_a_group_counts_with_its_worst_partition_at_the_last_evaluation(tmp_path: Path) -> None:
+    commit(tmp_path, "health", [evaluated("a", 0, "STOPPED", 9, at=NOON - MINUTE)], "before")
     rows = [
-        judged("a", 0, "OK"),
-        judged("a", 1, "LAGGING", 10, complete=0.5, reasons=["never falls"]),
-        judged("b", 0, "LAGGING", 400),
-        judged("c", 0, "OK", 0),
-        judged("d", 0, "UNKNOWN"),
+        evaluated("a", 0, "OK"),
+        evaluated("a", 1, "LAGGING", 10, complete=0.5, reasons=["never falls"]),
+        evaluated("b", 0, "LAGGING", 400),
+        evaluated("c", 0, "OK", 0),
+        evaluated("d", 0, "UNKNOWN"),
     ]
     commit(tmp_path, "health", rows, "now")
     commit(tmp_path, "f_lag", [lag("a", 1, 0, 10, lag_ms=77)])
@@ -129,36 +131,36 @@ def test_a_group_counts_by_its_worst_partition_of_the_last_judgement(tmp_path: P
     assert (found.at_ms, found.groups, found.healthy) == (NOON, 4, 1)
     assert found.worst == WorstGroup("b", "LAGGING", 1, 1, 400)
     assert [count for count in found.counts if count.partitions] == [
-        VerdictCount("LAGGING", 2, 2),
-        VerdictCount("UNKNOWN", 1, 1),
-        VerdictCount("OK", 2, 1),
+        HealthCount("LAGGING", 2, 2),
+        HealthCount("UNKNOWN", 1, 1),
+        HealthCount("OK", 2, 1),
     ]
-    assert [(one.group, one.part, one.lag, one.lag_ms) for one in found.bad] == [
+    assert [(one.group, one.part, one.lag, one.lag_ms) for one in found.worst_partitions] == [
         ("b", 0, 400, None),
         ("a", 1, 10, 77),
         ("d", 0, None, None),
     ]
-    assert (found.bad[1].complete, found.bad[1].reasons) == (0.5, ("never falls",))
+    assert (found.worst_partitions[1].complete, found.worst_partitions[1].reasons) == (0.5, ("never falls",))
 
 
 def test_the_worst_partitions_are_bounded_and_counted(tmp_path: Path) -> None:
-    rows = [judged("a", part, "STOPPED" if part % 2 else "STALLED", part) for part in range(MOST_BAD + 5)]
+    rows = [evaluated("a", part, "STOPPED" if part % 2 else "STALLED", part) for part in range(MAX_PARTITIONS + 5)]
     commit(tmp_path, "health", rows)
     found = read_facts(tmp_path).health
     assert found is not None
-    assert (len(found.bad), found.more_bad) == (MOST_BAD, 5)
-    assert [one.status for one in found.bad] == ["STOPPED"] * 12 + ["STALLED"] * 8
-    assert found.bad[0].lag == 23
+    assert (len(found.worst_partitions), found.more_unhealthy) == (MAX_PARTITIONS, 5)
+    assert [one.status for one in found.worst_partitions] == ["STOPPED"] * 12 + ["STALLED"] * 8
+    assert found.worst_partitions[0].lag == 23
 
 
-def test_all_groups_healthy_is_no_worst(tmp_path: Path) -> None:
-    commit(tmp_path, "health", [judged("a", 0, "OK", 5)])
+def test_there_is_no_worst_group_if_all_are_healthy(tmp_path: Path) -> None:
+    commit(tmp_path, "health", [evaluated("a", 0, "OK", 5)])
     found = read_facts(tmp_path).health
     assert found is not None
-    assert (found.worst, found.healthy, found.bad) == (None, 1, ())
+    assert (found.worst, found.healthy, found.worst_partitions) == (None, 1, ())
 
 
-def test_rebalances_come_in_order_of_time_whole(tmp_path: Path) -> None:
+def test_rebalances_are_in_order_of_time(tmp_path: Path) -> None:
     more = {"started": NOON - 500, "duration_ms": 500, "cause": "member left", "reason": "bye", "members": 2}
     rows = [
         rebalance("b", 2, NOON, left=["x", "y"], moved_parts=3, skew=1.5, commits_rejected=0, **more),
@@ -182,12 +184,12 @@ def test_rebalances_are_bounded_and_counted(tmp_path: Path) -> None:
         commit(tmp_path, "f_rebalance", rows, str(batch))
     found = read_facts(tmp_path).rebalances
     assert found is not None
-    assert (found.count, len(found.newest)) == (3000, MOST_REBALANCES)
+    assert (found.count, len(found.newest)) == (3000, MAX_REBALANCES)
     assert found.busiest == (("a", 1998), ("b", 1002))
     assert (found.newest[0].ended_ms, found.newest[-1].ended_ms) == (NOON + MINUTE, NOON + 2 * MINUTE + 999)
 
 
-def test_the_cluster_is_known_by_the_notes_beside_the_checkpoints(tmp_path: Path) -> None:
+def test_the_cluster_is_read_from_the_files_beside_the_checkpoints(tmp_path: Path) -> None:
     (tmp_path / "_checkpoints" / "decode").mkdir(parents=True)
     (tmp_path / "_checkpoints" / "decode" / "kgctl.json").write_text('{"cluster_id": "x7"}')
     (tmp_path / "_checkpoints" / "lag").mkdir()
@@ -195,8 +197,8 @@ def test_the_cluster_is_known_by_the_notes_beside_the_checkpoints(tmp_path: Path
     assert read_facts(tmp_path).cluster == "x7"
 
 
-def test_a_damaged_table_is_no_report(tmp_path: Path) -> None:
-    commit(tmp_path, "health", [judged("a", 0, "OK")])
+def test_a_damaged_table_is_an_error(tmp_path: Path) -> None:
+    commit(tmp_path, "health", [evaluated("a", 0, "OK")])
     (tmp_path / "health" / "_manifest" / "one.json").write_text("{")
     with pytest.raises(Damaged, match=r"one\.json"):
         read_facts(tmp_path)

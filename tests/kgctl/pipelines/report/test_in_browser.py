@@ -1,4 +1,4 @@
-"""Tests of the page in a real browser: in light and dark, on a phone, on paper."""
+"""The page in a real browser: light and dark, on a phone, on paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from kgctl.pipelines.report import build
 from kgctl.pipelines.report.palette import DARK, LIGHT
@@ -22,7 +21,7 @@ from tests.kgctl.pipelines.report.test_page import NASTY, NOON, lag, small
 pytestmark = pytest.mark.cluster
 
 SCHEME = {"dark": "--blink-settings=preferredColorScheme=0", "light": "--blink-settings=preferredColorScheme=1"}
-# The page in a frame as wide as a phone, and what the browser made of it.
+# Loads the page into a frame of a given width and reports its layout.
 HARNESS = """<!DOCTYPE html><body style="margin:0">
 <iframe style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe><pre id=found></pre><script>
 onload = () => {{
@@ -82,7 +81,7 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("width", [375, 1200])
-def test_the_page_fits_its_window_and_nothing_in_a_figure_is_cut(browse: Browse, page: Path, width: int) -> None:
+def test_the_page_fits_its_window_and_no_text_in_a_chart_is_cut(browse: Browse, page: Path, width: int) -> None:
     found = seen(browse, page, width, "light")
     assert found["room"] == width
     assert found["wide"] <= width
@@ -91,7 +90,7 @@ def test_the_page_fits_its_window_and_nothing_in_a_figure_is_cut(browse: Browse,
 
 
 @pytest.mark.parametrize(("scheme", "colours"), [("light", LIGHT), ("dark", DARK)])
-def test_the_page_has_the_colours_that_its_reader_wants(
+def test_the_page_follows_the_readers_colour_scheme(
     browse: Browse, tmp_path: Path, scheme: str, colours: dict[str, str]
 ) -> None:
     small(tmp_path / "out")
@@ -100,13 +99,9 @@ def test_the_page_has_the_colours_that_its_reader_wants(
     assert found["page"] == rgb(colours["page"])
     assert found["ink"] == rgb(colours["ink"])
     assert found["figure"] in (rgb(colours["ink"]), rgb(colours["soft"]))
-    browse(page, f"--screenshot={tmp_path / 'shot.png'}", SCHEME[scheme], "--window-size=900,900")
-    with Image.open(tmp_path / "shot.png") as shot:
-        corner = shot.convert("RGB").getpixel((1, 1))
-    assert f"rgb{corner}" == rgb(colours["page"])
 
 
-def test_paper_is_white_for_a_reader_of_the_dark_too(browse: Browse, tmp_path: Path) -> None:
+def test_paper_is_light_in_the_dark_scheme_too(browse: Browse, tmp_path: Path) -> None:
     small(tmp_path / "out")
     page = build(tmp_path / "out", made_ms=NOON).html
     browse(page, f"--print-to-pdf={tmp_path / 'page.pdf'}", SCHEME["dark"])

@@ -54,7 +54,7 @@ def plant_names_first(table: TableFolder) -> None:
     write = manifest._write
 
     def too_late(path: Path, batch: manifest.Batch) -> None:
-        table.give_names(batch)
+        table.rename_files(batch)
         write(path, batch)
 
     manifest._write = too_late

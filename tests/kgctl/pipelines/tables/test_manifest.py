@@ -88,7 +88,7 @@ def test_a_batch_of_notes_alone_is_a_batch(table: TableFolder) -> None:
 
 @pytest.mark.parametrize("batch", ["", "../a", "a/b", ".a", "a b", "a" * 182])
 def test_a_batch_id_that_is_no_file_name_is_refused(table: TableFolder, batch: str) -> None:
-    with table.writing() as writer, pytest.raises(ValueError, match="no batch id"):
+    with table.writing() as writer, pytest.raises(ValueError, match="not a batch id"):
         writer.stage(batch)
 
 
@@ -164,7 +164,7 @@ def test_a_manifest_of_a_later_format_is_not_called_damaged(table: TableFolder, 
         put(writer, "job-1", [file])
     path = table.manifests / "job-1.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 2}))
-    with pytest.raises(Damaged, match="written by a later kgctl"):
+    with pytest.raises(Damaged, match="written by a newer kgctl"):
         table.batches()
 
 
@@ -194,7 +194,7 @@ def holder(table: TableFolder) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_second_writer_is_told_who_is_at_it(table: TableFolder, file: Path, holder: subprocess.Popen[str]) -> None:
-    with pytest.raises(Busy, match=rf"commits: pid {holder.pid} is writing") as refused, table.writing():
+    with pytest.raises(Busy, match=rf"commits: process {holder.pid} is writing") as refused, table.writing():
         pass
     assert refused.value.exit_code == 6
     assert table.batches() == []
@@ -230,5 +230,5 @@ def retime(table: TableFolder, batch: str, committed_ms: int) -> None:
     content = json.loads(path.read_text())
     del content["crc32"]
     content["committed_ms"] = committed_ms
-    content["crc32"] = manifest._sum(content)
+    content["crc32"] = manifest._checksum(content)
     path.write_text(json.dumps(content))

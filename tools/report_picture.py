@@ -92,7 +92,9 @@ def _write(out: Path, randomness: random.Random) -> None:
                 }
             )
     rebalances = [
-        _rebalance(randomness, group, generation) for group in GROUPS for generation in range(1, randomness.randint(3, 9))
+        _rebalance(randomness, group, generation)
+        for group in GROUPS
+        for generation in range(1, randomness.randint(3, 9))
     ]
     for table, rows in (("f_lag", lag), ("health", health), ("f_rebalance", rebalances)):
         commit(out, table, rows)

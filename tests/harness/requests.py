@@ -1,10 +1,11 @@
-"""Requests that many tests send, in short."""
+"""Short functions for requests that many tests send."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
@@ -21,7 +22,7 @@ NO_TOPIC = bytes(16)
 
 
 def create_topic(client: WireClient, name: str, partitions: int = 1, **configs: str) -> Any:
-    """Make a topic; `configs` with underscores for dots. The row of the answer."""
+    """Create a topic; `configs` have underscores for dots. Returns the row of the answer."""
     topic = CreateTopicsRequest.Topic(
         name=name,
         num_partitions=partitions,
@@ -30,7 +31,7 @@ def create_topic(client: WireClient, name: str, partitions: int = 1, **configs: 
         configs=[CreateTopicsRequest.Config(name=key.replace("_", "."), value=value) for key, value in configs.items()],
     )
     (row,) = client.ask(CreateTopicsRequest(topics=[topic])).topics
-    assert row.error_code == 0, row.error_message
+    assert row.error_code == ErrorCode.NONE, row.error_message
     return row
 
 
@@ -41,14 +42,14 @@ def batch(*values: bytes, timestamp: int | None = None, **arguments: Any) -> byt
 
 
 def produce_request(topic: str, records: bytes | None, *, partition: int = 0, acks: int = -1) -> ProduceRequest:
-    """For versions up to 12, which name topics."""
+    """For versions up to 12, which name topics by name."""
     part = ProduceRequest.Partition(index=partition, records=records)
     rows = [ProduceRequest.Topic(name=topic, partition_data=[part])]
     return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=rows)
 
 
 def produce(client: WireClient, topic: str, *values: bytes, partition: int = 0, **arguments: Any) -> Any:
-    """Append one batch of values; the row of the answer."""
+    """Append one batch of values. Returns the row of the answer."""
     request = produce_request(topic, batch(*values, **arguments), partition=partition)
     return client.ask(request, 12).responses[0].partition_responses[0]
 
@@ -64,7 +65,7 @@ def fetch_request(
     partition_max_bytes: int = 1 << 20,
     **arguments: Any,
 ) -> FetchRequest:
-    """For versions up to 12, which name topics."""
+    """For versions up to 12, which name topics by name."""
     part = FetchRequest.Partition(partition=partition, fetch_offset=offset, partition_max_bytes=partition_max_bytes)
     return FetchRequest(
         max_wait_ms=max_wait_ms,
@@ -76,12 +77,12 @@ def fetch_request(
 
 
 def fetch(client: WireClient, topic: str, offset: int, **arguments: Any) -> Any:
-    """The row of the answer."""
+    """Fetch from one partition. Returns the row of the answer."""
     return client.ask(fetch_request(topic, offset, **arguments), 12).responses[0].partitions[0]
 
 
 def values_of(row: Any) -> list[bytes | None]:
-    """The values of the records in a fetched row."""
+    """The values of the records in a row of a Fetch answer."""
     data = bytes(row.records or b"")
     values = []
     position = 0
@@ -103,7 +104,7 @@ def metadata_of(client: WireClient, *names: str, version: int = 12, create: bool
 
 
 def join_request(group: str, member_id: str = "", *, session_timeout_ms: int = 30000) -> JoinGroupRequest:
-    """For versions up to 3, which need no second attempt."""
+    """For versions up to 3, which need no second request for the member id."""
     return JoinGroupRequest(
         group_id=group,
         session_timeout_ms=session_timeout_ms,
@@ -115,14 +116,14 @@ def join_request(group: str, member_id: str = "", *, session_timeout_ms: int = 3
 
 
 def join_alone(client: WireClient, group: str) -> Any:
-    """Join a group as its only member and take the generation to Stable; the answer to the join."""
+    """Join a group as its only member and bring it to Stable. Returns the answer to the join."""
     joined = client.ask(join_request(group), 3)
-    assert joined.error_code == 0
+    assert joined.error_code == ErrorCode.NONE
     assignments = [SyncGroupRequest.Assignment(member_id=joined.member_id, assignment=b"all")]
     request = SyncGroupRequest(
         group_id=group, generation_id=joined.generation_id, member_id=joined.member_id, assignments=assignments
     )
-    assert client.ask(request, 2).error_code == 0
+    assert client.ask(request, 2).error_code == ErrorCode.NONE
     return joined
 
 
@@ -131,7 +132,7 @@ def heartbeat_request(group: str, joined: Any) -> HeartbeatRequest:
 
 
 def commit_request(group: str, joined: Any, topic: str, offset: int, partition: int = 0) -> OffsetCommitRequest:
-    """With `joined` None as a simple consumer."""
+    """As a member, or as a simple consumer if `joined` is None."""
     part = OffsetCommitRequest.Partition(partition_index=partition, committed_offset=offset, committed_metadata="")
     return OffsetCommitRequest(
         group_id=group,

@@ -1,4 +1,4 @@
-"""A broker in a thread of the test process, on a port of its own."""
+"""A broker in a thread of the test process, on a free port."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DEADLINE_S = 10.0
 
 
 class RunningBroker:
-    """Starts with the block and stops cleanly at its end."""
+    """A context manager: the broker starts with the block and stops cleanly at its end."""
 
     def __init__(self, data_dir: Path, **options: str) -> None:
-        """`options` are Kafka's, with underscores for dots."""
+        """`options` are Kafka's options, with underscores for dots."""
         overrides = {name.replace("_", "."): value for name, value in options.items()}
         self.config = load_config(overrides=overrides, listen="127.0.0.1:0", durability="process")
         self.data_dir = data_dir
@@ -47,7 +47,7 @@ class RunningBroker:
         def run() -> None:
             try:
                 asyncio.run(self._serve(ready))
-            except BaseException as error:  # noqa: BLE001  the test's thread is to see it
+            except BaseException as error:  # noqa: BLE001  raised in the thread of the test
                 failures.append(error)
             finally:
                 ready.set()
@@ -60,7 +60,7 @@ class RunningBroker:
             raise failures[0]
 
     def stop(self) -> None:
-        """A clean stop, as at SIGTERM."""
+        """Stop cleanly, as after SIGTERM."""
         if self._thread is None:
             return
         if self._thread.is_alive():
@@ -71,11 +71,15 @@ class RunningBroker:
         if self._failures:
             raise self._failures[0]
 
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
     def client(self, **arguments: object) -> WireClient:
         return WireClient(self.address, **arguments)  # type: ignore[arg-type]
 
     def run(self, function: Callable[[], T]) -> T:
-        """Call `function` in the broker's thread, between two turns of its loop."""
+        """Call `function` in the broker's thread, between two turns of its event loop."""
 
         async def called() -> T:
             return function()
@@ -83,7 +87,7 @@ class RunningBroker:
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result(DEADLINE_S)
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """The same, without waiting for it."""
+        """Call `function` in the broker's thread, without waiting for it."""
         self._loop.call_soon_threadsafe(function)
 
     async def _serve(self, ready: threading.Event) -> None:
@@ -107,11 +111,11 @@ class RunningBroker:
 
 
 def until(condition: Callable[[], T], deadline_s: float = DEADLINE_S) -> T:
-    """Wait for a condition to hold; its value."""
+    """Wait until a condition holds. Returns its value."""
     end = time.monotonic() + deadline_s
     while True:
         found = condition()
         if found:
             return found
-        assert time.monotonic() < end, "the condition did not come to hold in time"
+        assert time.monotonic() < end, "the condition did not hold in time"
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""A small blocking client of the wire protocol, for tests: one connection, one thread, no retries."""
+"""A small blocking client of the Kafka protocol for tests: one connection, one thread, no retries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ConnectionClosed(Exception):
 
 
 class WireClient:
-    """Sends requests and reads answers in order; every wait ends after `timeout_s`."""
+    """Sends requests and reads answers in order. No read blocks longer than `timeout_s`."""
 
     def __init__(self, address: tuple[str, int], *, client_id: str | None = "test", timeout_s: float = 10) -> None:
         self.socket = socket.create_connection(address, timeout=timeout_s)
@@ -38,7 +38,7 @@ class WireClient:
         self.socket.close()
 
     def frame(self, request: Message, version: int | None = None) -> bytes:
-        """The bytes of a request whose answer `receive` then expects."""
+        """Encode a request; `receive` expects its answer."""
         version = newest(request) if version is None else version
         correlation_id = self._next_correlation_id
         self._next_correlation_id += 1
@@ -52,7 +52,7 @@ class WireClient:
         self.socket.sendall(data)
 
     def receive(self) -> Any:
-        """The next answer; answers come in the order of the requests."""
+        """Read the next answer; answers arrive in the order of the requests."""
         correlation_id, response, version = self._awaited.pop(0)
         found, message = decode_response(response, self.receive_frame(), version)
         assert found == correlation_id, "an answer came out of order"
@@ -67,18 +67,18 @@ class WireClient:
         return self._read(size)
 
     def receive_as(self, response: type[M], version: int) -> M:
-        """The next answer, to a request that was not sent with `send`: without its header."""
+        """Read the answer to a request that was sent as bytes, and skip its header."""
         return decode(response, self.receive_frame(), version, 4)
 
     def is_closed(self) -> bool:
-        """Whether the broker closes the connection without another byte."""
+        """Whether the broker closes the connection without sending another byte."""
         try:
             return self._received == b"" and self.socket.recv(1) == b""
         except ConnectionResetError:
             return True
 
     def is_quiet(self, seconds: float = 0.05) -> bool:
-        """Whether nothing comes for a while."""
+        """Whether nothing arrives for a while."""
         timeout = self.socket.gettimeout()
         self.socket.settimeout(seconds)
         try:

@@ -1,4 +1,4 @@
-"""A running broker and a client of it, for each test."""
+"""Fixtures: a running broker, and a client connected to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def running(tmp_path: Path) -> Iterator[RunningBroker]:
 
 @pytest.fixture
 def running_small(tmp_path: Path) -> Iterator[RunningBroker]:
-    """Takes requests of up to 1000 bytes."""
+    """A broker that accepts requests of up to 1000 bytes."""
     with RunningBroker(tmp_path / "data", socket_request_max_bytes="1000") as broker:
         yield broker
 

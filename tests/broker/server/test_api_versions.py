@@ -1,11 +1,11 @@
-"""ApiVersions tells what is served, in the versions of Kafka 4.1."""
+"""ApiVersions lists the served requests, in the versions of Kafka 4.1."""
 
 from __future__ import annotations
 
 from broker.protocol.messages.api_versions import ApiVersionsRequest
 from tests.harness.wire_client import WireClient
 
-# As a Kafka 4.1.0 advertises them.
+# As Kafka 4.1.0 advertises them.
 KAFKA_4_1 = {
     0: (0, 13),
     1: (4, 18),
@@ -39,14 +39,14 @@ KAFKA_4_1 = {
 NATIVE = {10000: (0, 0), 10001: (0, 0)}
 
 
-def test_the_ranges_are_those_of_kafka_and_our_own_key(client: WireClient) -> None:
+def test_the_ranges_are_those_of_kafka_and_of_our_own_keys(client: WireClient) -> None:
     answer = client.ask(ApiVersionsRequest(client_software_name="test", client_software_version="1.0"))
 
-    told = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
-    assert told == KAFKA_4_1 | NATIVE
+    advertised = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+    assert advertised == KAFKA_4_1 | NATIVE
 
 
-def test_every_version_tells_the_same_ranges(client: WireClient) -> None:
+def test_every_version_answers_the_same_ranges(client: WireClient) -> None:
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
     answers = [client.ask(request, version).api_keys for version in range(5)]
 

@@ -1,4 +1,4 @@
-"""Connections beside each other: order, waiting, back-pressure, limits, death."""
+"""Concurrent connections: order, parked requests, back-pressure, limits, disconnects."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from tests.harness.requests import (
@@ -28,7 +29,7 @@ from tests.harness.running import RunningBroker, until
 from tests.harness.wire_client import WireClient
 
 
-def test_pipelined_requests_of_all_kinds_are_answered_in_order(client: WireClient) -> None:
+def test_pipelined_requests_of_different_kinds_are_answered_in_order(client: WireClient) -> None:
     create_topic(client, "t")
     joined = join_alone(client, "g")
     asked = []
@@ -45,7 +46,7 @@ def test_pipelined_requests_of_all_kinds_are_answered_in_order(client: WireClien
     answers = [client.receive() for _ in asked]
     bases = [answer.responses[0].partition_responses[0].base_offset for answer in answers[2::4]]
     assert bases == list(range(50))
-    assert {answer.error_code for answer in answers[0::4]} == {0}
+    assert {answer.error_code for answer in answers[0::4]} == {ErrorCode.NONE}
 
 
 def test_pipelined_commits_share_flushes(running: RunningBroker, client: WireClient) -> None:
@@ -57,11 +58,11 @@ def test_pipelined_commits_share_flushes(running: RunningBroker, client: WireCli
 
     client.send_bytes(b"".join(client.frame(commit_request("g", joined, "t", n), 8) for n in range(200)))
 
-    assert [client.receive().topics[0].partitions[0].error_code for _ in range(200)] == [0] * 200
+    assert [client.receive().topics[0].partitions[0].error_code for _ in range(200)] == [ErrorCode.NONE] * 200
     assert 1 <= len(flushes) <= 20
 
 
-def test_no_answer_leaves_before_what_it_tells_is_on_disk(running: RunningBroker, client: WireClient) -> None:
+def test_no_answer_is_sent_before_the_flush_of_what_it_reports(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     joined = join_alone(client, "g")
     on_disk = threading.Event()
@@ -82,18 +83,18 @@ def test_no_answer_leaves_before_what_it_tells_is_on_disk(running: RunningBroker
     ):
         on_disk.clear()
         client.send(request, version)
-        # An answer that changes nothing waits too: it may tell of what is not on disk yet.
+        # A request that changes nothing waits too: its answer may report unflushed changes.
         client.send(heartbeat_request("g", joined), 3)
         assert client.is_quiet()
         on_disk.set()
         client.receive()
-        assert client.receive().error_code == 0
+        assert client.receive().error_code == ErrorCode.NONE
 
 
-def test_a_parked_join_holds_up_its_own_connection_only(running: RunningBroker, client: WireClient) -> None:
+def test_a_parked_join_delays_its_own_connection_only(running: RunningBroker, client: WireClient) -> None:
     with running.client() as first, running.client() as second:
         join_alone(first, "g")
-        # The first member does not come back, so the second one's join waits for it.
+        # The first member does not rejoin, so the join of the second one waits for it.
         second.send(join_request("g"), 3)
         second.send(MetadataRequest(topics=[]), 12)
 
@@ -101,7 +102,7 @@ def test_a_parked_join_holds_up_its_own_connection_only(running: RunningBroker, 
         assert metadata_of(client).brokers
 
         first.send(join_request("g", "gone"), 3)
-        assert first.receive().error_code == 25
+        assert first.receive().error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_requests_behind_a_parked_one_are_answered_after_it(running: RunningBroker, client: WireClient) -> None:
@@ -117,7 +118,7 @@ def test_requests_behind_a_parked_one_are_answered_after_it(running: RunningBrok
         assert reader.receive().brokers
 
 
-def test_what_piles_up_behind_a_parked_request_is_bounded(running: RunningBroker, client: WireClient) -> None:
+def test_the_queue_behind_a_parked_request_is_bounded(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     with running.client() as reader:
         reader.send(fetch_request("t", 0, max_wait_ms=30_000), 12)
@@ -136,7 +137,7 @@ def test_what_piles_up_behind_a_parked_request_is_bounded(running: RunningBroker
         assert metadata_of(client).brokers
 
 
-def test_a_client_that_does_not_read_is_not_read_from_either(running: RunningBroker, client: WireClient) -> None:
+def test_the_broker_stops_reading_from_a_client_that_does_not_read(running: RunningBroker, client: WireClient) -> None:
     for number in range(100):
         metadata_of(client, f"topic-{number}")
     with running.client() as deaf:
@@ -170,7 +171,7 @@ def test_a_client_that_reads_slowly_gets_every_byte(running: RunningBroker, clie
     create_topic(client, "big")
     value = bytes(range(256)) * 2048
     for _ in range(8):
-        assert produce(client, "big", value).error_code == 0
+        assert produce(client, "big", value).error_code == ErrorCode.NONE
     with running.client() as slow:
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
         asking = fetch_request("big", 0, max_bytes=16 << 20, partition_max_bytes=16 << 20)
@@ -181,21 +182,21 @@ def test_a_client_that_reads_slowly_gets_every_byte(running: RunningBroker, clie
         assert slow.receive().brokers
 
 
-def test_a_client_that_dies_while_its_answer_waits_for_the_disk_harms_nobody(
+def test_a_client_that_disconnects_before_its_answer_does_not_affect_others(
     running: RunningBroker, client: WireClient
 ) -> None:
     create_topic(client, "t")
     for _ in range(20):
         dying = running.client()
         dying.send(produce_request("t", batch(b"last words")), 12)
-        # A reset instead of an orderly end.
+        # With this option, close() resets the connection.
         dying.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         dying.close()
-        assert produce(client, "t", b"x").error_code == 0
+        assert produce(client, "t", b"x").error_code == ErrorCode.NONE
     until(lambda: len(running.broker.connections) == 1)
 
 
-def test_a_client_that_dies_while_it_waits_is_forgotten(running: RunningBroker, client: WireClient) -> None:
+def test_parked_requests_of_a_disconnected_client_are_dropped(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     dying = running.client()
     dying.send(fetch_request("t", 0, max_wait_ms=600_000), 12)
@@ -210,11 +211,11 @@ def test_a_client_that_dies_while_it_waits_is_forgotten(running: RunningBroker, 
     until(lambda: len(running.broker.groups) == 1)
     waiting.close()
     until(lambda: len(running.broker.groups) == 0)
-    assert client.ask(heartbeat_request("g", joined), 3).error_code == 27
+    assert client.ask(heartbeat_request("g", joined), 3).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     member.close()
 
 
-def test_a_connection_without_requests_is_closed_after_the_idle_time(tmp_path: Path) -> None:
+def test_an_idle_connection_is_closed_and_one_with_a_parked_request_is_not(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, connections_max_idle_ms="200") as running:
         idle, busy = running.client(), running.client()
         create_topic(busy, "t")
@@ -222,16 +223,16 @@ def test_a_connection_without_requests_is_closed_after_the_idle_time(tmp_path: P
         while time.monotonic() < end:
             assert metadata_of(busy).brokers
         assert idle.is_closed()
-        # Who waits for the broker is not idle.
+        # A client whose request is parked is not idle.
         before = time.monotonic()
         row = fetch(busy, "t", 0, max_wait_ms=600)
         assert time.monotonic() - before >= 0.6
-        assert row.error_code == 0
+        assert row.error_code == ErrorCode.NONE
         idle.close()
         busy.close()
 
 
-def test_more_connections_than_allowed_wait_until_there_is_room(tmp_path: Path) -> None:
+def test_connections_above_the_limit_wait_until_one_closes(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, max_connections="2") as running:
         first, second, third = running.client(), running.client(), running.client()
         assert metadata_of(first).brokers
@@ -244,7 +245,7 @@ def test_more_connections_than_allowed_wait_until_there_is_room(tmp_path: Path) 
         third.close()
 
 
-def test_one_host_has_no_more_connections_than_allowed(tmp_path: Path) -> None:
+def test_connections_of_one_host_above_the_limit_are_refused(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, max_connections_per_ip="2") as running:
         clients = [running.client() for _ in range(3)]
         assert metadata_of(clients[0]).brokers
@@ -257,7 +258,7 @@ def test_one_host_has_no_more_connections_than_allowed(tmp_path: Path) -> None:
             client.close()
 
 
-def test_hundreds_of_clients_at_once_are_all_served(running: RunningBroker) -> None:
+def test_hundreds_of_clients_that_connect_at_once_are_all_served(running: RunningBroker) -> None:
     clients = [running.client() for _ in range(300)]
     for client in clients:
         client.send(MetadataRequest(topics=[]), 12)
@@ -267,23 +268,19 @@ def test_hundreds_of_clients_at_once_are_all_served(running: RunningBroker) -> N
     until(lambda: len(running.broker.connections) == 0)
 
 
-def test_one_client_with_expensive_requests_does_not_starve_the_others(
-    running: RunningBroker, client: WireClient
-) -> None:
+def test_a_client_with_expensive_requests_does_not_starve_others(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "wide", partitions=2000)
     with running.client() as greedy:
         greedy.send_bytes(b"".join(greedy.frame(MetadataRequest(topics=None), 12) for _ in range(150)))
         for _ in range(20):
             client.ask(ListGroupsRequest(), 4)
-        # The polite client's twenty requests came later and were answered among the greedy one's.
+        # The twenty requests came later and were answered between those of the greedy client.
         assert running.run(lambda: [c for c in running.broker.connections if c._behind])
         for _ in range(150):
             greedy.receive_frame()
 
 
-def test_the_system_asks_whether_the_host_of_a_silent_connection_is_still_there(
-    running: RunningBroker, client: WireClient
-) -> None:
+def test_tcp_keepalive_is_on(running: RunningBroker, client: WireClient) -> None:
     client.ask(ListGroupsRequest())
     (connection,) = running.broker.connections
     accepted = connection._transport.get_extra_info("socket")

@@ -1,5 +1,5 @@
-"""Requests with the largest values that the wire can carry: each gets an error, an answer or a closed connection, and the
-broker serves on, also after a restart.
+"""Requests with the largest values that the protocol can carry: each gets an error, an answer or a closed connection, and the
+broker keeps serving, also after a restart.
 """
 
 from __future__ import annotations
@@ -43,14 +43,13 @@ def with_retention(version: int) -> tuple[Message, int]:
 
 
 def serves(running: RunningBroker) -> bool:
-    """Whether the broker does its work for another client, and finds what it has stored when it starts again."""
+    """Whether the broker serves another client, now and after a restart."""
     for group in ("bystander", "another"):
         with running.client() as client:
             joined = join_alone(client, group)
             assert client.ask(heartbeat_request(group, joined)).error_code == ErrorCode.NONE
         assert not running.broker.failed.done()
-        running.stop()
-        running.start()
+        running.restart()
     return True
 
 
@@ -69,7 +68,7 @@ def serves(running: RunningBroker) -> bool:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Message) else "",
 )
-def test_text_that_no_record_can_hold_closes_the_connection_that_sent_it(
+def test_text_that_no_record_can_hold_closes_the_connection(
     running: RunningBroker, request_: Message, version: int
 ) -> None:
     with running.client() as client:
@@ -109,7 +108,7 @@ def test_the_largest_values_are_served(running: RunningBroker, make: Callable[[]
     ],
     ids=["client id", "instance id", "protocol type", "group id"],
 )
-def test_a_member_with_the_longest_names_takes_its_group_to_stable(
+def test_a_group_with_the_longest_names_becomes_stable(
     running: RunningBroker, client_id: str, fields: dict[str, Any]
 ) -> None:
     with running.client(client_id=client_id) as client:
@@ -131,7 +130,7 @@ def test_a_member_with_the_longest_names_takes_its_group_to_stable(
     assert serves(running)
 
 
-def test_a_record_that_would_grow_too_large_is_refused_and_the_group_goes_on(running: RunningBroker) -> None:
+def test_a_state_record_that_would_grow_too_large_is_refused_and_the_group_continues(running: RunningBroker) -> None:
     too_much = bytes(RECORD_BYTES)
     with running.client() as client:
         protocols = [JoinGroupRequest.Protocol(name="range", metadata=too_much)]

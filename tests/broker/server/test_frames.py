@@ -1,4 +1,4 @@
-"""What arrives on a socket: split, glued, too large, too short, unknown, or not Kafka at all."""
+"""Bytes on a socket: frames that are split, joined, too large, too short, unknown, or not Kafka at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def framed(body: bytes) -> bytes:
 
 def still_serves(running: RunningBroker) -> bool:
     with running.client() as other:
-        return bool(other.ask(ApiVersionsRequest(**SOFTWARE)).error_code == 0)
+        return bool(other.ask(ApiVersionsRequest(**SOFTWARE)).error_code == ErrorCode.NONE)
 
 
 def test_a_request_may_arrive_byte_by_byte(client: WireClient) -> None:
@@ -39,7 +39,7 @@ def test_a_request_may_arrive_byte_by_byte(client: WireClient) -> None:
     assert client.receive().brokers[0].node_id == 1
 
 
-def test_glued_requests_are_answered_in_order(client: WireClient) -> None:
+def test_requests_in_one_segment_are_answered_in_order(client: WireClient) -> None:
     frames = [client.frame(MetadataRequest(topics=[]), version) for version in (1, 5, 12, 9)]
 
     client.send_bytes(b"".join(frames))
@@ -48,7 +48,7 @@ def test_glued_requests_are_answered_in_order(client: WireClient) -> None:
         assert client.receive().brokers[0].port
 
 
-def test_a_request_cut_anywhere_is_answered_once_it_is_whole(running: RunningBroker) -> None:
+def test_a_request_cut_anywhere_is_answered_once_it_is_complete(running: RunningBroker) -> None:
     for cut in range(1, 40, 3):
         with running.client() as client:
             data = client.frame(MetadataRequest(topics=[])) * 2
@@ -72,13 +72,13 @@ def test_an_impossible_length_closes_the_connection(running: RunningBroker, leng
     [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", bytes.fromhex("16030100f8010000f40303"), b"\xff" * 16],
     ids=["http", "tls", "noise"],
 )
-def test_another_protocol_is_turned_away_at_once(running: RunningBroker, data: bytes) -> None:
+def test_a_client_of_another_protocol_is_disconnected(running: RunningBroker, data: bytes) -> None:
     with running.client() as client:
         client.send_bytes(data)
         assert client.is_closed()
 
 
-def test_the_largest_request_is_read_and_one_byte_more_is_not(running_small: RunningBroker) -> None:
+def test_the_largest_request_is_accepted_and_one_byte_more_is_not(running_small: RunningBroker) -> None:
     with running_small.client() as client:
         client.send_bytes(struct.pack(">i", 1000) + header(3, 1) + bytes(1000 - 11))
         assert client.receive_frame()
@@ -112,20 +112,20 @@ def test_the_largest_request_is_read_and_one_byte_more_is_not(running_small: Run
         "negative key",
         "version above",
         "negative version",
-        "produce below the versions that are read",
+        "produce below the readable versions",
         "no body",
         "array without elements",
         "client id cut short",
     ],
 )
-def test_what_is_no_request_closes_its_connection_without_an_answer(running: RunningBroker, body: bytes) -> None:
+def test_bytes_that_are_no_request_close_the_connection_without_an_answer(running: RunningBroker, body: bytes) -> None:
     with running.client() as client:
         client.send_bytes(framed(body))
         assert client.is_closed()
     assert still_serves(running)
 
 
-def test_bytes_after_a_whole_body_are_ignored(client: WireClient) -> None:
+def test_bytes_after_a_complete_body_are_ignored(client: WireClient) -> None:
     client.send_bytes(framed(header(3, 1) + struct.pack(">i", 0) + b"and more"))
 
     assert client.receive_frame()
@@ -147,7 +147,7 @@ def test_unfinished_requests_cannot_fill_the_memory(tmp_path: Path, monkeypatch:
             hog.send_bytes(struct.pack(">i", 499_000) + bytes(size))
 
         until(lambda: len(running.broker.connections) == 4)
-        # Without the one that was cut off there is room again, and the client with the least was not the one.
+        # The broker closed the connection with the most bytes; the others fit, the smallest among them.
         assert small.is_quiet()
         assert still_serves(running)
 
@@ -163,24 +163,27 @@ def test_requests_before_a_bad_one_are_answered_before_the_connection_closes(cli
         client.receive()
 
 
-def test_an_answer_that_waits_for_the_disk_comes_before_the_connection_closes(client: WireClient) -> None:
+def test_an_answer_that_waits_for_a_flush_is_sent_before_the_connection_closes(client: WireClient) -> None:
     creating = client.frame(MetadataRequest(topics=[MetadataRequest.Topic(name="made")]), 12)
 
     client.send_bytes(creating + framed(b"nonsense"))
 
-    assert client.receive().topics[0].error_code == 0
+    assert client.receive().topics[0].error_code == ErrorCode.NONE
     assert client.is_closed()
 
 
-def test_an_unknown_version_of_api_versions_is_answered_in_the_oldest_form(client: WireClient) -> None:
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(client: WireClient) -> None:
     client.send_bytes(framed(header(18, 99)))
 
     answer = client.receive_as(ApiVersionsResponse, 0)
     assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(row.api_key, row.min_version, row.max_version) for row in answer.api_keys] == [(18, 0, 4)]
-    assert client.ask(ApiVersionsRequest(**SOFTWARE)).error_code == 0
+    assert client.ask(ApiVersionsRequest(**SOFTWARE)).error_code == ErrorCode.NONE
 
 
-def test_a_nameless_client_software_is_an_invalid_request(client: WireClient) -> None:
-    assert client.ask(ApiVersionsRequest(client_software_name="-", client_software_version="1")).error_code == 42
+def test_an_invalid_client_software_name_is_an_invalid_request(client: WireClient) -> None:
+    assert (
+        client.ask(ApiVersionsRequest(client_software_name="-", client_software_version="1")).error_code
+        == ErrorCode.INVALID_REQUEST
+    )
     assert metadata_of(client).brokers

@@ -1,4 +1,4 @@
-"""What the broker's own log tells of groups."""
+"""The lines about groups in the broker's log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.harness.requests import join_alone
 from tests.harness.wire_client import WireClient
 
 
-def test_each_event_of_a_group_is_a_line_of_the_log(client: WireClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_group_event_is_a_line_of_the_log(client: WireClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "broker.groups")
 
     joined = join_alone(client, "g")
@@ -25,7 +25,7 @@ def test_each_event_of_a_group_is_a_line_of_the_log(client: WireClient, caplog: 
     assert lines[-1].startswith("group 'g' empty, generation 2, 0 members, 1 left, cause: member left")
 
 
-def test_a_line_says_what_took_members_if_it_is_not_what_began_the_rebalance() -> None:
+def test_a_line_names_why_members_left_if_it_is_not_the_cause_of_the_rebalance() -> None:
     causes = (Cause.MEMBER_LEFT, Cause.REBALANCE_TIMED_OUT, Cause.REBALANCE_TIMED_OUT)
     timed_out = GroupEvent(
         "g",
@@ -55,7 +55,7 @@ def test_a_line_names_each_cause(cause: Cause) -> None:
     assert line_of(event) == f"group 'g' empty, generation 3, 0 members, cause: {cause.value}"
 
 
-def test_what_clients_name_cannot_begin_a_line_of_its_own_and_is_cut() -> None:
+def test_names_from_clients_cannot_start_a_new_line_and_are_truncated() -> None:
     event = GroupEvent("a\nb", EventType.STABLE, Cause.MEMBER_LEFT, "x\r\ny" + "z" * 300, 3, 0, 2)
 
     line = line_of(event)

@@ -1,4 +1,4 @@
-"""Requests that name very much: bounded in what they hold, taken in slices, and no longer in the answer than what they ask."""
+"""Large requests: their entries are limited, they run in slices, and duplicate entries are answered once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def widening(count: int) -> Message:
 
 
 def fetching(count: int) -> Message:
-    """Three entries for each but the first: a group, its topic, its partition."""
+    """Three entries for each group but the first: the group, its topic and its partition."""
     asked = [
         OffsetFetchRequest.Group(
             group_id=name, topics=[OffsetFetchRequest.Topic(name="t", partition_indexes=[0] if at else [])]
@@ -54,21 +54,21 @@ def fetching(count: int) -> Message:
 
 
 @pytest.mark.parametrize(
-    ("make", "most"), [(describing, MAX_ENTRIES), (widening, FEWER_ENTRIES), (fetching, MAX_ENTRIES - 1)]
+    ("make", "limit"), [(describing, MAX_ENTRIES), (widening, FEWER_ENTRIES), (fetching, MAX_ENTRIES - 1)]
 )
-def test_a_request_with_as_many_entries_as_are_accepted_is_answered_and_one_more_closes_the_connection(
-    running: RunningBroker, make: Callable[[int], Message], most: int, caplog: pytest.LogCaptureFixture
+def test_a_request_at_the_limit_of_entries_is_answered_and_one_more_closes_the_connection(
+    running: RunningBroker, make: Callable[[int], Message], limit: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "broker.server")
     with running.client(timeout_s=30) as client:
-        assert client.ask(make(most)) is not None
-        client.send(make(most + 1))
+        assert client.ask(make(limit)) is not None
+        client.send(make(limit + 1))
         assert client.is_closed()
     assert "Request has more than " in caplog.text
     assert f"{FEWER_ENTRIES if make is widening else MAX_ENTRIES} entries" in caplog.text
 
 
-def test_ten_thousand_groups_in_one_request_are_answered_in_their_order(running: RunningBroker) -> None:
+def test_ten_thousand_groups_in_one_request_are_answered_in_order(running: RunningBroker) -> None:
     asked = names(10_000)
     with running.client(timeout_s=30) as client:
         create_topic(client, "t")
@@ -87,7 +87,7 @@ def test_ten_thousand_groups_in_one_request_are_answered_in_their_order(running:
         assert [row.group_id for row in deleted if not row.error_code] == ["g7777"]
 
 
-def test_what_follows_a_long_request_on_its_connection_is_answered_after_it(running: RunningBroker) -> None:
+def test_a_request_behind_a_long_one_is_answered_after_it(running: RunningBroker) -> None:
     with running.client(timeout_s=30) as client:
         client.send(DescribeGroupsRequest(groups=names(1_000)), 5)
         client.send(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4)
@@ -96,7 +96,7 @@ def test_what_follows_a_long_request_on_its_connection_is_answered_after_it(runn
 
 
 class Turns:
-    """Stands for connection, exchange and runner: callbacks that wait for their turn, and the sizes of the slices."""
+    """A test double of connection, exchange and runner that records callbacks and the sizes of slices."""
 
     def __init__(self, asked: list[str], size: int, slice_s: float = TURN_S * 1.01) -> None:
         self.now_s, self.slice_s = 0.0, slice_s
@@ -121,21 +121,21 @@ class Turns:
         ]
         waiting.answer(DescribeGroupsResponse(groups=rows))
 
-    def soon(self, act: Callable[[], None]) -> None:
-        self.waiting.append(act)
+    def soon(self, run: Callable[[], None]) -> None:
+        self.waiting.append(run)
 
     def answer(self, response: Any) -> None:
-        told = decode(DescribeGroupsResponse, encode(response, self.version), self.version)
-        self.answers.append([group.group_id for group in told.groups])
+        decoded = decode(DescribeGroupsResponse, encode(response, self.version), self.version)
+        self.answers.append([group.group_id for group in decoded.groups])
 
     def turn(self) -> None:
         due, self.waiting = self.waiting, []
-        for act in due:
-            act()
+        for run in due:
+            run()
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(0, [0]), (1, [1]), (10, [10]), (11, [10, 1]), (35, [10, 10, 10, 5])])
-def test_one_turn_takes_one_slice_and_no_more_than_its_size(count: int, sizes: list[int]) -> None:
+def test_a_turn_runs_one_slice_of_at_most_its_size(count: int, sizes: list[int]) -> None:
     turns = Turns(names(count), 10)
     for done in range(1, len(sizes) + 1):
         assert turns.sizes == sizes[:done]
@@ -155,13 +155,13 @@ def test_short_slices_share_a_turn() -> None:
     assert turns.answers == [names(100)]
 
 
-def test_what_is_asked_for_again_is_answered_once() -> None:
+def test_duplicate_entries_are_answered_once() -> None:
     turns = Turns([*names(10), *names(10), "g3"] * 50, 10)
     assert turns.sizes == [10]
     assert turns.answers == [names(10)]
 
 
-def test_a_client_that_goes_away_ends_its_long_request() -> None:
+def test_a_disconnect_ends_a_long_request() -> None:
     turns = Turns(names(30), 10)
     turns.abandon()
     turns.turn()
@@ -174,7 +174,7 @@ def test_slices_are_small() -> None:
     assert sizes == {9: 10, 10: 10, 15: 10, 19: 20, 20: 1, 32: 5, 42: 10, 10000: 10, 10001: 10}
 
 
-def test_the_same_group_or_resource_asked_for_other_things_has_an_answer_to_each(running: RunningBroker) -> None:
+def test_entries_for_the_same_group_or_resource_that_differ_are_all_answered(running: RunningBroker) -> None:
     with running.client() as client:
         create_topic(client, "t", 2)
         for partition in (0, 1):
@@ -195,14 +195,14 @@ def test_the_same_group_or_resource_asked_for_other_things_has_an_answer_to_each
         assert [len(row.configs) for row in results] == [1, 2]
 
 
-def test_a_long_request_that_fails_in_its_midst_ends_its_connection_alone(
+def test_a_long_request_that_fails_closes_its_connection_only(
     running: RunningBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     count = 2_000
     asked = [DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name=f"g{n}") for n in range(count)]
     with running.client() as client, running.client() as other:
         create_topic(client, f"g{count - 1}")
-        # No number is text: what cannot be encoded stands for all that can fail.
+        # A number cannot be encoded as text; it stands for any failure.
         running.run(lambda: running.log.topics[f"g{count - 1}"].configs.update({"retention.ms": 7}))  # type: ignore[dict-item]
         client.send(DescribeConfigsRequest(resources=asked), 4)
         assert client.is_closed()
@@ -210,7 +210,7 @@ def test_a_long_request_that_fails_in_its_midst_ends_its_connection_alone(
     assert "a request from /127.0.0.1 failed" in caplog.text
 
 
-def test_configs_asked_for_again_are_told_once_and_a_broker_has_one_name(running: RunningBroker) -> None:
+def test_duplicate_config_resources_are_answered_once_and_a_broker_has_one_name(running: RunningBroker) -> None:
     with running.client() as client:
         create_topic(client, "t")
         asked = [(TOPIC, "t"), (BROKER, "1"), (TOPIC, "t"), (BROKER, "01"), (BROKER, "+1")]
@@ -228,9 +228,7 @@ def test_configs_asked_for_again_are_told_once_and_a_broker_has_one_name(running
 
 
 @pytest.mark.parametrize(("count", "error"), [(0, ErrorCode.NONE), (1, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)])
-def test_a_commit_of_more_offsets_than_are_taken_at_once_is_refused_whole(
-    running: RunningBroker, count: int, error: ErrorCode
-) -> None:
+def test_a_commit_of_too_many_offsets_commits_none(running: RunningBroker, count: int, error: ErrorCode) -> None:
     with running.client(timeout_s=30) as client:
         create_topic(client, "t")
         rows = [
@@ -239,7 +237,7 @@ def test_a_commit_of_more_offsets_than_are_taken_at_once_is_refused_whole(
         ]
         topic = OffsetCommitRequest.Topic(name="t", partitions=rows)
         request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic])
-        (told,) = client.ask(request, 8).topics
-        assert {row.error_code for row in told.partitions} == {error}
-        kept = client.ask(OffsetFetchRequest(group_id="g", topics=None), 7).topics
-        assert bool(kept) == (error == ErrorCode.NONE)
+        (answered,) = client.ask(request, 8).topics
+        assert {row.error_code for row in answered.partitions} == {error}
+        committed = client.ask(OffsetFetchRequest(group_id="g", topics=None), 7).topics
+        assert bool(committed) == (error == ErrorCode.NONE)

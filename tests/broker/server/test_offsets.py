@@ -16,7 +16,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4,
 
 @pytest.fixture
 def filled(client: WireClient) -> WireClient:
-    """Topic t with offsets 0 and 1 at 1000 and 1001, offset 2 at 5000, offset 3 at 3000."""
+    """A client of topic t with offsets 0 and 1 at 1000 and 1001 ms, offset 2 at 5000 and offset 3 at 3000."""
     create_topic(client, "t")
     produce(client, "t", b"a", b"b", timestamp=1000)
     produce(client, "t", b"c", timestamp=5000)
@@ -24,9 +24,8 @@ def filled(client: WireClient) -> WireClient:
     return client
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "offset", "found_timestamp"),
-    [
+def test_offsets_are_found_by_time(filled: WireClient) -> None:
+    for timestamp, offset, found_timestamp in (
         (LATEST, 4, -1),
         (EARLIEST, 0, -1),
         (EARLIEST_LOCAL, 0, -1),
@@ -37,29 +36,25 @@ def filled(client: WireClient) -> WireClient:
         (1002, 2, 5000),
         (5000, 2, 5000),
         (5001, -1, -1),
-    ],
-)
-def test_offsets_are_found_by_time(filled: WireClient, timestamp: int, offset: int, found_timestamp: int) -> None:
-    row = list_offset(filled, "t", timestamp)
-
-    assert (row.error_code, row.offset, row.timestamp) == (0, offset, found_timestamp)
-    assert row.leader_epoch == (0 if offset >= 0 else -1)
+    ):
+        row = list_offset(filled, "t", timestamp)
+        assert (row.error_code, row.offset, row.timestamp) == (ErrorCode.NONE, offset, found_timestamp)
+        assert row.leader_epoch == (0 if offset >= 0 else -1)
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "since"), [(LATEST, 1), (EARLIEST, 1), (MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8), (LATEST_TIERED, 9)]
-)
-def test_special_times_are_known_from_their_version_on(filled: WireClient, timestamp: int, since: int) -> None:
-    for version in range(1, 11):
-        row = list_offset(filled, "t", timestamp, version=version)
-        assert row.error_code == (0 if version >= since else ErrorCode.UNSUPPORTED_VERSION)
+def test_special_timestamps_are_known_since_their_version(filled: WireClient) -> None:
+    first = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+    for timestamp, since in first.items():
+        for version in range(1, 11):
+            row = list_offset(filled, "t", timestamp, version=version)
+            assert row.error_code == (ErrorCode.NONE if version >= since else ErrorCode.UNSUPPORTED_VERSION)
 
 
-def test_an_unknown_special_time_is_unsupported(filled: WireClient) -> None:
+def test_an_unknown_special_timestamp_is_unsupported(filled: WireClient) -> None:
     assert list_offset(filled, "t", -6).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_an_empty_partition_begins_and_ends_at_0(client: WireClient) -> None:
+def test_an_empty_partition_starts_and_ends_at_0(client: WireClient) -> None:
     create_topic(client, "t")
 
     found = [list_offset(client, "t", timestamp).offset for timestamp in (LATEST, EARLIEST, MAX_TIMESTAMP, 0)]
@@ -67,7 +62,7 @@ def test_an_empty_partition_begins_and_ends_at_0(client: WireClient) -> None:
     assert found == [0, 0, -1, -1]
 
 
-def test_unknown_partitions_and_epochs_have_their_errors(filled: WireClient) -> None:
+def test_unknown_partitions_and_epochs_are_errors(filled: WireClient) -> None:
     assert list_offset(filled, "t", LATEST, partition=1).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert list_offset(filled, "absent", LATEST).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     part = ListOffsetsRequest.Partition(partition_index=0, timestamp=LATEST, current_leader_epoch=3)
@@ -75,7 +70,7 @@ def test_unknown_partitions_and_epochs_have_their_errors(filled: WireClient) -> 
     assert filled.ask(request).topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def test_a_partition_asked_for_twice_is_an_invalid_request(filled: WireClient) -> None:
+def test_a_partition_named_twice_is_an_invalid_request(filled: WireClient) -> None:
     part = ListOffsetsRequest.Partition(partition_index=0, timestamp=LATEST)
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsRequest.Topic(name="t", partitions=[part, part])])
 
@@ -84,9 +79,8 @@ def test_a_partition_asked_for_twice_is_an_invalid_request(filled: WireClient) -
     assert [row.error_code for row in rows] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-@pytest.mark.parametrize("version", [2, 3, 4])
-def test_the_leader_epoch_ends_at_the_end_of_the_log(filled: WireClient, version: int) -> None:
-    def asked(epoch: int, current: int = -1, partition: int = 0) -> tuple[int, int, int]:
+def test_the_leader_epoch_ends_at_the_end_of_the_log(filled: WireClient) -> None:
+    def asked(version: int, epoch: int, current: int = -1, partition: int = 0) -> tuple[int, int, int]:
         part = OffsetForLeaderEpochRequest.Partition(
             partition=partition, current_leader_epoch=current, leader_epoch=epoch
         )
@@ -94,11 +88,12 @@ def test_the_leader_epoch_ends_at_the_end_of_the_log(filled: WireClient, version
         row = filled.ask(OffsetForLeaderEpochRequest(replica_id=-1, topics=[topic]), version).topics[0].partitions[0]
         return row.error_code, row.leader_epoch, row.end_offset
 
-    assert asked(0) == (0, 0, 4)
-    assert asked(1) == (0, -1, -1)
-    assert asked(0, current=0) == (0, 0, 4)
-    assert asked(0, current=1) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
-    assert asked(0, partition=5) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+    for version in OffsetForLeaderEpochRequest.VERSIONS:
+        assert asked(version, 0) == (ErrorCode.NONE, 0, 4)
+        assert asked(version, 1) == (ErrorCode.NONE, -1, -1)
+        assert asked(version, 0, current=0) == (ErrorCode.NONE, 0, 4)
+        assert asked(version, 0, current=1) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
+        assert asked(version, 0, partition=5) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
 
 
 def delete(client: WireClient, topic: str, offset: int, partition: int = 0) -> tuple[int, int]:
@@ -109,21 +104,21 @@ def delete(client: WireClient, topic: str, offset: int, partition: int = 0) -> t
 
 
 def test_deleted_records_are_out_of_range(filled: WireClient) -> None:
-    assert delete(filled, "t", 2) == (0, 2)
+    assert delete(filled, "t", 2) == (ErrorCode.NONE, 2)
 
     assert list_offset(filled, "t", EARLIEST).offset == 2
     assert fetch(filled, "t", 1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert values_of(fetch(filled, "t", 2)) == [b"c", b"d"]
 
 
-def test_a_start_never_goes_back_and_minus_1_deletes_all(filled: WireClient) -> None:
-    assert delete(filled, "t", 3) == (0, 3)
-    assert delete(filled, "t", 1) == (0, 3)
-    assert delete(filled, "t", -1) == (0, 4)
+def test_the_log_start_never_moves_back_and_minus_1_deletes_all(filled: WireClient) -> None:
+    assert delete(filled, "t", 3) == (ErrorCode.NONE, 3)
+    assert delete(filled, "t", 1) == (ErrorCode.NONE, 3)
+    assert delete(filled, "t", -1) == (ErrorCode.NONE, 4)
     assert list_offset(filled, "t", LATEST).offset == 4
 
 
-def test_records_that_are_not_there_cannot_be_deleted(filled: WireClient) -> None:
+def test_records_that_do_not_exist_cannot_be_deleted(filled: WireClient) -> None:
     assert delete(filled, "t", 5) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
     assert delete(filled, "t", -2) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
     assert delete(filled, "t", 0, partition=1) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)

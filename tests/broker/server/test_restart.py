@@ -1,4 +1,4 @@
-"""Stop and start again: what was acknowledged is there, groups go on, and nobody is left waiting."""
+"""Restarts: acknowledged data survives, groups continue, and a stop answers waiting clients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
@@ -37,7 +38,7 @@ def committed(client: WireClient, group: str) -> dict[str, int]:
     return {row.name: row.partitions[0].committed_offset for row in found.topics}
 
 
-def test_topics_records_and_offsets_are_there_after_a_restart(running: RunningBroker) -> None:
+def test_topics_records_and_offsets_survive_a_restart(running: RunningBroker) -> None:
     with running.client() as client:
         topic_id = create_topic(client, "t", partitions=2).topic_id
         for number in range(10):
@@ -45,8 +46,7 @@ def test_topics_records_and_offsets_are_there_after_a_restart(running: RunningBr
         client.ask(commit_request("g", None, "t", 3), 8)
         cluster_id = metadata_of(client).cluster_id
     for _ in range(2):
-        running.stop()
-        running.start()
+        running.restart()
         with running.client() as client:
             answer = metadata_of(client, "t", create=False)
             assert (answer.cluster_id, answer.topics[0].topic_id) == (cluster_id, topic_id)
@@ -57,60 +57,58 @@ def test_topics_records_and_offsets_are_there_after_a_restart(running: RunningBr
         assert produce(client, "t", b"next").base_offset == 5
 
 
-def test_a_member_goes_on_in_its_generation_after_a_restart(running: RunningBroker) -> None:
+def test_a_member_continues_in_its_generation_after_a_restart(running: RunningBroker) -> None:
     with running.client() as client:
         create_topic(client, "t")
         joined = join_alone(client, "g")
         client.ask(commit_request("g", joined, "t", 1), 8)
-    running.stop()
-    running.start()
+    running.restart()
     with running.client() as client:
-        assert client.ask(heartbeat_request("g", joined), 3).error_code == 0
+        assert client.ask(heartbeat_request("g", joined), 3).error_code == ErrorCode.NONE
         answer = client.ask(commit_request("g", joined, "t", 2), 8)
-        assert answer.topics[0].partitions[0].error_code == 0
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
         (group,) = client.ask(DescribeGroupsRequest(groups=["g"]), 5).groups
         assert (group.group_state, [member.member_id for member in group.members]) == ("Stable", [joined.member_id])
         assert committed(client, "g") == {"t": 2}
 
 
-def test_groups_that_have_nothing_but_offsets_are_listed_after_a_restart(running: RunningBroker) -> None:
+def test_groups_with_offsets_only_are_listed_after_a_restart(running: RunningBroker) -> None:
     with running.client() as client:
         create_topic(client, "t")
         for name in ("a", "b"):
             client.ask(commit_request(name, None, "t", 1), 8)
-    running.stop()
-    running.start()
+    running.restart()
     with running.client() as client:
         assert sorted(group.group_id for group in client.ask(ListGroupsRequest(), 4).groups) == ["a", "b"]
 
 
-def test_a_member_that_stays_silent_is_out_after_its_session(tmp_path: Path) -> None:
+def test_a_member_without_heartbeats_is_evicted_after_its_session_timeout(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, group_min_session_timeout_ms="100") as running, running.client() as client:
         joined = client.ask(join_request("g", session_timeout_ms=200), 3)
 
-        def heard() -> int:
+        def heartbeat() -> int:
             return int(client.ask(heartbeat_request("g", joined), 3).error_code)
 
-        assert heard() == 0
+        assert heartbeat() == ErrorCode.NONE
         until(lambda: client.ask(DescribeGroupsRequest(groups=["g"]), 5).groups[0].members == [])
-        assert heard() == 25
+        assert heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_whose_heartbeats_arrived_while_the_broker_stood_still_stays(tmp_path: Path) -> None:
+def test_a_member_whose_heartbeats_arrive_while_the_broker_is_stopped_stays(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, group_min_session_timeout_ms="100") as running, running.client() as client:
         joined = client.ask(join_request("g", session_timeout_ms=300), 3)
         sync = SyncGroupRequest(
             group_id="g", generation_id=joined.generation_id, member_id=joined.member_id, assignments=[]
         )
-        assert client.ask(sync, 2).error_code == 0
+        assert client.ask(sync, 2).error_code == ErrorCode.NONE
         running.call_soon(lambda: time.sleep(1.5))
         for _ in range(6):
             client.send(heartbeat_request("g", joined), 3)
             time.sleep(0.2)
-        assert [client.receive().error_code for _ in range(6)] == [0] * 6
+        assert [client.receive().error_code for _ in range(6)] == [ErrorCode.NONE] * 6
 
 
-def test_a_stop_answers_the_fetches_that_wait(running: RunningBroker, client: WireClient) -> None:
+def test_a_stop_answers_parked_fetches(running: RunningBroker, client: WireClient) -> None:
     create_topic(client, "t")
     client.send(fetch_request("t", 0, max_wait_ms=600_000), 12)
     until(lambda: len(running.broker.waiters) == 1)
@@ -119,11 +117,11 @@ def test_a_stop_answers_the_fetches_that_wait(running: RunningBroker, client: Wi
     running.stop()
 
     assert time.monotonic() - before < 5
-    assert client.receive().responses[0].partitions[0].error_code == 0
+    assert client.receive().responses[0].partitions[0].error_code == ErrorCode.NONE
     assert client.is_closed()
 
 
-def test_a_stop_does_not_wait_for_joins_nor_for_clients_that_do_not_read(running: RunningBroker) -> None:
+def test_a_stop_waits_neither_for_joins_nor_for_clients_that_do_not_read(running: RunningBroker) -> None:
     with running.client() as member, running.client() as waiting, running.client() as deaf:
         for number in range(50):
             metadata_of(member, f"t-{number}")
@@ -153,7 +151,7 @@ def test_commits_can_be_read_from_the_offsets_topic(running: RunningBroker, clie
     assert list_offset(client, "__consumer_offsets", -1, partition=partition).offset == 1
 
 
-def test_a_log_that_fails_ends_all_answers_and_tells_the_cause(tmp_path: Path) -> None:
+def test_a_failed_write_closes_all_connections_and_is_the_reported_failure(tmp_path: Path) -> None:
     running = RunningBroker(tmp_path / "data")
     running.start()
     with running.client() as client, running.client() as other:
@@ -161,7 +159,7 @@ def test_a_log_that_fails_ends_all_answers_and_tells_the_cause(tmp_path: Path) -
         metadata_of(other)
 
         def fail() -> None:
-            # The next write goes to a file that is open for reading only.
+            # Make the next write fail: its file is open for reading only.
             number = os.open(tmp_path / "data" / "store.db", os.O_RDONLY)
             partition = running.log.partition("t", 0)
             assert partition is not None
@@ -172,7 +170,7 @@ def test_a_log_that_fails_ends_all_answers_and_tells_the_cause(tmp_path: Path) -
         produce(client, "t", b"fine")
         running.run(fail)
         client.send_bytes(client.frame(join_request("g"), 3))
-        assert client.receive().error_code == 0
+        assert client.receive().error_code == ErrorCode.NONE
         client.send(produce_request("t", batch(b"lost")), 12)
         assert client.is_closed()
         assert other.is_closed()

@@ -1,4 +1,4 @@
-"""Hard state as records: what `__consumer_offsets` holds of a group, and the generation floor beside it."""
+"""State records of groups: those that `__consumer_offsets` holds, as Kafka encodes them, and the generation floor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from broker.protocol.offsets_topic import (
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """A member as a GroupMetadataRecord keeps it; the subscription is its metadata for the chosen protocol."""
+    """A member in a GroupMetadataRecord. The subscription is its metadata for the selected protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -36,7 +36,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataRecord:
-    """One generation of a group. An empty protocol type stands for none."""
+    """One generation of a classic group. An empty protocol type means none."""
 
     group_id: str
     protocol_type: str
@@ -50,7 +50,7 @@ class GroupMetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataTombstone:
-    """The group is gone."""
+    """The group was deleted."""
 
     group_id: str
     timestamp_ms: int
@@ -58,7 +58,7 @@ class GroupMetadataTombstone:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRecord:
-    """A committed offset; `expire_timestamp_ms` only where the client asked for a retention of its own."""
+    """A committed offset. `expire_timestamp_ms` is set only if the client asked for a retention."""
 
     group_id: str
     topic: str
@@ -72,7 +72,7 @@ class OffsetCommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class OffsetTombstone:
-    """The committed offset is gone."""
+    """The committed offset was deleted."""
 
     group_id: str
     topic: str
@@ -82,7 +82,7 @@ class OffsetTombstone:
 
 @dataclass(frozen=True, slots=True)
 class GenerationFloor:
-    """No generation up to this one may be given out again; None when the group is gone. Not part of `__consumer_offsets`."""
+    """Generations up to this one must not be given out again; None removes the floor. Not part of `__consumer_offsets`."""
 
     group_id: str
     generation: int | None
@@ -93,7 +93,7 @@ StateRecord: TypeAlias = "OffsetsRecord | GenerationFloor"
 
 
 class OffsetsRow(NamedTuple):
-    """A record as a row of `__consumer_offsets`; without a value it is a tombstone."""
+    """A state record as a row of `__consumer_offsets`. A tombstone has no value."""
 
     partition: int
     key: bytes
@@ -102,7 +102,7 @@ class OffsetsRow(NamedTuple):
 
 
 def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
-    """The record in the form that Kafka gives it; `partitions` is how many `__consumer_offsets` has."""
+    """Encode a record as Kafka does; `partitions` is the partition count of `__consumer_offsets`."""
     partition = partition_for(record.group_id, partitions)
     if isinstance(record, OffsetCommitRecord):
         key = encode_key(OffsetCommitKey(record.group_id, record.topic, record.partition))
@@ -115,7 +115,7 @@ def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
 
 
 def from_row(key: bytes, value: bytes | None, timestamp_ms: int) -> OffsetsRecord | None:
-    """The record that a row stands for; None for a kind of a later Kafka. DecodeError if the bytes make no sense."""
+    """Decode a row; None for a kind of record that this version does not know. Raises DecodeError for invalid bytes."""
     name = decode_key(key)
     if name is None:
         return None

@@ -1,1 +1,1 @@
-"""The coordinator with its runner in a simulated world: a clock, a disk, a network and clients that fail on demand."""
+"""Simulation: the coordinator and its runner in a world with a simulated clock, disk, network and clients, all with faults."""

@@ -1,4 +1,4 @@
-"""`python -m tests.harness.simulation --seeds 1-100`: run worlds, and show the first that breaks a promise."""
+"""`python -m tests.harness.simulation --seeds 1-100`: run simulated worlds and report the first that breaks a promise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ EVENTS = 3_000
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.harness.simulation", description=__doc__)
     parser.add_argument("--seeds", default="1-100", help="one seed, or a range like 1-100")
-    parser.add_argument("--events", type=int, default=EVENTS, help=f"of chaos in each world ({EVENTS})")
+    parser.add_argument(
+        "--events", type=int, default=EVENTS, help=f"events with faults in each world (default: {EVENTS})"
+    )
     parser.add_argument("--trace", action="store_true", help="print what happens in each world")
     parser.add_argument(
         "--keep-going", action="store_true", help="count failing seeds instead of stopping at the first"
@@ -28,7 +30,7 @@ def main() -> int:
     for seed in range(int(first), int(last or first) + 1):
         try:
             outcomes.append(run_seed(seed, given.events, print if given.trace else None))
-        except Exception as error:  # noqa: BLE001  (whatever ends a world is its verdict)
+        except Exception as error:  # noqa: BLE001  (any exception means that the world failed)
             failed.append(seed)
             if not given.keep_going:
                 traceback.print_exc()
@@ -47,11 +49,11 @@ def main() -> int:
 def summary(outcomes: list[Outcome], took_s: float) -> str:
     events = sum(outcome.events for outcome in outcomes)
     return (
-        f"{len(outcomes)} seeds, {events} events in {took_s:.1f} s ({events / took_s:.0f} a second), "
+        f"{len(outcomes)} seeds, {events} events in {took_s:.1f} s ({events / took_s:.0f} per second), "
         f"{sum(o.simulated_us for o in outcomes) / 3_600_000_000:.1f} simulated hours, "
         f"{sum(o.brokers for o in outcomes)} brokers, {sum(o.generations for o in outcomes)} generations, "
         f"{sum(o.commits for o in outcomes)} acknowledged offsets, "
-        f"at rest after {max((o.calmed_us for o in outcomes), default=0) / 1_000_000:.0f} s at most"
+        f"at rest within {max((o.calmed_us for o in outcomes), default=0) / 1_000_000:.0f} s"
     )
 
 

@@ -1,4 +1,4 @@
-"""The broker of a simulated world: the real core, runner and commit rounds, with the judge at every step."""
+"""The broker of a simulated world: the real core, runner and flusher, with the judge at every step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Watched(Coordinator):
-    """The core, with the judge looking at every step."""
+    """The core; the judge checks every step."""
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str], topics: TopicCatalog, judge: Judge) -> None:
         super().__init__(settings, new_id, topics)
@@ -34,7 +34,7 @@ class Watched(Coordinator):
         return self._judged(super().handle(request, context, now_ms), request)
 
     def advance(self, now_ms: int, wall_ms: int) -> Effects:
-        before = self._judge.seated()
+        before = self._judge.synced_members()
         self._judge.due()
         effects = self._judged(super().advance(now_ms, wall_ms))
         self._judge.evicted(before)
@@ -52,7 +52,7 @@ class Watched(Coordinator):
 
 
 class NoFetches:
-    """Stands where the parked fetches stand: here nobody reads `__consumer_offsets`."""
+    """Replaces the parked fetches: no client reads `__consumer_offsets` here."""
 
     def moved(self, topic: str, partition: int) -> None:
         pass
@@ -62,7 +62,7 @@ class NoFetches:
 
 
 class Broker:
-    """One run of the broker, from its start to its crash: the real core, runner and commit rounds."""
+    """One run of the broker, from its start to its crash, with the real core, runner and flusher."""
 
     def __init__(self, world: World, number: int, settings: GroupSettings) -> None:
         self.number = number

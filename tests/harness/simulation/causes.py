@@ -1,4 +1,4 @@
-"""Why things happen to groups: what an event may name as its cause, worked out from the request or the deadline behind it."""
+"""The causes that events may name, derived from the request or the deadline of each step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Before:
 
 
 class Causes:
-    """Keeps, over one run of the broker, who has gone from each group and why that may be."""
+    """Tracks, for one run of the broker, which members have left each group and the causes that are possible."""
 
     def __init__(self) -> None:
         self.restarted()
@@ -44,16 +44,18 @@ class Causes:
     def restarted(self) -> None:
         self._before: dict[str, Before] = {}
         self._due: dict[tuple[str, ...], None] = {}
-        self._seated: dict[str, set[str]] = {}  # the members that the last closing event of a group has left
+        self._members_at_event: dict[
+            str, set[str]
+        ] = {}  # the members at the last event of each group that ended a rebalance
         self._gone: dict[str, dict[str, set[Cause]]] = {}
         self._absent: dict[str, set[str]] = {}
         self._began: dict[str, Cause | None] = {}
 
     def recovered(self, groups: Iterable[ClassicGroup]) -> None:
-        self._seated = {group.group_id: {*group.members} for group in groups}
+        self._members_at_event = {group.group_id: {*group.members} for group in groups}
 
     def before(self, groups: Iterable[ClassicGroup], due: Iterable[tuple[str, ...]] = ()) -> None:
-        """A step begins that may touch these groups; it is made by a request unless deadlines are due."""
+        """Note the groups that the next step may change. The step runs a request, unless deadlines are due."""
         self._before = {group.group_id: Before(group) for group in groups}
         self._due = dict.fromkeys(due)
 
@@ -62,22 +64,22 @@ class Causes:
             now = groups[group_id].members if group_id in groups else {}
             for member_id in before.members:
                 if member_id not in now:
-                    why = self._why_gone(request, group_id, member_id)
+                    why = self._why_left(request, group_id, member_id)
                     self._gone.setdefault(group_id, {}).setdefault(member_id, set()).update(why)
             if (JOIN, group_id) in self._due:
                 self._absent.setdefault(group_id, set()).update(before.absent)
         records = {r.group_id: r for r in effects.state_records if isinstance(r, GroupMetadataRecord)}
         for event in effects.events:
             if event.type is EventType.REBALANCE_STARTED:
-                allowed = self._why_begun(request, event.group_id)
-                ensure(event.cause in allowed, f"{event} is not by {allowed}")
+                allowed = self._why_started(request, event.group_id)
+                ensure(event.cause in allowed, f"{event}: the cause must be one of {allowed}")
                 self._began[event.group_id] = event.cause
             else:
-                self._judge_end(event, records.get(event.group_id))
-        # Steps that touch no members have nothing looked at before.
+                self._check_end(event, records.get(event.group_id))
+        # Steps that cannot change members noted no groups before.
         self._before, self._due = {}, {}
 
-    def _why_gone(self, request: Any, group_id: str, member_id: str) -> set[Cause]:
+    def _why_left(self, request: Any, group_id: str, member_id: str) -> set[Cause]:
         before = self._before[group_id]
         if isinstance(request, LeaveGroupRequest):
             by_instance = [m.group_instance_id for m in request.members if not m.member_id]
@@ -98,7 +100,7 @@ class Causes:
             allowed.add(Cause.REBALANCE_TIMED_OUT)
         return allowed
 
-    def _why_begun(self, request: Any, group_id: str) -> set[Cause]:
+    def _why_started(self, request: Any, group_id: str) -> set[Cause]:
         before = self._before.get(group_id)
         if isinstance(request, JoinGroupRequest):
             is_known = before is not None and request.member_id in before.members
@@ -106,40 +108,40 @@ class Causes:
         if isinstance(request, TriggerRebalanceRequest):
             return {Cause.REQUESTED_BY_ADMIN}
         if before is None:
-            # A broker that comes back finds more members than it allows.
+            # After a restart a group may have more members than the broker allows now.
             return {Cause.MEMBER_LEFT}
         gone = self._gone.get(group_id, {})
         return {why for member_id in before.members for why in gone.get(member_id, ())}
 
-    def _judge_end(self, event: GroupEvent, record: GroupMetadataRecord | None) -> None:
+    def _check_end(self, event: GroupEvent, record: GroupMetadataRecord | None) -> None:
         group_id = event.group_id
         gone, absent = self._gone.pop(group_id, {}), self._absent.pop(group_id, set())
         if event.type is EventType.DELETED:
-            ensure(event.cause is Cause.GROUP_DELETED, f"{event} is no deletion")
-            self._seated.pop(group_id, None)
+            ensure(event.cause is Cause.GROUP_DELETED, f"{event}: not a deletion")
+            self._members_at_event.pop(group_id, None)
             return
-        ensure(record is not None, f"{event} has no record")
+        ensure(record is not None, f"{event}: no state record")
         assert record is not None
-        seated = {member.member_id for member in record.members}
-        ensure(event.members == len(seated), f"{event} counts other members than {record}")
+        members_at_event = {member.member_id for member in record.members}
+        ensure(event.members == len(members_at_event), f"{event}: the member count differs from {record}")
         if (event.joined_count, event.left_count) == (len(event.joined), len(event.left)):
             left = {*event.left}
-            expected = (self._seated.get(group_id, set()) | {*event.joined}) - left
-            ensure(seated == expected, f"{event}: {seated}, not {expected}")
-            ensure(left == gone.keys(), f"{event}: {gone} are gone")
-            ensure(len(event.left) == len(event.left_causes), f"{event} does not say of each why it left")
+            expected = (self._members_at_event.get(group_id, set()) | {*event.joined}) - left
+            ensure(members_at_event == expected, f"{event}: members are {members_at_event}, expected {expected}")
+            ensure(left == gone.keys(), f"{event}: the members that left are {gone}")
+            ensure(len(event.left) == len(event.left_causes), f"{event}: a member that left has no cause")
             for member_id, why in zip(event.left, event.left_causes, strict=True):
-                ensure(why in gone[member_id], f"{event}: {member_id} is gone by {gone[member_id]}")
+                ensure(why in gone[member_id], f"{event}: {member_id} left because of {gone[member_id]}")
         dropped = {m for m, why in zip(event.left, event.left_causes, strict=True) if why is Cause.REBALANCE_TIMED_OUT}
-        ensure(dropped <= {*event.absent} <= absent, f"{event}: {absent} were absent, {dropped} were dropped")
-        self._judge_cause(event)
-        self._seated[group_id] = seated
+        ensure(dropped <= {*event.absent} <= absent, f"{event}: absent were {absent}, removed were {dropped}")
+        self._check_cause(event)
+        self._members_at_event[group_id] = members_at_event
 
-    def _judge_cause(self, event: GroupEvent) -> None:
+    def _check_cause(self, event: GroupEvent) -> None:
         if event.type is EventType.MEMBER_REPLACED:
-            ensure(event.cause is Cause.MEMBER_JOINED, f"{event}: nobody joined")
+            ensure(event.cause is Cause.MEMBER_JOINED, f"{event}: no member joined")
         elif event.type is EventType.EMPTY:
-            ensure(event.cause is event.left_causes[-1], f"{event} is not by what took its last member")
+            ensure(event.cause is event.left_causes[-1], f"{event}: not the cause of the last member that left")
         else:
             began = self._began.get(event.group_id)
-            ensure(event.cause is began, f"{event} was begun by {began}")
+            ensure(event.cause is began, f"{event}: the rebalance started because of {began}")

@@ -1,4 +1,4 @@
-"""Simulated time: the queue of all that happens outside the broker, and the event loop that runs inside it."""
+"""Simulated time: a queue of everything that happens outside the broker, and the event loop that the broker runs in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MS, SECOND = 1_000, 1_000_000  # in microseconds
 
 
 class Clock:
-    """Time stands still but for `step`, which goes on to the next thing that happens. Ties go in the order of scheduling."""
+    """Time advances only in `step`, to the next scheduled event. Events at the same time run in the order of scheduling."""
 
     def __init__(self) -> None:
         self.us = SECOND
@@ -34,7 +34,7 @@ class Clock:
 
 
 class Handle:
-    """A callback of the loop that can be cancelled, as asyncio's handles can."""
+    """A callback of the loop that can be cancelled, like asyncio's handles."""
 
     __slots__ = ("_when", "arguments", "cancelled", "run")
 
@@ -52,9 +52,9 @@ class Handle:
 
 
 class BrokerLoop:
-    """What the runner needs of asyncio's loop, in asyncio's order: sockets first, then timers that are due, then callbacks.
+    """The part of asyncio's loop that the runner uses, in asyncio's order: sockets, then due timers, then callbacks.
 
-    While the broker is busy (a slow sync, a stopped process) the world goes on and what arrives waits.
+    While the broker is busy (a slow sync, a stopped process), the world continues, and incoming requests wait.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -68,7 +68,7 @@ class BrokerLoop:
         self.dead = False
         self.callbacks = 0
 
-    # ---- what asyncio has ----------------------------------------------------------------------------------------
+    # ---- asyncio's interface -----------------------------------------------------------------------------------------
 
     def time(self) -> float:
         return self.now_us / SECOND
@@ -87,7 +87,7 @@ class BrokerLoop:
         heappush(self._timers, (round(when * SECOND), self._count, handle))
         return handle
 
-    # ---- what the world does with it -----------------------------------------------------------------------------
+    # ---- for the world -----------------------------------------------------------------------------------------------
 
     @property
     def now_us(self) -> int:
@@ -95,28 +95,28 @@ class BrokerLoop:
 
     @property
     def idle(self) -> bool:
-        """Whether all that is due is done."""
+        """Whether nothing is due."""
         next_us = self.next_turn_us()
         return next_us is None or next_us > self.now_us
 
     def deliver(self, run: Callable[..., None], *arguments: Any) -> None:
-        """Something has come in by a socket."""
+        """Something has arrived on a socket."""
         self._inbox.append(Handle(0.0, run, arguments))
 
     def be_busy(self, us: int) -> None:
         self._busy_until_us = self.now_us + us
 
     def stop(self, us: int) -> None:
-        """The process is stopped, at the worst place: it has asked for what came in, and goes on with its timers."""
+        """Stop the process at the worst moment: after it polled its sockets, before it runs its timers."""
         self.be_busy(us)
         self._has_asked = True
 
     def unread(self) -> list[Any]:
-        """What has come in and is not looked at yet."""
+        """What has arrived and was not read yet."""
         return [handle.arguments[0] for handle in self._inbox if handle.arguments]
 
     def next_turn_us(self) -> int | None:
-        """When there is something to do next."""
+        """When the next turn has something to do."""
         while self._timers and self._timers[0][2].cancelled:
             heappop(self._timers)
         if self.dead:
@@ -126,7 +126,7 @@ class BrokerLoop:
         return max(self.now_us, self._timers[0][0]) if self._timers else None
 
     def turn(self) -> None:
-        """One turn of the loop; a broker that dies in it does nothing more."""
+        """Run one turn of the loop. A broker that crashes in it does nothing more."""
         ready, now_us = self._ready, self.now_us
         if not self._has_asked:
             ready.extend(self._inbox)

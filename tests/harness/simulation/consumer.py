@@ -1,4 +1,4 @@
-"""A model of a consumer: joins, leads or follows, syncs, heartbeats, commits; pauses, dies and comes back."""
+"""A model of a consumer: joins, leads or follows, syncs, heartbeats and commits; it also pauses, crashes and restarts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Phase(Enum):
     JOINING = "joining"
     SYNCING = "syncing"
     STABLE = "stable"
-    REFUSED = "refused"  # the group is full; it tries again
-    FENCED = "fenced"  # another process has its instance id: it ends
+    REFUSED = "refused"  # the group is full; it retries
+    FENCED = "fenced"  # another process has its instance id; it stops
 
 
 class Profile(NamedTuple):
-    """How one consumer is configured and how old its client is."""
+    """How one consumer is configured, and the version of its client."""
 
     group_id: str
     instance_id: str | None
@@ -49,7 +49,7 @@ class Profile(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A request under way, and who the member was when it was sent."""
+    """A request in flight, and the identity of the member when it was sent."""
 
     took: Callable[[Any], None]
     member_id: str
@@ -65,7 +65,7 @@ class Consumer:
         self.member_id = ""
         self.generation = -1
         self.owned: tuple[int, ...] = ()
-        self.collected_as = ""  # the member id under which it had an assignment last
+        self.collected_as = ""  # the member id under which it last received an assignment
         self.paused_until_us = 0
         self._incarnation = 0
         self._attempts = 0
@@ -74,20 +74,20 @@ class Consumer:
         self._pending: dict[int, Pending] = {}
         self._beating = False
 
-    # ---- what the world does with it -----------------------------------------------------------------------------
+    # ---- for the world -----------------------------------------------------------------------------------------------
 
     @property
     def alive(self) -> bool:
         return self.phase not in (Phase.DEAD, Phase.FENCED)
 
     def start(self) -> None:
-        """A new process: it knows nothing of its former self but the instance id."""
+        """Start a new process, which knows nothing of the previous one except the instance id."""
         self._incarnation += 1
         self._forget()
         self._pending, self._link, self._beating, self.paused_until_us = {}, None, False, 0
         self._world.note("start", self.name)
         self._join()
-        self._after(self._heartbeat_us(), self._tick)
+        self._after(self._heartbeat_us(), self._heartbeat)
         self._after(self._world.random.randrange(4 * SECOND), self._commit_tick)
 
     def crash(self) -> None:
@@ -95,7 +95,7 @@ class Consumer:
         self._stop(Phase.DEAD)
 
     def pause(self, us: int) -> None:
-        """Stand still, as in a long collection of garbage; then first of all commit, as if no time had passed."""
+        """Pause, as in a long garbage collection; then commit before anything else, as if no time had passed."""
         self._world.note("pause", self.name, us)
         self.paused_until_us = self._world.clock.us + us
         self._after(us, self._commit)
@@ -177,8 +177,8 @@ class Consumer:
         self.phase = Phase.STABLE
         return None
 
-    def _tick(self) -> None:
-        self._after(self._heartbeat_us(), self._tick)
+    def _heartbeat(self) -> None:
+        self._after(self._heartbeat_us(), self._heartbeat)
         if self.phase in (Phase.STABLE, Phase.SYNCING) and not self._beating:
             profile = self.profile
             request = HeartbeatRequest(
@@ -188,9 +188,9 @@ class Consumer:
                 group_instance_id=profile.instance_id,
             )
             self._beating = True
-            self._send(request, profile.heartbeat, self._beaten, REQUEST_TIMEOUT_US)
+            self._send(request, profile.heartbeat, self._heartbeat_answered, REQUEST_TIMEOUT_US)
 
-    def _beaten(self, response: Any) -> None:
+    def _heartbeat_answered(self, response: Any) -> None:
         self._beating = False
         if response.error_code and self.phase in (Phase.STABLE, Phase.SYNCING):
             self._refused(response.error_code)
@@ -200,7 +200,7 @@ class Consumer:
         self._commit()
 
     def _commit(self) -> None:
-        """Also while it joins again: partitions are its own until it hears of the next generation, or so it thinks."""
+        """Commit, even while joining again: until it learns of the next generation, the consumer believes it owns its partitions."""
         if self.owned:
             world, profile = self._world, self.profile
             chosen = world.random.sample(self.owned, world.random.randrange(len(self.owned)) + 1)
@@ -223,7 +223,7 @@ class Consumer:
             return self._join()
         if error in (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION):
             return self._join()
-        assert error == ErrorCode.GROUP_MAX_SIZE_REACHED, f"{self.name} is told {ErrorCode(error).name}"
+        assert error == ErrorCode.GROUP_MAX_SIZE_REACHED, f"{self.name} received {ErrorCode(error).name}"
         self._forget()
         self.phase = Phase.REFUSED
         return self._after(self._world.random.randrange(SECOND, 3 * SECOND), self._join)
@@ -257,8 +257,8 @@ class Consumer:
         pending = self._pending.pop(correlation)
         if (pending.member_id, pending.generation) == (self.member_id, self.generation):
             pending.took(response)
-        elif pending.took == self._beaten:
-            # What an earlier self asked says nothing about this one.
+        elif pending.took == self._heartbeat_answered:
+            # The response to a previous process says nothing about this one.
             self._beating = False
 
     def _reconnect(self, link: Link) -> None:
@@ -276,7 +276,7 @@ class Consumer:
         if self.phase in (Phase.JOINING, Phase.SYNCING) and attempts == self._attempts:
             self._join()
 
-    # ---- itself --------------------------------------------------------------------------------------------------
+    # ---- own state ---------------------------------------------------------------------------------------------------
 
     def _heartbeat_us(self) -> int:
         return min(3_000, self.profile.session_timeout_ms // 3) * MS
@@ -305,7 +305,7 @@ class Consumer:
 
 
 def subscription(number: int) -> bytes:
-    """The metadata of a consumer of TOPIC; another one for each number."""
+    """The metadata of a consumer of TOPIC, different for each number."""
     topic = TOPIC.encode()
     return pack(">hih", 0, 1, len(topic)) + topic + pack(">ii", 4, number)
 

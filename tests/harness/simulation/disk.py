@@ -1,4 +1,4 @@
-"""A log in memory that keeps what was committed, loses what was not, and fails on demand."""
+"""A log in memory that keeps what was flushed, loses what was not, and fails on demand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.harness.simulation.chronicle import Change, EventRow
 
 @dataclass
 class Content:
-    """What is on a disk, or in the open transaction over it."""
+    """The content of a disk, or of the open transaction over it."""
 
-    rows: dict[bytes, OffsetsRow] = field(default_factory=dict)  # the newest of each key
+    rows: dict[bytes, OffsetsRow] = field(default_factory=dict)  # the newest row of each key
     floors: dict[str, int] = field(default_factory=dict)
-    deaths: dict[bytes, int] = field(default_factory=dict)  # how many tombstones each key has seen
+    deaths: dict[bytes, int] = field(default_factory=dict)  # how many tombstones each key has had
     events: list[EventRow] = field(default_factory=list)
 
     def write(self, change: Change) -> None:
@@ -49,9 +49,9 @@ class OffsetsTopic:
 
 
 class Disk:
-    """Stands where broker.storage.Log stands for the runner and the flush; it outlives the brokers.
+    """Replaces broker.storage.Log for the runner and the flusher; it survives the brokers.
 
-    `failing` is asked at each commit: None for one that works, or whether the failed commit is there after a restart.
+    `failing` is called at each flush: None if it succeeds, otherwise whether the failed flush is found after a restart.
     """
 
     topics = {OFFSETS_TOPIC: OffsetsTopic()}
@@ -61,13 +61,13 @@ class Disk:
         self._committing = committing
         self._pending: list[Change] = []
         self.failed = False
-        self.written = 0  # changes ever made, of which `synced` are durable
+        self.written = 0  # changes ever written, of which `synced` are durable
         self.synced = 0
         self.durable = Content()
         self.live = Content()
         self.journal: list[list[Change]] = []  # every durable transaction, never compacted
 
-    # ---- what the runner and the rounds ask ------------------------------------------------------------------------
+    # ---- for the runner and the flusher ------------------------------------------------------------------------------
 
     @property
     def dirty(self) -> bool:
@@ -95,21 +95,21 @@ class Disk:
     def groups(self) -> DiskGroups:
         return DiskGroups(self.live, self._write)
 
-    # ---- what the world does ---------------------------------------------------------------------------------------
+    # ---- for the world -----------------------------------------------------------------------------------------------
 
     def crash(self) -> None:
-        """Forget what was never committed."""
+        """Drop what was never flushed."""
         self._pending.clear()
         self.written = self.synced
         self.live = self.durable.copy()
         self.failed = False
 
     def life(self, group_id: str) -> int:
-        """How often the group has been deleted: its generations may begin anew with each life."""
+        """How often the group has been deleted; its generations may start again with each life."""
         return self.live.deaths.get(encode_key(GroupMetadataKey(group_id)), 0)
 
     def replayed(self) -> tuple[HardState, HardState]:
-        """The hard state that the durable log stands for: from every change ever made, and from the newest of each key."""
+        """The hard state of the durable log: from every change ever written, and from the newest row of each key."""
         whole, compacted = HardState(), HardState()
         for change in (change for transaction in self.journal for change in transaction):
             if isinstance(change, GenerationFloor):
@@ -122,7 +122,7 @@ class Disk:
         return whole, compacted
 
     def offsets(self) -> dict[tuple[str, str, int], int]:
-        """Committed offsets that are durable, by (group, topic, partition)."""
+        """The durable committed offsets by (group, topic, partition)."""
         found = _records(row for row in self.durable.rows.values() if _is_offset(row))
         return {(r.group_id, r.topic, r.partition): r.offset for r in found if isinstance(r, OffsetCommitRecord)}
 
@@ -140,7 +140,7 @@ class Disk:
 
 
 class DiskGroups:
-    """Stands where broker.storage.StoredGroups stands for the runner."""
+    """Replaces broker.storage.StoredGroups for the runner."""
 
     def __init__(self, live: Content, write: Callable[[Change], None]) -> None:
         self._live = live

@@ -1,4 +1,4 @@
-"""What goes wrong in a world, and how often: drawn anew for each seed, so that rare mixtures come up too."""
+"""The faults of a world and how often they occur, drawn for each seed so that rare combinations occur too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness.simulation.clock import MS, SECOND
 
 @dataclass
 class Faults:
-    """Chances are of each message or commit; the others are mean times between two events, None for never."""
+    """Probabilities are per message or flush; the other values are mean times between two events, None for never."""
 
     delay_us: int = 20 * MS  # the longest delay of a message
     reset: float = 0.0

@@ -1,4 +1,4 @@
-"""What must hold whatever happens: judged at the broker's door, at the core's effects, at the disk and at the clients."""
+"""What must always hold, checked when requests arrive, at the core's effects, at responses, on the disk and at the clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LATE_MS = 1_000
 
 
 class Asked:
-    """A request at the broker, what was true when it ran, and what its answer rests on."""
+    """A request at the broker, what was true when it ran, and what its response depends on."""
 
     __slots__ = ("events", "indexes", "life", "may_commit", "overtaken_by", "request", "version", "written")
 
@@ -49,7 +49,7 @@ class Asked:
 
 
 class Judge:
-    """Keeps the book of one world over all its brokers."""
+    """Tracks one world over all its brokers and raises a Violation when a promise is broken."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -57,65 +57,68 @@ class Judge:
         self._plans: dict[str, Plan] = {}
         self._plan_of: dict[tuple[Life, int], str] = {}
         self._owners: dict[tuple[Life, int, int], str] = {}
-        self._told: dict[Life, int] = {}  # the highest generation that has left the broker
-        self._assigned: dict[Life, int] = {}  # the highest generation of which an assignment has left it
-        self._formed: dict[tuple[Life, int], int] = {}  # by which broker the generation was formed
-        self._line_up: dict[tuple[Life, int], list[str]] = {}  # the members that its leader was told
-        self._issued: dict[str, int] = {}  # member ids in the order in which they became members
-        self._offsets: dict[tuple[str, str, int], list[int | None]] = {}  # all that was ever committed or deleted
-        self._acknowledged: dict[tuple[str, str, int], int] = {}  # up to which of these clients know
+        self._sent: dict[Life, int] = {}  # the highest generation in any response sent
+        self._assigned: dict[Life, int] = {}  # the highest generation with an assignment in any response sent
+        self._formed: dict[tuple[Life, int], int] = {}  # the broker that formed the generation
+        self._members_sent: dict[tuple[Life, int], list[str]] = {}  # the members that the leader learned
+        self._issued: dict[str, int] = {}  # member ids, numbered in the order in which they became members
+        self._offsets: dict[
+            tuple[str, str, int], list[int | None]
+        ] = {}  # every offset ever committed (or None: deleted), in order
+        self._acknowledged: dict[tuple[str, str, int], int] = {}  # the last of these that clients know to be committed
         self._restored: dict[str, int] = {}
         self._chronicle, self._causes = Chronicle(), Causes()
         self._acknowledged_events = 0
         self.generations = self.commits = self.acknowledged = 0
         self.restarted()
 
-    # ---- the lives of brokers ------------------------------------------------------------------------------------
+    # ---- the lives of brokers ----------------------------------------------------------------------------------------
 
     def restarted(self) -> None:
-        """A broker is about to start: what its predecessor had not answered is excused."""
+        """A broker is about to start. Requests that the previous one had not answered need no response."""
         self._asked.clear()
         self._chronicle.restarted(self._world.disk, self._acknowledged_events)
         self._causes.restarted()
         self._open: dict[int, None] = {}
         self._may_be_lost: dict[int, None] = {}
         self._floors: dict[str, int] = {}
-        self._told_here: dict[Life, int] = {}  # as _told, by the present broker
+        self._sent_here: dict[Life, int] = {}  # like _sent, for the present broker
         self._heard_ms: dict[tuple[str, str], int] = {}
 
     def recovered(self) -> None:
-        """A broker has read its log: what was acknowledged is there, and it goes on where the log ends."""
+        """A broker has recovered: everything that was acknowledged is there, and it continues where the log ends."""
         disk = self._world.disk
         durable = disk.offsets()
         for key, history in self._offsets.items():
             value, acknowledged = durable.get(key), self._acknowledged.get(key, 0)
             found = [at for at in range(acknowledged, len(history)) if history[at] == value]
             ensure(
-                bool(found), f"after a crash the offset of {key} is {value}: acknowledged was {history[acknowledged]}"
+                bool(found),
+                f"after a crash the offset of {key} is {value}, but {history[acknowledged]} was acknowledged",
             )
             del history[found[-1] + 1 :]
         for key in durable:
-            ensure(key in self._offsets, f"nobody has committed the offset of {key}")
+            ensure(key in self._offsets, f"the offset of {key} was never committed")
         self._restored = {group.group_id: group.generation for group in self._groups()}
         self._causes.recovered(self._groups())
         if not disk.dirty:
-            self.hard_state_is_the_logs()
+            self.check_hard_state()
 
-    # ---- requests and answers at the door --------------------------------------------------------------------------
+    # ---- requests and responses --------------------------------------------------------------------------------------
 
     def arrived(self, exchange: Exchange, request: Any) -> None:
         asked = self._asked[exchange] = Asked(request, exchange.version)
         if isinstance(request, OffsetCommitRequest):
             asked.may_commit = self._may_commit(request)
             life = self._life(request.group_id)
-            # A generation that got no assignment before a crash is void, and the one before it goes on.
-            asked.overtaken_by = max(self._told_here.get(life, 0), self._assigned.get(life, 0))
+            # A generation that had no assignment before a crash is void; the one before it continues.
+            asked.overtaken_by = max(self._sent_here.get(life, 0), self._assigned.get(life, 0))
 
     def answered(self, exchange: Exchange, response: Any) -> None:
-        """The broker has made up its mind; the answer has not left yet."""
+        """The broker has answered, but the response was not sent yet."""
         asked = self._asked[exchange]
         request = asked.request
-        asked.written, asked.events = self._world.disk.written, len(self._chronicle.told)
+        asked.written, asked.events = self._world.disk.written, len(self._chronicle.emitted)
         if isinstance(request, OffsetCommitRequest):
             self._judge_commit(asked, request, response)
         elif isinstance(request, JoinGroupRequest) and response.error_code == NONE:
@@ -129,19 +132,21 @@ class Judge:
             self._judge_fetch(request, response)
 
     def released(self, exchange: Exchange) -> None:
-        """An answer leaves the broker."""
+        """The broker sends a response."""
         asked, disk = self._asked.pop(exchange), self._world.disk
-        ensure(not disk.failed, "an answer leaves after the disk has failed")
+        ensure(not disk.failed, "a response is sent after the disk has failed")
         name = type(asked.request).__name__
-        ensure(disk.synced >= asked.written, f"the answer to {name} leaves before what it tells is durable")
-        ensure(len(disk.durable.events) >= asked.events, f"the answer to {name} leaves before its events are durable")
+        ensure(disk.synced >= asked.written, f"the response to {name} is sent before its state is durable")
+        ensure(
+            len(disk.durable.events) >= asked.events, f"the response to {name} is sent before its events are durable"
+        )
         self._acknowledged_events = max(self._acknowledged_events, asked.events)
         self._chronicle.read(disk.journal)
         if isinstance(asked.request, JoinGroupRequest) and asked.life is not None:
             response, body = exchange.parts[0]  # type: ignore[misc]
             joined = decode(response, body, exchange.version)
-            for told in (self._told, self._told_here):
-                told[asked.life] = max(told.get(asked.life, 0), joined.generation_id)
+            for sent in (self._sent, self._sent_here):
+                sent[asked.life] = max(sent.get(asked.life, 0), joined.generation_id)
         elif isinstance(asked.request, SyncGroupRequest) and asked.life is not None:
             self._assigned[asked.life] = max(self._assigned.get(asked.life, 0), asked.request.generation_id)
         for key, index in asked.indexes.items():
@@ -149,27 +154,27 @@ class Judge:
             self.acknowledged += 1
 
     def _may_commit(self, request: OffsetCommitRequest) -> bool:
-        """Whether the sender holds a seat of the present generation, or the group is Empty and it claims none."""
+        """Whether the sender is a member of the present generation, or the group is Empty and the commit names no generation."""
         group, generation = self._group(request.group_id), request.generation_id_or_member_epoch
         if group is None or group.state is GroupState.EMPTY:
             return generation < 0
         instance_id, member_id = request.group_instance_id, request.member_id
-        holds_seat = member_id in group.members and (
+        is_member = member_id in group.members and (
             instance_id is None or group.static_members.get(instance_id) == member_id
         )
-        return holds_seat and generation == group.generation and group.state is not GroupState.COMPLETING_REBALANCE
+        return is_member and generation == group.generation and group.state is not GroupState.COMPLETING_REBALANCE
 
     def _judge_commit(self, asked: Asked, request: OffsetCommitRequest, response: Any) -> None:
         generation = request.generation_id_or_member_epoch
-        for topic, told in zip(request.topics, response.topics, strict=True):
-            for partition, verdict in zip(topic.partitions, told.partitions, strict=True):
-                accepted = verdict.error_code == NONE
-                who = f"{request.member_id or 'nobody'} in generation {generation} of {request.group_id}"
-                ensure(accepted <= asked.may_commit, f"a commit of {who} succeeds")
-                ensure(accepted >= asked.may_commit, f"a commit of {who} is refused: {verdict.error_code}")
+        for topic, answered in zip(request.topics, response.topics, strict=True):
+            for partition, result in zip(topic.partitions, answered.partitions, strict=True):
+                accepted = result.error_code == NONE
+                sender = f"{request.member_id or 'no member'} in generation {generation} of {request.group_id}"
+                ensure(accepted <= asked.may_commit, f"a commit of {sender} succeeds")
+                ensure(accepted >= asked.may_commit, f"a commit of {sender} is refused: {result.error_code}")
                 if accepted:
                     overtaken = 0 <= generation < asked.overtaken_by
-                    ensure(not overtaken, f"{who} commits, but {asked.overtaken_by} was told already")
+                    ensure(not overtaken, f"{sender} commits, but generation {asked.overtaken_by} was sent already")
                     key = request.group_id, topic.name, partition.partition_index
                     history = self._offsets.setdefault(key, [None])
                     history.append(partition.committed_offset)
@@ -183,37 +188,46 @@ class Judge:
         generation, number = response.generation_id, self._world.broker.number
         formed_by = self._formed.get((life, generation))
         if formed_by != number and self._restored.get(life.group_id) != generation:
-            ensure(generation > self._told.get(life, 0), f"generation {generation} of {life} is given out again")
+            ensure(generation > self._sent.get(life, 0), f"generation {generation} of {life} repeats")
             self._formed[life, generation] = number
-            self._line_up.pop((life, generation), None)
+            self._members_sent.pop((life, generation), None)
             self.generations += 1
-        line_up = [member.member_id for member in response.members]
-        seats = [member.group_instance_id or member.member_id for member in response.members]
-        ensure(len({*line_up}) == len(line_up) and len({*seats}) == len(seats), f"two seats of one member: {line_up}")
-        if line_up and not response.skip_assignment:
-            ensure(response.leader == response.member_id, f"{response.member_id} is told the members and does not lead")
-            before = self._line_up.setdefault((life, generation), line_up)
-            ensure(before == line_up, f"generation {generation} of {life} has the members {before} and {line_up}")
+        members_sent = [member.member_id for member in response.members]
+        instances = [member.group_instance_id or member.member_id for member in response.members]
+        ensure(
+            len({*members_sent}) == len(members_sent) and len({*instances}) == len(instances),
+            f"a member is listed twice: {members_sent}",
+        )
+        if members_sent and not response.skip_assignment:
+            ensure(
+                response.leader == response.member_id,
+                f"{response.member_id} receives the members but is not the leader",
+            )
+            before = self._members_sent.setdefault((life, generation), members_sent)
+            ensure(
+                before == members_sent, f"generation {generation} of {life} has the members {before} and {members_sent}"
+            )
 
     def _judge_sync(self, request: SyncGroupRequest, response: Any) -> None:
         life, generation, member_id = self._life(request.group_id), request.generation_id, request.member_id
         group = self._group(request.group_id)
         assert group is not None
         ensure(generation == group.generation, f"{member_id} syncs generation {generation} of {group.generation}")
-        ensure(member_id in group.members, f"{member_id} syncs and has no seat in {life}")
+        ensure(member_id in group.members, f"{member_id} syncs but is not a member in {life}")
         plan_id, owner, partitions = parse_share(response.assignment)
         plan = self._plans[plan_id]
-        ensure((plan.life.group_id, plan.generation) == (life.group_id, generation), f"{member_id} is given {plan}")
+        ensure((plan.life.group_id, plan.generation) == (life.group_id, generation), f"{member_id} receives {plan}")
         first = self._plan_of.setdefault((life, generation), plan_id)
         ensure(first == plan_id, f"generation {generation} of {life} has two assignments")
-        ensure(response.assignment == plan.shares[owner], f"the share of {owner} was changed on its way")
-        seat = group.members[member_id].group_instance_id or member_id
-        # The new self of a static member collects what its old self was given.
-        ensure(owner == member_id or owner.startswith(f"{seat}-"), f"{member_id} is given the share of {owner}")
+        ensure(response.assignment == plan.shares[owner], f"the share of {owner} has changed")
+        owner_now = group.members[member_id].group_instance_id or member_id
+        # The new member of a static instance receives the share of its old member.
+        ensure(owner == member_id or owner.startswith(f"{owner_now}-"), f"{member_id} receives the share of {owner}")
         for partition in partitions:
-            holder = self._owners.setdefault((life, generation, partition), seat)
+            holder = self._owners.setdefault((life, generation, partition), owner_now)
             ensure(
-                holder == seat, f"{holder} and {seat} own partition {partition} in generation {generation} of {life}"
+                holder == owner_now,
+                f"{holder} and {owner_now} own partition {partition} in generation {generation} of {life}",
             )
 
     def _judge_fetch(self, request: OffsetFetchRequest, response: Any) -> None:
@@ -223,14 +237,14 @@ class Judge:
                 expected = -1 if history[-1] is None else history[-1]
                 ensure(
                     partition.committed_offset == expected,
-                    f"{request.group_id}: the offset of {topic.name}-{partition.partition_index} is told as "
+                    f"{request.group_id}: the offset of {topic.name}-{partition.partition_index} is "
                     f"{partition.committed_offset}, not {expected}",
                 )
 
-    # ---- the core's effects ----------------------------------------------------------------------------------------
+    # ---- the core's effects ------------------------------------------------------------------------------------------
 
     def before(self, request: Any, context: RequestContext) -> None:
-        """The core is about to handle a request: whose parked request may lose its place to it?"""
+        """Note whose parked request the next request may replace."""
         group = self._group(getattr(request, "group_id", ""))
         self._open[context.ticket] = None
         self._causes.before([group] if group is not None else [])
@@ -251,11 +265,11 @@ class Judge:
             self._may_be_lost[parked.ticket] = None
 
     def after(self, request: Any, effects: Effects) -> None:
-        """A step is done; `request` is None for one that time has made."""
+        """Check the effects of a step; `request` is None for a step by timer."""
         self._chronicle.step(effects.events)
         self._causes.after(request, effects, self._world.broker.core.hard_state().groups)
         for reply in effects.replies:
-            ensure(reply.ticket in self._open, f"ticket {reply.ticket} is answered twice, or was never given out")
+            ensure(reply.ticket in self._open, f"ticket {reply.ticket} is answered twice or was never issued")
             del self._open[reply.ticket]
         for record in effects.state_records:
             if isinstance(record, GenerationFloor):
@@ -272,18 +286,18 @@ class Judge:
         if record.generation is None:
             self._floors.pop(record.group_id, None)
             return
-        told = max(self._told.get(self._life(record.group_id), 0), self._floors.get(record.group_id, 0))
-        ensure(record.generation > told, f"{record.group_id} forms generation {record.generation} after {told}")
+        highest = max(self._sent.get(self._life(record.group_id), 0), self._floors.get(record.group_id, 0))
+        ensure(record.generation > highest, f"{record.group_id} forms generation {record.generation} after {highest}")
         self._floors[record.group_id] = record.generation
 
     def _judge_tombstone(self, request: Any, record: OffsetTombstone) -> None:
         key = record.group_id, record.topic, record.partition
         self._offsets.setdefault(key, [None]).append(None)
         if not isinstance(request, OffsetDeleteRequest | DeleteGroupsRequest):
-            ensure(self._world.may_expire(), f"the offset of {key} expires before its time")
+            ensure(self._world.may_expire(), f"the offset of {key} expires too early")
 
-    def seated(self) -> dict[str, dict[str, int]]:
-        """The members of Stable groups with their session timeouts, but for those whose sync is awaited."""
+    def synced_members(self) -> dict[str, dict[str, int]]:
+        """The members of Stable groups with their session timeouts, except those that have not synced yet."""
         return {
             group.group_id: {m.member_id: m.session_timeout_ms for m in group.members.values()}
             for group in self._groups()
@@ -291,13 +305,13 @@ class Judge:
         }
 
     def due(self) -> None:
-        """Time is about to make a step."""
+        """Timers are about to run."""
         broker = self._world.broker
         due = [key for key, deadline_ms in broker.core.deadlines().items() if deadline_ms <= broker.now_ms]
         self._causes.before(self._groups() if due else [], due)
 
     def evicted(self, before: dict[str, dict[str, int]]) -> None:
-        """Time has made a step: nobody whose session runs may be gone."""
+        """Timers have run: a member whose session has not expired must still be there."""
         now_ms = self._world.broker.now_ms
         unread = [
             decode(HeartbeatRequest, body, version)
@@ -311,15 +325,18 @@ class Judge:
                 if group is None or member_id not in group.members:
                     heard_ms = self._heard_ms.get((group_id, member_id), now_ms - session_timeout_ms)
                     silent_ms = now_ms - heard_ms
-                    ensure(silent_ms >= session_timeout_ms, f"{member_id} goes after {silent_ms} ms of silence")
-                    # A broker that was stopped looks at what came in meanwhile before it holds the time against anyone.
+                    ensure(
+                        silent_ms >= session_timeout_ms,
+                        f"{member_id} is removed {silent_ms} ms after its last heartbeat",
+                    )
+                    # A broker that was stopped must read what arrived meanwhile before it expires a session.
                     ignored = (group_id, member_id) in waiting and silent_ms > session_timeout_ms + LATE_MS
-                    ensure(not ignored, f"{member_id} goes while its heartbeat waits to be read")
+                    ensure(not ignored, f"{member_id} is removed while its heartbeat waits to be read")
 
-    # ---- all at once -----------------------------------------------------------------------------------------------
+    # ---- everything --------------------------------------------------------------------------------------------------
 
     def audit(self) -> None:
-        """Between two turns of the broker: parked requests, deadlines, members."""
+        """Check parked requests, deadlines and members between two turns of the broker."""
         waiting: dict[int, None] = {}
         for group in self._groups():
             for member in group.members.values():
@@ -327,47 +344,50 @@ class Judge:
                     if parked is not None:
                         waiting[parked.ticket] = None
             instances = [m.group_instance_id for m in group.members.values() if m.group_instance_id is not None]
-            ensure(len(instances) == len({*instances}), f"{group.group_id} has an instance id twice: {instances}")
+            ensure(len(instances) == len({*instances}), f"{group.group_id} has a duplicate instance id: {instances}")
             is_empty = group.state is GroupState.EMPTY
             ensure(not (group.members and is_empty), f"{group.group_id} is Empty and has members")
         for ticket in self._open:
-            ensure(ticket in waiting or ticket in self._may_be_lost, f"ticket {ticket} is forgotten")
+            ensure(ticket in waiting or ticket in self._may_be_lost, f"ticket {ticket} has no parked request")
         for ticket in waiting:
-            ensure(ticket in self._open, f"ticket {ticket} waits, but has its answer")
+            ensure(ticket in self._open, f"ticket {ticket} is parked but was answered")
         broker = self._world.broker
         deadlines = broker.core.deadlines()
-        ensure((EXPIRY,) in deadlines, "nobody looks for expired offsets")
+        ensure((EXPIRY,) in deadlines, "no timer checks for expired offsets")
         ensure(min(deadlines.values()) >= broker.now_ms - 2, f"overdue: {min(deadlines, key=deadlines.__getitem__)}")
 
-    def hard_state_is_the_logs(self) -> None:
-        """What the core holds is what the log says, replayed whole and replayed compacted."""
+    def check_hard_state(self) -> None:
+        """The core's hard state equals the log, replayed as a whole and replayed after compaction."""
         live = self._world.broker.core.hard_state()
         for replayed in self._world.disk.replayed():
-            ensure(replayed.floors == live.floors, "the generation floors are not the log's")
+            ensure(replayed.floors == live.floors, "the generation floors differ from the log")
             for group_id, group in replayed.groups.items():
-                # A group that was never joined ends, without a tombstone, when its last offset is deleted.
+                # A simple group ends without a tombstone when its last offset is deleted.
                 is_nothing = group.metadata is None and not group.offsets
-                ensure(group_id in live.groups or is_nothing, f"{group_id} is in the log and nowhere else")
+                ensure(group_id in live.groups or is_nothing, f"{group_id} is only in the log")
             for group_id, group in live.groups.items():
                 other = replayed.groups.get(group_id)
                 kept = other.metadata if other is not None else None
-                ensure(group.metadata == kept, f"{group_id} is not what the log says of it")
+                ensure(group.metadata == kept, f"{group_id} differs from the log")
                 if group.offsets_loaded:
                     ensure(
                         group.offsets == (other.offsets if other is not None else {}),
-                        f"the offsets of {group_id} are not the log's",
+                        f"the offsets of {group_id} differ from the log",
                     )
         self._chronicle.read(self._world.disk.journal)
-        told = [row.value for row in self._world.disk.durable.events]
-        ensure(told == self._chronicle.told, "the events on disk are not those that were told")
+        on_disk = [row.value for row in self._world.disk.durable.events]
+        ensure(on_disk == self._chronicle.emitted, "the events on disk are not those that were emitted")
         durable = self._world.disk.offsets()
         for key, history in self._offsets.items():
-            ensure(durable.get(key) == history[-1], f"the log's offset of {key}: {durable.get(key)}, not {history[-1]}")
+            ensure(
+                durable.get(key) == history[-1],
+                f"the log's offset of {key} is {durable.get(key)}, expected {history[-1]}",
+            )
 
-    # ---- clients ---------------------------------------------------------------------------------------------------
+    # ---- clients -----------------------------------------------------------------------------------------------------
 
     def plan(self, leader: Consumer, member_ids: list[str]) -> dict[str, bytes]:
-        """What a leader works out: a share for each member, told from the shares of any other plan."""
+        """What a leader computes: a share for each member, distinct from the shares of any other plan."""
         plan_id = f"{leader.name}/{len(self._plans)}"
         count = self._world.partitions
         shares = {
@@ -379,20 +399,23 @@ class Judge:
         return shares
 
     def collected(self, consumer: Consumer, assignment: bytes) -> tuple[int, ...]:
-        """A member has its assignment: the partitions that are now its own."""
+        """A member has received its assignment: the partitions that it now owns."""
         plan_id, owner, partitions = parse_share(assignment)
-        ensure(self._plans[plan_id].shares[owner] == assignment, f"{consumer.name} is given what no leader made")
+        ensure(
+            self._plans[plan_id].shares[owner] == assignment,
+            f"{consumer.name} receives an assignment that no leader made",
+        )
         return partitions
 
     def fenced(self, consumer: Consumer) -> None:
-        """A member that has an assignment is told that another has its instance id: only a later one can."""
+        """A member with an assignment learns that another member has its instance id, which must be a later one."""
         group, instance_id = self._group(consumer.profile.group_id), consumer.profile.instance_id
         holder = group.static_members.get(instance_id or "") if group is not None else None
         if holder is not None and consumer.member_id and consumer.collected_as == consumer.member_id:
             is_later = self._issued.get(holder, ENDLESS) > self._issued[consumer.member_id]
-            ensure(is_later, f"{consumer.member_id} is fenced by its former self {holder}")
+            ensure(is_later, f"{consumer.member_id} is fenced by its own predecessor {holder}")
 
-    # ---- the state that is looked at ---------------------------------------------------------------------------------
+    # ---- views -------------------------------------------------------------------------------------------------------
 
     def _groups(self) -> list[ClassicGroup]:
         return list(self._world.broker.core.hard_state().groups.values())

@@ -1,4 +1,4 @@
-"""The network: connections that delay, break, lose answers and repeat requests; and the broker's end of each."""
+"""The network: connections that delay, break, lose responses and repeat requests, and the broker's end of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Client(Protocol):
-    """Who stands at the near end of a link."""
+    """The near end of a link."""
 
     name: str
 
@@ -27,7 +27,7 @@ class Client(Protocol):
 
 
 class Link:
-    """A client's end of one connection. Bytes keep their order in it; between two links there is none."""
+    """A client's end of one connection. Bytes in it keep their order; different links are independent."""
 
     def __init__(self, world: World, client: Client) -> None:
         self._world = world
@@ -37,39 +37,39 @@ class Link:
         self._up_us = self._down_us = 0
         self._count = 0
         self._cut = False  # nothing more reaches the client
-        self._drains = False  # what is under way to the broker still arrives after a cut
+        self._drains = False  # after a cut, requests in flight still reach the broker
         world.links[self] = None
 
     def send(self, request: Message, version: int) -> int:
-        """Send a request; the correlation id of its answer."""
+        """Send a request and return its correlation id."""
         world, faults = self._world, self._world.faults
         self._count += 1
         frame = (self._count, version, type(request).API_KEY, encode(request, version))
         self._up_us = max(self._up_us, world.clock.us + world.delay_us())
         world.clock.at(self._up_us, self._arrive, frame)
         world.note("send", self.client.name, frame)
-        if world.chance(faults.reset):
+        if world.happens(faults.reset):
             world.clock.later(world.random.randrange(2 * faults.delay_us + 1), self.reset)
-        if world.chance(faults.repeat):
-            # A client that lost the connection sends the request again; the first one arrives as well.
-            twin = Link(world, Nobody(self.client.name))
+        if world.happens(faults.repeat):
+            # A client that lost the connection retries, and the first request arrives as well.
+            twin = Link(world, Ignored(self.client.name))
             world.clock.later(world.delay_us() * world.random.choice([1, 1, 20]), twin._arrive, frame)
         return self._count
 
     def reset(self) -> None:
-        """The connection breaks. Either end learns of it soon, late, or only by its own time limit."""
+        """Break the connection. Each end notices soon, late, or only by its own timeout."""
         if self._cut:
             return
         world = self._world
         self._cut = True
-        self._drains = world.chance(0.5)
+        self._drains = world.happens(0.5)
         world.note("reset", self.client.name)
-        if world.chance(0.8):
+        if world.happens(0.8):
             world.clock.later(world.random.randrange(SECOND), self.client.disconnected, self)
         world.clock.later(world.random.choice([0, SECOND, 60 * SECOND]), self._remote_learns)
 
     def close(self) -> None:
-        """The client closes the connection, or dies."""
+        """The client closes the connection or crashes."""
         self._cut = self._drains = True
         self._world.clock.later(self._world.delay_us(), self._remote_learns)
 
@@ -80,7 +80,7 @@ class Link:
             self._world.clock.later(self._world.delay_us(), self.client.disconnected, self)
 
     def answer(self, correlation: int, response: type[Message], version: int, body: bytes) -> None:
-        """The broker has written an answer."""
+        """The broker has written a response."""
         if self._cut:
             return
         world = self._world
@@ -102,8 +102,8 @@ class Link:
             self.broker.loop.deliver(self._remote.lost)
 
 
-class Nobody:
-    """Where the answers to repeated requests go."""
+class Ignored:
+    """Receives the responses to repeated requests and ignores them."""
 
     def __init__(self, name: str) -> None:
         self.name = f"{name}'s twin"
@@ -116,7 +116,7 @@ class Nobody:
 
 
 class Remote:
-    """The broker's end: requests run one after another, and one that waits holds up those behind it, as in the server."""
+    """The broker's end: requests run one after another, and a parked one delays those behind it, as in the server."""
 
     def __init__(self, link: Link, broker: Broker) -> None:
         self._link = link

@@ -1,4 +1,4 @@
-"""An admin and other strangers: they describe, list, fetch, delete, remove, trigger and commit without being members."""
+"""Clients that are not members: they describe, list, fetch, delete, remove, trigger rebalances and commit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Outsider:
-    """Opens a connection for each request and closes it after the answer."""
+    """Opens a connection for each request and closes it after the response."""
 
     name = "outsider"
 

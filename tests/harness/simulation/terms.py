@@ -1,4 +1,4 @@
-"""The words of the judge: a broken promise, the lives of groups, plans and the shares in them."""
+"""Terms of the judge: broken promises, lives of groups, plans and the shares in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Violation(AssertionError):
-    """A promise is broken."""
+    """A broken promise."""
 
 
 def ensure(holds: bool, message: str) -> None:
@@ -22,7 +22,7 @@ class Life(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """An assignment as a leader worked it out."""
+    """An assignment as a leader computed it."""
 
     life: Life
     generation: int
@@ -35,6 +35,6 @@ def share(plan_id: str, member_id: str, partitions: range) -> bytes:
 
 
 def parse_share(assignment: bytes) -> tuple[str, str, tuple[int, ...]]:
-    ensure(bool(assignment), "a member of a generation is given an empty assignment")
+    ensure(bool(assignment), "a member of a generation received an empty assignment")
     plan_id, member_id, partitions = assignment.decode().split("|")
     return plan_id, member_id, tuple(map(int, partitions.split(","))) if partitions else ()

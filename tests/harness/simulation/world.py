@@ -1,4 +1,4 @@
-"""One seed's world: brokers one after another on one disk, consumers, strangers, and the faults between them."""
+"""The world of one seed: successive brokers on one disk, consumers, other clients, and faults."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.harness.simulation.terms import ensure
 WALL_MS = 1_700_000_000_000
 RETENTION_MINUTES = 30
 AUDIT_EVERY = 16  # turns of the broker
-# A ghost may have to be waited for in a join phase and then in the sync phase, before the last who heard of it comes back.
+# A dead member may delay a join phase and then the sync phase, before the last member that learned of it joins again.
 CALM_PHASES, CALM_SLACK_US = 3, 120 * SECOND
 ENDLESS = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one world has seen."""
+    """The figures of one world."""
 
     seed: int
     events: int
@@ -43,14 +43,14 @@ class Outcome:
 
 
 class World:
-    """Runs one seed: `events` of chaos, then calm, in which every group must come to rest."""
+    """Runs one seed: `events` with faults, then without, until every group must be stable."""
 
     def __init__(
-        self, seed: int, events: int, tell: Callable[[str], None] | None = None, disk_type: type[Disk] = Disk
+        self, seed: int, events: int, print_line: Callable[[str], None] | None = None, disk_type: type[Disk] = Disk
     ) -> None:
         self._seed = seed
         self._wanted = events
-        self._tell = tell
+        self._print_line = print_line
         self._digest = blake2b(digest_size=8)
         self.random = Random(seed)
         self.clock = Clock()
@@ -69,7 +69,7 @@ class World:
         self._outsider = Outsider(self)
         self._start_broker()
 
-    # ---- the course of things --------------------------------------------------------------------------------------
+    # ---- the course of events ----------------------------------------------------------------------------------------
 
     def run(self) -> Outcome:
         for consumer in self.consumers:
@@ -82,7 +82,7 @@ class World:
         self._rest(calm_from_us + self._longest_unrest_us())
         calmed_us = self.clock.us - calm_from_us
         self.judge.audit()
-        self.judge.hard_state_is_the_logs()
+        self.judge.check_hard_state()
         judge = self.judge
         return Outcome(
             self._seed,
@@ -96,7 +96,7 @@ class World:
         )
 
     def step(self) -> None:
-        """Whatever comes next, outside the broker or in it."""
+        """Run the next event, outside the broker or in it."""
         turn_us, next_us = self.broker.loop.next_turn_us(), self.clock.next_us()
         if turn_us is None or (next_us is not None and next_us < turn_us):
             self._events += 1
@@ -112,7 +112,7 @@ class World:
             self.judge.audit()
 
     def _rest(self, until_us: int) -> None:
-        """Go on until every group has come to rest and stays there for a while."""
+        """Continue until every group is stable and stays so for a while."""
         rested: list[tuple[str, int]] | None = None
         while True:
             check_us = self.clock.us + 5 * SECOND
@@ -123,7 +123,7 @@ class World:
             if not unrest and rested == generations and not self.disk.dirty and self.broker.loop.idle:
                 return
             rested = None if unrest else generations
-            ensure(self.clock.us < until_us, f"no rest after the faults have ended: {unrest}")
+            ensure(self.clock.us < until_us, f"groups are not stable after the faults have ended: {unrest}")
 
     def _longest_unrest_us(self) -> int:
         sessions = [consumer.profile.session_timeout_ms for consumer in self.consumers]
@@ -131,12 +131,12 @@ class World:
         return CALM_PHASES * (max(sessions) + max(rebalances)) * MS + CALM_SLACK_US
 
     def _unrest(self) -> tuple[str, list[tuple[str, int]]]:
-        """What still moves; and the generations of the groups."""
+        """What is not stable yet, and the generations of the groups."""
         generations = []
         for group_id in dict.fromkeys(consumer.profile.group_id for consumer in self.consumers):
             consumers = [c for c in self.consumers if c.profile.group_id == group_id and c.alive]
             if len(consumers) > self.broker.settings.group_max_size:
-                # Who finds the group full drops out, in Kafka too, and tries again: such a group need not come to rest.
+                # A client that finds the group full leaves and retries, in Kafka too, so such a group need not become stable.
                 continue
             group = self.broker.core.group(group_id)
             unrest = self._unrest_of(group_id, group, consumers)
@@ -147,27 +147,27 @@ class World:
 
     def _unrest_of(self, group_id: str, group: ClassicGroup | None, consumers: list[Consumer]) -> str:
         if self.broker.loop.dead:
-            return "no broker runs"
+            return "no broker is running"
         if group is None:
             return f"{group_id} does not exist" if consumers else ""
         if not group.members and not consumers:
             return "" if group.state is GroupState.EMPTY else f"{group_id} is {group.state.value}"
         if group.state is not GroupState.STABLE:
             return f"{group_id} is {group.state.value} with {len(group.members)} members"
-        seated = [c for c in consumers if c.phase is Phase.STABLE and c.member_id in group.members]
-        if len(seated) < len(group.members):
-            return f"{group_id} has {len(group.members)} members, of whom {len(seated)} live"
-        if len(seated) < len(consumers):
-            return f"{group_id}: {[(c.name, c.phase.value) for c in consumers if c not in seated]} have no seat"
-        if any(c.generation != group.generation for c in seated):
-            return f"{group_id}: not all are in generation {group.generation}"
-        owned = sorted(partition for c in seated for partition in c.owned)
+        alive = [c for c in consumers if c.phase is Phase.STABLE and c.member_id in group.members]
+        if len(alive) < len(group.members):
+            return f"{group_id} has {len(group.members)} members, {len(alive)} of them alive"
+        if len(alive) < len(consumers):
+            return f"{group_id}: {[(c.name, c.phase.value) for c in consumers if c not in alive]} are not members"
+        if any(c.generation != group.generation for c in alive):
+            return f"{group_id}: not all members are in generation {group.generation}"
+        owned = sorted(partition for c in alive for partition in c.owned)
         return "" if owned == list(range(self.partitions)) else f"{group_id} owns {owned}"
 
-    # ---- what everybody asks ---------------------------------------------------------------------------------------
+    # ---- for all parts -----------------------------------------------------------------------------------------------
 
-    def chance(self, likelihood: float) -> bool:
-        return likelihood > 0 and self.random.random() < likelihood
+    def happens(self, probability: float) -> bool:
+        return probability > 0 and self.random.random() < probability
 
     def delay_us(self) -> int:
         return self.random.randrange(50, self.faults.delay_us + 1)
@@ -183,18 +183,18 @@ class World:
         return WALL_MS + self.clock.us // MS + self._wall_shift_ms
 
     def may_expire(self) -> bool:
-        """Whether the wall clock has ever shown a time that is a retention ago."""
+        """Whether the wall clock was ever so late that an offset may have expired."""
         return self.wall_ms() - WALL_MS - self._wall_low_ms >= RETENTION_MINUTES * 60_000
 
     def partition_count(self, topic: str) -> int | None:
         return self.partitions if topic == TOPIC else None
 
     def note(self, *what: object) -> None:
-        """The course of the world, of which a seed must give the same each time."""
+        """Add to the course of the world, which a seed must repeat exactly."""
         line = f"{self.clock.us} {what}"
         self._digest.update(line.encode())
-        if self._tell is not None:
-            self._tell(line)
+        if self._print_line is not None:
+            self._print_line(line)
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
 
@@ -225,11 +225,11 @@ class World:
         self.clock.later(self.random.randrange(50 * MS, 5 * SECOND), self._start_broker)
 
     def _fails(self) -> bool | None:
-        return self.chance(0.5) if self.chance(self.faults.commit_failure) else None
+        return self.happens(0.5) if self.happens(self.faults.commit_failure) else None
 
     def _commits(self) -> None:
         self.broker.loop.be_busy(self.random.randrange(100, 5 * MS))
-        if self.chance(self.faults.slow_commit):
+        if self.happens(self.faults.slow_commit):
             self.broker.loop.be_busy(self.random.randrange(3 * SECOND))
 
     # ---- faults ------------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ class World:
         self._outsider.act(profile.group_id, [instance for instance in instances if instance is not None])
 
     def _calm_down(self) -> None:
-        """No faults from now on; some of the dead come back, the others never."""
+        """End the faults. Some of the dead consumers restart, the others never do."""
         self.note("calm")
         self._in_chaos = False
         self.faults = Faults()
@@ -300,11 +300,11 @@ class World:
         for consumer in self.consumers:
             consumer.wake()
             instance = consumer.profile.instance_id
-            if not consumer.alive and self.chance(0.7) and (instance is None or instance not in taken):
+            if not consumer.alive and self.happens(0.7) and (instance is None or instance not in taken):
                 taken.add(instance)
                 consumer.start()
 
-    # ---- who is there --------------------------------------------------------------------------------------------------
+    # ---- consumers ---------------------------------------------------------------------------------------------------
 
     def _make_consumers(self) -> list[Consumer]:
         random = self.random
@@ -316,11 +316,11 @@ class World:
         for number in range(count):
             group_id = groups[number % len(groups)]
             is_static = random.randrange(count) < instances
-            instance_id = f"i{random.randrange(number + 1) if self.chance(0.1) else number}" if is_static else None
+            instance_id = f"i{random.randrange(number + 1) if self.happens(0.1) else number}" if is_static else None
             oldest = (5, 3, 3, 7, 3) if is_static else (0, 0, 0, 2, 0)
             newest = (10, 6, 5, 10, 6)
             versions = [random.randrange(low, high) for low, high in zip(oldest, newest, strict=True)]
-            if self.chance(0.5):
+            if self.happens(0.5):
                 versions = [high - 1 for high in newest]
             profile = Profile(
                 group_id,
@@ -333,6 +333,6 @@ class World:
         return made
 
 
-def run_seed(seed: int, events: int, tell: Callable[[str], None] | None = None) -> Outcome:
-    """Run one world. A Violation, or whatever the broker raised, says what went wrong."""
-    return World(seed, events, tell).run()
+def run_seed(seed: int, events: int, print_line: Callable[[str], None] | None = None) -> Outcome:
+    """Run one world. A Violation, or any exception of the broker, reports what went wrong."""
+    return World(seed, events, print_line).run()

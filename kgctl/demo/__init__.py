@@ -1,1 +1,1 @@
-"""The main job as a show: a broker, records, a consumer group in processes of its own, a rebalance, moved offsets."""
+"""The guided tour of `kgctl demo`: a broker, records, a group of consumer processes, rebalances, moved offsets."""

@@ -1,38 +1,43 @@
-"""The demo's consumers and commands: processes that end with the demo, whatever ends it."""
+"""The processes of the tour: consumers, and kgctl commands. They end when the tour ends, however it ends."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
 from broker.local import broker_environment
 from kgctl.client.net.errors import KgctlError
 
-GOODBYE_S = 8.0
+LEAVE_S = 8.0
 LINES_OF_A_FAILURE = 20
+INDENT = 2
+COLUMNS_OF_A_PIPE = 160
 PYTHON = [sys.executable, "-P", "-m"]
 
 
 class DemoFailed(KgctlError):
-    """The show cannot go on; the text says what happened."""
+    """The tour cannot continue; the text says why."""
 
 
 class Children:
-    """Starts consumers of the cluster at `bootstrap`; leaving the `with` block ends those that are left."""
+    """Starts consumers of the cluster at `bootstrap`; leaving the `with` block stops those that still run."""
 
     def __init__(self, bootstrap: str, session_timeout_ms: int) -> None:
         self._bootstrap = bootstrap
         self._session_timeout_ms = session_timeout_ms
         self._consumers: dict[str, subprocess.Popen[bytes]] = {}
-        # What a consumer complains about is only of interest when it ends before its time.
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with this object
+        # Shown only if a consumer fails.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with this object
 
     def __enter__(self) -> Children:
         return self
@@ -44,31 +49,31 @@ class Children:
             process.terminate()
         for name in list(self._consumers):
             self._forget(name)
-        self._complaints.close()
+        self._errors.close()
 
     def consume(self, name: str, group: str, topics: Sequence[str], *, until_end: bool = False) -> int:
-        """Start a consumer in a process of its own; its pid."""
+        """Start a consumer process; returns its pid."""
         command = [*PYTHON, "kgctl.demo.consumer", "--bootstrap", self._bootstrap, "--group", group]
         command += ["--client-id", name, "--session-timeout-ms", str(self._session_timeout_ms)]
-        command += [word for topic in topics for word in ("--topic", topic)] + ["--until-end"] * until_end
-        # A session of its own keeps Ctrl-C away: the demo ends its consumers, in its order. The pipe ends with the demo.
+        command += [argument for topic in topics for argument in ("--topic", topic)] + ["--until-end"] * until_end
+        # A new session keeps Ctrl-C away: the demo stops its consumers itself. The pipe closes when the demo ends.
         self._consumers[name] = process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=self._complaints,
+            stderr=self._errors,
             env=broker_environment(),
             start_new_session=True,
         )
         return process.pid
 
     def kill(self, name: str) -> None:
-        """SIGKILL, as a crash would."""
+        """Send SIGKILL, as a crash would."""
         self._consumers[name].kill()
         self._forget(name)
 
     def has_ended(self, name: str) -> bool:
-        """Whether a consumer that reads until the end is done."""
+        """Whether a consumer started with `until_end` has ended. Raises DemoFailed if it failed."""
         if self._consumers[name].poll() is None:
             return False
         self.check(name)
@@ -76,43 +81,73 @@ class Children:
         return True
 
     def check(self, *names: str) -> None:
-        """Raises DemoFailed if one of these consumers, or of all if none is named, ended with an error."""
+        """Raise DemoFailed if one of these consumers (default: any) ended with an error."""
         for name in names or tuple(self._consumers):
             code = self._consumers[name].poll()
             if code:
-                self._complaints.seek(0)
-                said = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
-                raise DemoFailed(f"consumer {name} ended with code {code}: {said[-1] if said else 'it said nothing'}")
+                self._errors.seek(0)
+                said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+                raise DemoFailed(f"consumer {name} ended with code {code}: {said[-1] if said else 'no error message'}")
 
     def _forget(self, name: str) -> None:
         process = self._consumers.pop(name)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GOODBYE_S)
+            process.wait(LEAVE_S)
         process.kill()
         process.wait()
         if process.stdin is not None:
             process.stdin.close()
 
 
-def run_kgctl(words: Sequence[str], bootstrap: str, tell: Callable[[str], None]) -> None:
-    """Run `kgctl WORDS` as a user would, and tell each line when it is printed. Raises DemoFailed if it fails."""
-    environment = broker_environment() | {"KGCTL_BOOTSTRAP": bootstrap, "COLUMNS": os.environ.get("COLUMNS", "160")}
+def child_columns() -> int:
+    """The width that commands of the tour may use: the terminal's, less the indent."""
+    return shutil.get_terminal_size((COLUMNS_OF_A_PIPE, 0)).columns - INDENT
+
+
+def run_kgctl(arguments: Sequence[str], bootstrap: str, on_line: Callable[[str], None]) -> None:
+    """Run `kgctl ARGUMENTS` as a user would and pass on each line as it is printed. Raises DemoFailed if it fails.
+
+    If stdout is a terminal, so is the command's: tables fit and have colours.
+    """
+    environment = broker_environment() | {"KGCTL_BOOTSTRAP": bootstrap, "COLUMNS": str(child_columns())}
+    reader, writer = os.openpty() if sys.stdout.isatty() else os.pipe()
     lines: deque[str] = deque(maxlen=LINES_OF_A_FAILURE)
-    with subprocess.Popen(
-        [*PYTHON, "kgctl", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-    ) as child:
-        assert child.stdout is not None
+    with (
+        open(reader, "rb", buffering=0) as output,
+        subprocess.Popen(
+            [*PYTHON, "kgctl", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=writer,
+            stderr=subprocess.STDOUT,
+            env=environment,
+        ) as child,
+    ):
+        os.close(writer)
         try:
-            for line in child.stdout:
-                lines.append(line.decode("utf-8", "replace").rstrip("\n"))
-                tell(lines[-1])
+            for line in _lines(output):
+                lines.append(line)
+                on_line(line)
         except BaseException:
             child.terminate()
             raise
     if child.returncode:
         said = "\n".join(lines)
-        raise DemoFailed(f"`kgctl {shlex.join(words)}` ended with code {child.returncode}: {said}")
+        raise DemoFailed(f"`kgctl {shlex.join(arguments)}` ended with code {child.returncode}: {said}")
+
+
+def _lines(output: io.FileIO) -> Iterator[str]:
+    """The lines of a pipe or pseudo-terminal until its other end is closed."""
+    rest = b""
+    while True:
+        try:
+            piece = output.read(1 << 16)
+        except OSError as error:  # a pseudo-terminal without a writer
+            if error.errno != errno.EIO:
+                raise
+            piece = b""
+        *whole, rest = (rest + (piece or b"")).split(b"\n")
+        yield from (line.decode("utf-8", "replace").rstrip("\r") for line in whole)
+        if not piece:
+            if rest:
+                yield rest.decode("utf-8", "replace")
+            return

@@ -1,7 +1,6 @@
-"""`python -m kgctl.demo.consumer`: one member of the demo's group, with confluent-kafka, in a process of its own.
+"""`python -m kgctl.demo.consumer`: one consumer of the tour, with confluent-kafka, in its own process.
 
-It commits what it has read, and leaves the group on SIGTERM or when the pipe on its stdin ends, which it does with the
-demo, however that ends.
+It commits what it has read. It leaves the group on SIGTERM, or when its stdin closes, which happens when the demo ends.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError
 
 POLL_S = 0.1
-GOODBYE_S = 5
+LEAVE_S = 5
 
 
 def main() -> int:
@@ -40,7 +39,7 @@ def main() -> int:
 
 
 class Member:
-    """A consumer and what it owns now."""
+    """A consumer and the partitions it owns."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self._until_end: bool = given.until_end
@@ -54,7 +53,7 @@ class Member:
                 "auto.offset.reset": "earliest",
                 "auto.commit.interval.ms": 500,
                 "session.timeout.ms": given.session_timeout_ms,
-                # No divisor of the session timeout: a rebalance that a dead member causes shall last long enough to be seen.
+                # Does not divide the session timeout, so that the rebalance after a killed member lasts long enough to see.
                 "heartbeat.interval.ms": given.session_timeout_ms * 7 // 30,
                 "enable.partition.eof": True,
                 "log_level": 3,
@@ -89,12 +88,12 @@ class Member:
 
 
 def _wait_for_end_of_stdin(ended: threading.Event) -> None:
-    # Not through sys.stdin: its lock, held by this thread, would stop the interpreter from ending.
+    # Not through sys.stdin: this thread would hold its lock, and the interpreter could not exit.
     while os.read(0, 4096):
         pass
     ended.set()
-    # The broker may be gone as well, and a client that says goodbye to nobody takes its time.
-    time.sleep(GOODBYE_S)
+    # If the broker is gone too, closing the consumer would take much longer.
+    time.sleep(LEAVE_S)
     os._exit(1)
 
 

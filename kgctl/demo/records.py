@@ -1,4 +1,4 @@
-"""An hour of a shop's life: orders and page views as keyed JSON, the same at every run but for the clock."""
+"""One hour of records of a shop: orders and page views as keyed JSON. Only the timestamps differ between runs."""
 
 from __future__ import annotations
 
@@ -36,24 +36,27 @@ class Record:
 
 
 def hour_of_records(end_ms: int, seed: int = 1) -> Iterator[Record]:
-    """The records of the hour before `end_ms`, in order of time."""
-    chance = random.Random(seed)
+    """The records of the hour before `end_ms`, oldest first."""
+    randomness = random.Random(seed)
     total = sum(COUNTS.values())
     left = dict(COUNTS)
     for number in range(total):
-        timestamp_ms = end_ms - HOUR_MS + number * HOUR_MS // total + chance.randrange(HOUR_MS // total)
-        topic = chance.choices(list(left), weights=list(left.values()))[0]
+        timestamp_ms = end_ms - HOUR_MS + number * HOUR_MS // total + randomness.randrange(HOUR_MS // total)
+        topic = randomness.choices(list(left), weights=list(left.values()))[0]
         left[topic] -= 1
-        customer = f"customer-{chance.randrange(1, 400):04d}"
+        customer = f"customer-{randomness.randrange(1, 400):04d}"
         if topic == ORDERS:
-            value = _order(chance, COUNTS[topic] - left[topic], customer, timestamp_ms)
+            value = _order(randomness, COUNTS[topic] - left[topic], customer, timestamp_ms)
         else:
-            value = _page_view(chance, customer, timestamp_ms)
+            value = _page_view(randomness, customer, timestamp_ms)
         yield Record(topic, customer.encode(), json.dumps(value, separators=(",", ":")).encode(), timestamp_ms)
 
 
-def _order(chance: random.Random, number: int, customer: str, timestamp_ms: int) -> dict[str, object]:
-    bought = [(name, chance.randrange(1, 4), price) for name, price in chance.sample(_PRODUCTS, chance.randrange(1, 4))]
+def _order(randomness: random.Random, number: int, customer: str, timestamp_ms: int) -> dict[str, object]:
+    bought = [
+        (name, randomness.randrange(1, 4), price)
+        for name, price in randomness.sample(_PRODUCTS, randomness.randrange(1, 4))
+    ]
     return {
         "order": f"O-{number:06d}",
         "customer": customer,
@@ -61,18 +64,18 @@ def _order(chance: random.Random, number: int, customer: str, timestamp_ms: int)
         "lines": [{"product": name, "count": count, "price": price} for name, count, price in bought],
         "total": round(sum(count * price for _, count, price in bought), 2),
         "currency": "EUR",
-        "paid_by": chance.choice(("card", "transfer", "voucher")),
+        "paid_by": randomness.choice(("card", "transfer", "voucher")),
     }
 
 
-def _page_view(chance: random.Random, customer: str, timestamp_ms: int) -> dict[str, object]:
+def _page_view(randomness: random.Random, customer: str, timestamp_ms: int) -> dict[str, object]:
     return {
         "customer": customer,
         "at": _iso(timestamp_ms),
-        "page": chance.choice(_PAGES),
-        "referrer": chance.choice(_REFERRERS),
-        "session": f"{chance.getrandbits(64):016x}",
-        "shown_ms": chance.randrange(20, 900),
+        "page": randomness.choice(_PAGES),
+        "referrer": randomness.choice(_REFERRERS),
+        "session": f"{randomness.getrandbits(64):016x}",
+        "shown_ms": randomness.randrange(20, 900),
     }
 
 

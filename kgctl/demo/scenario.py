@@ -1,4 +1,4 @@
-"""The story of the demo, told on stdout while it happens."""
+"""The steps of the guided tour, narrated on stdout."""
 
 from __future__ import annotations
 
@@ -15,41 +15,44 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint
-from kgctl.demo.children import Children, DemoFailed, run_kgctl
+from kgctl.demo.children import Children, DemoFailed, child_columns, run_kgctl
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
 from kgctl.model.groups import GroupDescription
 
 GROUP, SECOND_GROUP = "shop", "reports"
 SESSION_TIMEOUT_MS = 3_000
-PATIENCE_S = 30.0
-LOOK_EVERY_S = 0.05
+WAIT_S = 30.0
+POLL_S = 0.05
 INTERRUPTED = 130
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-CHAPTERS = 9
+STEPS = 10
+FRAME_LINES = 20
 
 NEXT = """
 What to try next:
-  kgctl broker start                                   a broker that stays, on 127.0.0.1:9092
+  kgctl broker start                                   a broker that keeps running, on 127.0.0.1:9092
   kgctl topics create orders --partitions 3
   echo 'customer-1|{"total": 12}' | kgctl produce orders --key-separator '|'
   kgctl consume orders --group shop --from-beginning --until-end
   kgctl groups describe shop
   kgctl groups describe shop --members --verbose -o json
+  kgctl groups history shop
+  kgctl ui shop                                        the live dashboard
   kgctl --bootstrap HOST:PORT groups list              the same commands on any Kafka cluster
   kgctl broker stop
 """
 
 
 def run(report_dir: Path | None = None) -> int:
-    """Tell the story; the exit code. Nothing that it started is left, however it ends.
+    """Take the tour; returns the exit code. Stops everything it started, however it ends.
 
-    With a folder for a report, Spark's view of what happened is the last chapter.
+    With a folder for a report, the last step makes it with Spark.
     """
     before = {number: signal.signal(number, _interrupt) for number in STOP_SIGNALS}
     try:
-        _tell_story(report_dir)
+        _take_tour(report_dir)
     except KeyboardInterrupt:
-        say("\nInterrupted; everything is stopped.")
+        say("\nInterrupted; everything has been stopped.")
         return INTERRUPTED
     finally:
         for number, handler in before.items():
@@ -58,8 +61,8 @@ def run(report_dir: Path | None = None) -> int:
     return 0
 
 
-def chapters(report_dir: Path | None) -> int:
-    return CHAPTERS + (report_dir is not None)
+def steps(report_dir: Path | None) -> int:
+    return STEPS + (report_dir is not None)
 
 
 def say(text: str = "") -> None:
@@ -68,14 +71,14 @@ def say(text: str = "") -> None:
 
 
 def _interrupt(*_: object) -> None:
-    # One is enough: a second one must not interrupt the clearing up.
-    _hold_off_signals()
+    # A second signal must not interrupt the cleanup.
+    _ignore_signals()
     raise KeyboardInterrupt
 
 
-def _tell_story(report_dir: Path | None) -> None:
+def _take_tour(report_dir: Path | None) -> None:
     started = time.monotonic()
-    say(f"[1/{chapters(report_dir)}] Starting a broker in a temporary data directory")
+    say(f"[1/{steps(report_dir)}] Starting a broker in a temporary data directory")
     broker = LocalBroker({"group.min.session.timeout.ms": 1000})
     try:
         broker.start()
@@ -87,42 +90,43 @@ def _tell_story(report_dir: Path | None) -> None:
             Children(broker.bootstrap_servers, SESSION_TIMEOUT_MS) as children,
         ):
             try:
-                _Story(broker.bootstrap_servers, admin, children, started, report_dir).tell()
+                _Tour(broker.bootstrap_servers, admin, children, started, report_dir).run()
             finally:
-                _hold_off_signals()
+                _ignore_signals()
     finally:
-        _hold_off_signals()
+        _ignore_signals()
         broker.close()
-    say(f"  all stopped, the data directory removed, after {time.monotonic() - started:.0f} s")
+    say(f"  stopped all processes and removed the data directory after {time.monotonic() - started:.0f} s")
 
 
-def _hold_off_signals() -> None:
-    """The end is bounded in time and must not be cut short: a second Ctrl-C would leave children behind."""
+def _ignore_signals() -> None:
+    """The cleanup takes a bounded time; a second Ctrl-C in the middle of it would leave processes behind."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
-class _Story:
+class _Tour:
     def __init__(
         self, bootstrap: str, admin: Admin, children: Children, started: float, report_dir: Path | None
     ) -> None:
         self._bootstrap, self._admin, self._children, self._started = bootstrap, admin, children, started
         self._report_dir = report_dir
-        self._chapter = 1
+        self._step = 1
 
-    def tell(self) -> None:
-        self._make_topics()
+    def run(self) -> None:
+        self._create_topics()
         self._produce()
         self._consume_with_three()
         self._kill_one()
         self._add_one()
-        self._leave_a_second_group()
+        self._show_history_and_dashboard()
+        self._run_second_group()
         self._move_its_offsets()
         if self._report_dir is not None:
             self._report(self._report_dir)
         self._open("Stopping everything")
 
-    def _make_topics(self) -> None:
+    def _create_topics(self) -> None:
         self._open("Creating topics")
         for topic, partitions in PARTITIONS.items():
             self._kgctl("topics", "create", topic, "--partitions", str(partitions))
@@ -148,14 +152,14 @@ class _Story:
             producer.poll(0)
             counts[record.topic] += 1
             total_bytes += len(record.key) + len(record.value)
-        left = producer.flush(PATIENCE_S)
+        left = producer.flush(WAIT_S)
         if refused or left:
             raise DemoFailed(f"{left + len(refused)} records were not delivered: {(refused or ['no answer'])[0]}")
         each = ", ".join(f"{count} to {topic}" for topic, count in sorted(counts.items()))
         say(f"  {each}: {total_bytes / 1e6:.1f} MB acknowledged in {time.monotonic() - began:.1f} s")
 
     def _consume_with_three(self) -> None:
-        self._open(f"Group {GROUP}: three consumers (confluent-kafka), each in a process of its own")
+        self._open(f"Starting group {GROUP}: three consumer processes (confluent-kafka)")
         for name in ("consumer-1", "consumer-2", "consumer-3"):
             pid = self._children.consume(name, GROUP, [ORDERS, PAGE_VIEWS])
             say(f"  {name} is pid {pid}")
@@ -166,43 +170,45 @@ class _Story:
         self._kgctl("groups", "describe", GROUP, "--state")
 
     def _kill_one(self) -> None:
-        self._open("SIGKILL for consumer-2: the broker notices when its session times out, and the others take over")
-        before = self._look(GROUP)
+        self._open("Killing consumer-2 (SIGKILL): its session times out, and the others take over its partitions")
+        before = self._described(GROUP)
         self._children.kill("consumer-2")
         after = self._watch(GROUP, lambda group: _is_stable(group, 2), "to be stable with two members")
-        self._tell_generations(before, after)
+        self._say_generations(before, after)
         self._kgctl("groups", "describe", GROUP, "--members")
-        self._kgctl("groups", "describe", GROUP, "--state")
 
     def _add_one(self) -> None:
-        self._open("A fourth consumer joins: another rebalance, at once")
-        before = self._look(GROUP)
+        self._open("Starting a fourth consumer: it triggers another rebalance at once")
+        before = self._described(GROUP)
         say(f"  consumer-4 is pid {self._children.consume('consumer-4', GROUP, [ORDERS, PAGE_VIEWS])}")
         after = self._watch(GROUP, lambda group: _is_stable(group, 3), "to be stable with three members")
-        self._tell_generations(before, after)
+        self._say_generations(before, after)
         self._kgctl("groups", "describe", GROUP, "--members")
 
-    def _leave_a_second_group(self) -> None:
-        self._open(f"A second group, {SECOND_GROUP}: one consumer reads all orders, commits and leaves")
+    def _show_history_and_dashboard(self) -> None:
+        self._open("Looking back: the history of the group's rebalances, and one frame of the dashboard")
+        self._kgctl("groups", "history", GROUP)
+        self._kgctl("ui", GROUP, "--once", "--size", f"{child_columns()}x{FRAME_LINES}")
+
+    def _run_second_group(self) -> None:
+        self._open(f"Running a second group, {SECOND_GROUP}: one consumer reads all orders, commits and leaves")
         self._children.consume("reporter", SECOND_GROUP, [ORDERS], until_end=True)
         self._until(lambda: self._children.has_ended("reporter"), "the reporter to read to the end")
         self._kgctl("groups", "describe", SECOND_GROUP)
 
     def _move_its_offsets(self) -> None:
         self._open(f"Moving the offsets of {SECOND_GROUP} back by one hour: first the plan, which changes nothing")
-        words = ("groups", "reset-offsets", SECOND_GROUP, "--topic", ORDERS, "--by-duration", "PT1H")
-        before = self._look(SECOND_GROUP, offsets=True)
-        self._kgctl(*words)
-        say("  and now for real")
-        self._kgctl(*words, "--execute")
-        after = self._look(SECOND_GROUP, offsets=True)
-        say(f"  what changed: the lag of {SECOND_GROUP} was {before.total_lag} and is {after.total_lag}")
+        arguments = ("groups", "reset-offsets", SECOND_GROUP, "--topic", ORDERS, "--by-duration", "PT1H")
+        before = self._described(SECOND_GROUP, offsets=True)
+        self._kgctl(*arguments)
+        say("  now apply it")
+        self._kgctl(*arguments, "--execute")
+        after = self._described(SECOND_GROUP, offsets=True)
+        say(f"  the lag of {SECOND_GROUP} was {before.total_lag} and is now {after.total_lag}")
         self._kgctl("groups", "describe", SECOND_GROUP)
 
     def _report(self, folder: Path) -> None:
-        self._open(
-            "What all this looked like, worked out by Spark: takes about half a minute, most of it Spark's start"
-        )
+        self._open("Making a report of all this with Spark: takes about half a minute, most of it for starting Spark")
         jobs = ("decode", "lag", "evaluate", "rebalances")
         self._kgctl(
             "pipeline", "run", *jobs, "--once", "--quick", "--step", "0.5", "--report", "--out", str(folder)
@@ -211,14 +217,14 @@ class _Story:
         say(f"  the report: {folder / 'report.html'}")
 
     def _open(self, title: str) -> None:
-        self._chapter += 1
-        say(f"\n[{self._chapter}/{chapters(self._report_dir)}] {title}   ({time.monotonic() - self._started:.0f} s)")
+        self._step += 1
+        say(f"\n[{self._step}/{steps(self._report_dir)}] {title}   ({time.monotonic() - self._started:.0f} s)")
 
-    def _kgctl(self, *words: str) -> None:
-        say(f"  $ kgctl {shlex.join(words)}")
-        run_kgctl(words, self._bootstrap, lambda line: say(f"  {line}"))
+    def _kgctl(self, *arguments: str) -> None:
+        say(f"  $ kgctl {shlex.join(arguments)}")
+        run_kgctl(arguments, self._bootstrap, lambda line: say(f"  {line}"))
 
-    def _look(self, group: str, *, offsets: bool = False) -> GroupDescription:
+    def _described(self, group: str, *, offsets: bool = False) -> GroupDescription:
         found = self._admin.describe_groups([group], offsets=offsets)[0]
         if found.error is not None and found.error.exit_code != KgctlError.exit_code:
             return GroupDescription(group)
@@ -227,24 +233,24 @@ class _Story:
         return found
 
     def _watch(self, group: str, done: Callable[[GroupDescription], bool], wish: str) -> GroupDescription:
-        """Wait for the group and tell each state that it goes through; the description that ended the wait."""
+        """Wait until `done` holds for the group, and print each state on the way; returns the last description."""
         began, seen, found = time.monotonic(), "", GroupDescription(group)
 
-        def look() -> bool:
+        def is_done() -> bool:
             nonlocal seen, found
-            found = self._look(group)
-            now = f"{found.state or 'not there yet'}, {_shown(found.generation)}, {len(found.members)} members"
+            found = self._described(group)
+            now = f"{found.state or 'does not exist yet'}, {_shown(found.generation)}, {len(found.members)} members"
             if now != seen:
                 say(f"  {time.monotonic() - began:4.1f} s  {now}")
                 seen = now
             return done(found)
 
-        self._until(look, f"group {group} {wish}")
+        self._until(is_done, f"group {group} {wish}")
         return found
 
     def _await_read(self, group: str) -> None:
-        def look() -> bool:
-            found = self._look(group, offsets=True)
+        def is_read() -> bool:
+            found = self._described(group, offsets=True)
             rows = found.partitions
             return (
                 bool(rows)
@@ -253,18 +259,18 @@ class _Story:
             )
 
         began = time.monotonic()
-        self._until(look, f"group {group} to have read everything")
+        self._until(is_read, f"group {group} to read everything")
         say(f"  {time.monotonic() - began:4.1f} s  everything read and committed")
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S
         while not holds():
             self._children.check()
             if time.monotonic() > deadline:
-                raise DemoFailed(f"waited {PATIENCE_S:.0f} s in vain for {what}")
-            time.sleep(LOOK_EVERY_S)
+                raise DemoFailed(f"timed out after {WAIT_S:.0f} s waiting for {what}")
+            time.sleep(POLL_S)
 
-    def _tell_generations(self, before: GroupDescription, after: GroupDescription) -> None:
+    def _say_generations(self, before: GroupDescription, after: GroupDescription) -> None:
         say(
             f"  {_shown(before.generation)} with {len(before.members)} members -> "
             f"{_shown(after.generation)} with {len(after.members)}"

@@ -67,8 +67,7 @@ def by_rebalance(events: Iterable[GroupEventRow], *, is_last_over: bool = False)
             row = replace(row, commits_rejected=row.commits_rejected + rows.pop(unfinished).commits_rejected)
             unfinished = None
         elif unfinished is not None and row.event in (STARTED, DELETED, REPLACED):
-            end = end_of_unfinished(rows[unfinished].generation, row) if row.event == STARTED else INTERRUPTED
-            rows[unfinished] = replace(rows[unfinished], event=end)
+            rows[unfinished] = _ended(rows[unfinished], row)
             unfinished = None
         if row.event == STARTED:
             unfinished = len(rows)
@@ -76,3 +75,9 @@ def by_rebalance(events: Iterable[GroupEventRow], *, is_last_over: bool = False)
     if is_last_over and unfinished is not None:
         rows[unfinished] = replace(rows[unfinished], event=INTERRUPTED)
     return rows
+
+
+def _ended(start: GroupEventRow, following: GroupEventRow) -> GroupEventRow:
+    """The start of a rebalance that has no end event, with how it ended and the generation it reached."""
+    end = end_of_unfinished(start.generation, following) if following.event == STARTED else INTERRUPTED
+    return replace(start, event=end, generation=following.generation if end == SUPERSEDED else start.generation)

@@ -1,4 +1,4 @@
-"""`kgctl demo`: the whole main job in front of a user, and nothing left of it afterwards."""
+"""`kgctl demo`: the guided tour runs to its end, and leaves no process and no file behind."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from broker.local import broker_environment
 from kgctl.demo.records import COUNTS, HOUR_MS, PARTITIONS, hour_of_records
 from kgctl.demo.scenario import NEXT
 from tests.harness.broker_program import eventually, is_alive
+from tests.harness.terminal import terminal
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
 END_MS = 1_700_000_000_000
@@ -45,7 +46,7 @@ def assert_nothing_is_left(pids: list[int], tmp_path: Path) -> None:
     eventually(lambda: not list(tmp_path.iterdir()), "the temporary directory to be removed")
 
 
-def test_the_records_are_an_hour_of_keyed_json_the_same_at_every_run():
+def test_the_records_are_one_hour_of_keyed_json_and_the_same_in_every_run():
     records = list(hour_of_records(END_MS))
     assert records == list(hour_of_records(END_MS))
     assert Counter(record.topic for record in records) == COUNTS
@@ -58,40 +59,45 @@ def test_the_records_are_an_hour_of_keyed_json_the_same_at_every_run():
     assert 2e6 < sum(len(record.value) for record in records) < 10e6
 
 
-def test_the_demo_runs_to_its_end_in_under_a_minute_and_leaves_nothing(tmp_path: Path):
+def test_the_demo_runs_to_its_end_in_under_a_minute_and_leaves_nothing_behind(tmp_path: Path):
     began = time.monotonic()
     program = start_demo(tmp_path)
-    told, complained = program.communicate(timeout=90)
-    assert program.returncode == 0, complained + told
+    out, err = program.communicate(timeout=90)
+    assert program.returncode == 0, err + out
     assert time.monotonic() - began < 60
-    assert complained == ""
+    assert err == ""
     for command in (
         "topics create orders",
         "groups describe shop",
         "groups describe shop --members",
         "groups describe shop --state",
+        "groups history shop",
+        "ui shop --once",
         "groups reset-offsets reports",
     ):
-        assert f"$ kgctl {command}" in told
-    generations = [tuple(map(int, pair)) for pair in re.findall(r"generation (\d+) with .* -> generation (\d+)", told)]
+        assert f"$ kgctl {command}" in out
+    generations = [tuple(map(int, pair)) for pair in re.findall(r"generation (\d+) with .* -> generation (\d+)", out)]
     assert len(generations) == 2
     assert all(before < after for before, after in generations)
-    lag_before, lag_after = map(int, re.findall(r"lag of reports was (\d+) and is (\d+)", told)[0])
+    lag_before, lag_after = map(int, re.findall(r"lag of reports was (\d+) and is now (\d+)", out)[0])
     assert lag_before == 0
     assert COUNTS["orders"] * 0.9 < lag_after <= COUNTS["orders"]
-    assert "--execute" in told
-    assert "What to try next" in told
-    assert_nothing_is_left(pids_in(told), tmp_path)
+    assert "--execute" in out
+    causes = re.findall(r"(?m)^  \S+Z \d+ +stable +(\S.*?) {2,}", out)
+    assert causes[-2:] == ["session timed out", "member joined"]
+    assert "● Stable" in out  # the dashboard's state machine
+    assert "What to try next" in out
+    assert_nothing_is_left(pids_in(out), tmp_path)
 
 
-def read_until(program: subprocess.Popen[str], words: str) -> str:
+def read_until(program: subprocess.Popen[str], text: str) -> str:
     assert program.stdout is not None
-    told = ""
+    out = ""
     for line in program.stdout:
-        told += line
-        if words in line:
-            return told
-    raise AssertionError(f"ended with {program.wait()} before {words!r}: {told}")
+        out += line
+        if text in line:
+            return out
+    raise AssertionError(f"ended with {program.wait()} before {text!r}: {out}")
 
 
 @pytest.mark.parametrize(
@@ -99,63 +105,67 @@ def read_until(program: subprocess.Popen[str], words: str) -> str:
     [
         (signal.SIGINT, "$ kgctl topics create orders"),
         (signal.SIGINT, "consumer-3 is pid"),
-        (signal.SIGINT, "SIGKILL for"),
+        (signal.SIGINT, "Killing consumer-2"),
         (signal.SIGTERM, "consumer-1 is pid"),
         (signal.SIGHUP, "$ kgctl groups describe shop"),
     ],
 )
-def test_an_interrupted_demo_leaves_no_child(tmp_path: Path, number: signal.Signals, moment: str):
+def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, number: signal.Signals, moment: str):
     program = start_demo(tmp_path)
-    told = read_until(program, moment)
-    # As a terminal does it: to the whole group of processes. Twice, as people do.
+    out = read_until(program, moment)
+    # As a terminal does: to the whole process group. Twice, as people do.
     os.killpg(program.pid, number)
     os.killpg(program.pid, number)
-    rest, complained = program.communicate(timeout=60)
+    rest, err = program.communicate(timeout=60)
     assert program.returncode == 130
     assert "Interrupted" in rest
-    assert complained == ""
-    assert not any(map(is_alive, pids_in(told)))
-    assert_nothing_is_left(pids_in(told), tmp_path)
+    assert err == ""
+    assert not any(map(is_alive, pids_in(out)))
+    assert_nothing_is_left(pids_in(out), tmp_path)
 
 
-@pytest.mark.parametrize("moment", ["[1/9]", "$ kgctl groups describe shop"])
-def test_a_demo_that_nobody_reads_any_more_ends_quietly(tmp_path: Path, moment: str):
+@pytest.mark.parametrize("moment", ["[1/10]", "$ kgctl groups describe shop"])
+def test_a_demo_whose_output_is_closed_ends_quietly(tmp_path: Path, moment: str):
     program = start_demo(tmp_path)
-    told = read_until(program, moment)
+    out = read_until(program, moment)
     assert program.stdout is not None
     assert program.stderr is not None
     program.stdout.close()
     with program.stderr:
         assert program.stderr.read() == ""
     assert program.wait(60) == 141
-    assert not any(map(is_alive, pids_in(told)))
+    assert not any(map(is_alive, pids_in(out)))
     eventually(lambda: not list(tmp_path.iterdir()), "the temporary directory to be removed")
 
 
-def test_a_killed_demo_leaves_no_child(tmp_path: Path):
+def test_a_killed_demo_leaves_no_process(tmp_path: Path):
     program = start_demo(tmp_path)
-    told = read_until(program, "consumer-3 is pid")
+    out = read_until(program, "consumer-3 is pid")
     program.kill()
     program.communicate(timeout=60)
-    assert_nothing_is_left(pids_in(told), tmp_path)
+    assert_nothing_is_left(pids_in(out), tmp_path)
 
 
-def test_a_broken_show_ends_with_one_line_and_leaves_no_child(tmp_path: Path):
+def test_a_demo_that_fails_ends_with_one_line_and_leaves_no_process(tmp_path: Path):
     program = start_demo(tmp_path)
-    told = read_until(program, "consumer-3 is pid")
-    os.kill(pids_in(told)[0], signal.SIGKILL)
-    rest, complained = program.communicate(timeout=90)
+    out = read_until(program, "consumer-3 is pid")
+    os.kill(pids_in(out)[0], signal.SIGKILL)
+    rest, err = program.communicate(timeout=90)
     assert program.returncode not in (0, None), rest
-    assert complained.startswith("Error: ")
-    assert complained.count("\n") == 1
-    assert_nothing_is_left(pids_in(told), tmp_path)
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert_nothing_is_left(pids_in(out), tmp_path)
 
 
 def test_what_to_try_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
     monkeypatch.setenv("PYTHONPATH", broker_environment().get("PYTHONPATH", ""))
-    lines = [line.split("   ")[0].strip() for line in NEXT.splitlines() if "kgctl " in line and "HOST:PORT" not in line]
+    lines = [
+        line.split("   ")[0].strip()
+        for line in NEXT.splitlines()
+        if "kgctl " in line and "HOST:PORT" not in line and "kgctl ui" not in line
+    ]
     assert len(lines) > 5
     try:
         for line in lines:
@@ -169,7 +179,19 @@ def test_what_to_try_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         subprocess.run([*KGCTL, "broker", "stop"], capture_output=True)
 
 
-def test_without_the_client_the_demo_says_how_to_get_it(tmp_path: Path):
+def test_on_a_terminal_tables_fit_and_have_colours(tmp_path: Path):
+    with terminal([*KGCTL, "demo"], 100, 200, broker_environment() | {"TMPDIR": str(tmp_path)}) as shown:
+        shown.wait_for(lambda screen: "$ kgctl groups describe shop --state" in screen, "the state of the group", 60)
+        shown.wait_for(lambda screen: "Killing consumer-2" in screen, "the next step", 60)
+        screen = shown.screen_with_colours()
+        shown.press("C-c")
+        shown.wait_for(lambda screen: "exit=130" in screen, "the end", 60)
+    assert "\x1b[32mStable" in screen
+    assert "CONSUMER-ID" in screen
+    assert "To fit 98 columns" in screen
+
+
+def test_without_the_client_the_demo_says_how_to_install_it(tmp_path: Path):
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.util as u\nfind = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'confluent_kafka' else find(name, *rest)\n"

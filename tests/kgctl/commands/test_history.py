@@ -89,7 +89,7 @@ def test_each_rebalance_is_one_row_that_says_how_it_ended() -> None:
     assert len(events) == 12
     assert [(row.event, row.generation, row.commits_rejected) for row in by_rebalance(events)] == [
         ("stable", 2, 5),
-        ("superseded", 2, 1),
+        ("superseded", 3, 1),
         ("empty", 4, 2),
         ("interrupted", 4, 1),
         ("of_a_newer_broker", 4, 1),

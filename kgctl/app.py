@@ -30,9 +30,7 @@ COMMANDS = {
     "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Read records of topics to stdout."),
-    "pipeline": Entry(
-        "kgctl.commands.pipeline:pipeline_app", "Turn what consumer groups do into tables and a report, on Spark."
-    ),
+    "pipeline": Entry("kgctl.commands.pipeline:pipeline_app", "Analyze consumer groups with Spark: tables, a report."),
     "broker": Entry("kgctl.commands.broker:broker_app", "Run a local broker: one per data directory."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }

@@ -26,10 +26,9 @@ STYLES = {
 
 def show_table(rows: Sequence[Any], layout: Layout, verbose: bool, *, fitted: bool, colored: bool) -> str | None:
     """Write the table to stdout, in the width of the terminal if `fitted`; what was left out or shortened, as a sentence."""
-    limit = terminal_width() if fitted else 0
-    found = fit(rows, layout, verbose, limit, ellipsis_for(sys.stdout.encoding))
+    found = fit(rows, layout, verbose, terminal_width() if fitted else 0, ellipsis_for(sys.stdout.encoding))
     sys.stdout.write("\n".join(map(colored_text, found.grids)) if colored else found.text)
-    return _losses(found, limit)
+    return _losses(found)
 
 
 def terminal_width() -> int:
@@ -63,7 +62,7 @@ def _rendered(text: str, style: Style) -> str:
     return style.render(text, color_system=ColorSystem.STANDARD)
 
 
-def _losses(found: Fitted, limit: int) -> str | None:
+def _losses(found: Fitted) -> str | None:
     losses = [f"{', '.join(found.left_out)} left out"] if found.left_out else []
     losses += ["names shortened"] if found.shortened else []
-    return f"To fit {limit} columns: {', '.join(losses)}; -o wide shows all." if losses else None
+    return f"To fit: {', '.join(losses)}; -o wide shows all." if losses else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from kgctl.tui.app import KgctlApp
 from kgctl.tui.screens.watching import Watching
 
 STEP_S = 0.02
+CURSOR_MOVE = re.compile(r"\x1b\[\d+;\d+H")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +90,5 @@ def drawn(app: KgctlApp, colours: bool) -> str:
     )
     # What App.export_screenshot prints; it has no form for text.
     console.print(app.screen._compositor.render_update(full=True, screen_stack=app._background_screens))
-    lines = console.export_text(styles=colours).splitlines()
+    lines = CURSOR_MOVE.sub("", console.export_text(styles=colours)).splitlines()
     return "".join(f"{line if colours else line.rstrip()}\n" for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -76,6 +77,14 @@ def test_the_help_lists_keys(our_cluster: Cluster) -> None:
     done = ui(our_cluster.bootstrap_servers, "--once", "--screen", "help")
     assert done.returncode == 0, done.stderr
     assert "ctrl+r" in done.stdout
+
+
+def test_a_coloured_frame_does_not_move_the_cursor(our_cluster: Cluster) -> None:
+    plain = ui(our_cluster.bootstrap_servers, "--once", "--screen", "help").stdout
+    colored = ui(our_cluster.bootstrap_servers, "--once", "--screen", "help", "--color", "always").stdout
+    escapes = re.compile(r"\x1b\[[0-9;]*([A-Za-z])")
+    assert set(escapes.findall(colored)) == {"m"}
+    assert [line.rstrip() for line in escapes.sub("", colored).splitlines()] == plain.splitlines()
 
 
 def test_rates_need_two_looks(our_cluster: Cluster, group_of_ours: str) -> None:

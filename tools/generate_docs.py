@@ -61,7 +61,7 @@ def _versions(api: Api) -> str:
     text = f"{served.start}-{served.stop - 1}" if len(served) > 1 else str(served.start)
     if advertised.start != served.start:
         text += f" (advertised from {advertised.start})"
-    return text + (" (ours)" if api.key >= NATIVE_FIRST_KEY else "")
+    return text + (" (private)" if api.key >= NATIVE_FIRST_KEY else "")
 
 
 def _settings() -> str:

@@ -1,4 +1,4 @@
-"""BLAKE2b without the rest of hashlib, whose import loads OpenSSL and costs as much as opening the store."""
+"""BLAKE2b without hashlib: importing hashlib loads OpenSSL, which takes as long as opening the store."""
 
 try:
     from _blake2 import blake2b

@@ -1,27 +1,26 @@
-"""What the log raises when it cannot keep a promise."""
+"""Errors of the storage."""
 
 
 class StorageError(Exception):
-    """A write, sync or read of the data directory failed; the message names the path and the cause.
+    """A write, sync or read of the data directory failed. The message has the path and the cause.
 
-    After one of these from an append or a commit the log refuses all further commits: what the failed
-    call left on the disk is unknown until the next start.
+    After one from an append or a flush the log refuses further ones (see failure.py).
     """
 
 
 class DamageError(StorageError):
-    """Bytes that were once stored are gone or changed; the message names the file and what is lost."""
+    """Stored bytes are missing or changed. The message names the file and what is lost."""
 
-    advice = "a start with --accept-loss goes on without what is lost"
+    advice = "start with --accept-loss to continue without it"
 
     def __str__(self) -> str:
         return f"{super().__str__()}; {self.advice}"
 
 
 class StoreDamageError(DamageError):
-    """Damage to the database that a start cannot pass over, whatever is accepted."""
+    """Damage to the database that no start can skip, not even with --accept-loss."""
 
-    advice = "nothing can be read without it: put back a copy of the data directory, or start on an empty one"
+    advice = "nothing can be read without it: restore a copy of the data directory, or start with an empty one"
 
 
 class NewerFormatError(StorageError):

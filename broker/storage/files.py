@@ -1,4 +1,4 @@
-"""Files of the data directory: the operations that tests may replace, and a bounded table of open files."""
+"""Files of the data directory: system calls that tests can replace, and a bounded table of open files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _F_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None) if sys.platform == "darwin" e
 
 
 class FileOps:
-    """Every system call that changes or reads a stored file. Fault tests hand in another one."""
+    """Every system call that changes or reads a stored file. Fault tests pass their own."""
 
     sqlite_vfs: str = ""  # name of the SQLite VFS below ours; "" is the platform's own
 
@@ -70,7 +70,7 @@ class FileOps:
 
 
 def guarded(action: str, path: str, call: Callable[..., T], *arguments: object) -> T:
-    """Run one file operation; an OSError becomes a StorageError that names the path and the cause."""
+    """Run one file operation. An OSError becomes a StorageError with the path and the cause."""
     try:
         return call(*arguments)
     except OSError as error:
@@ -86,8 +86,8 @@ def storage_error(action: str, path: str, error: OSError) -> StorageError:
 
 
 class OpenFile:
-    """One open segment file. The descriptor lives as long as anyone refers to it, so a reply that is still
-    being sent keeps its file even when the table has let go of it."""
+    """One open file. Its descriptor lives as long as an object refers to it, so a reply that is still being sent
+    keeps its file open after the table has dropped it."""
 
     __slots__ = ("__weakref__", "_ops", "fd", "path")
 
@@ -142,7 +142,7 @@ class OpenFile:
 
 
 class FileSlice:
-    """Whole batches in a segment file, for sendfile. Holds the file open, even if the segment is deleted."""
+    """Whole batches in a segment file, for sendfile. Keeps the file open, even if the segment is deleted."""
 
     __slots__ = ("file", "length", "position")
 
@@ -166,9 +166,9 @@ class FileSlice:
 
 
 class Files:
-    """Open files by path, at most `limit` of them; the one that was unused for longest is let go first.
+    """Open files by path, at most `limit` of them; the least recently used is dropped first.
 
-    With `durable` false (durability "process") nothing is ever synced: the page cache outlives a killed broker.
+    Without `durable` (durability "process") nothing is ever synced: the page cache outlives a killed broker.
     """
 
     def __init__(self, ops: FileOps, *, durable: bool = True, limit: int | None = None) -> None:
@@ -216,7 +216,7 @@ class Files:
             guarded("sync directory", path, self.ops.sync_directory, path)
 
     def make_directory(self, path: str, *, sync: bool = True) -> bool:
-        """Make one directory whose parent exists. Without `sync` the caller syncs the parent. False if it is there."""
+        """Make one directory in an existing one. Without `sync` the caller syncs the parent. False if it exists."""
         try:
             self.ops.mkdir(path)
         except FileExistsError:
@@ -228,14 +228,14 @@ class Files:
         return True
 
     def make_directories(self, path: str) -> None:
-        """Make a directory and those above it, durably."""
+        """Make a directory and its missing parents, durably."""
         path = os.path.abspath(path)
         if not os.path.isdir(path):
             self.make_directories(os.path.dirname(path))
             self.make_directory(path)
 
     def sync_parent(self, path: str) -> None:
-        """Make the name of a directory durable, if its parent may be read at all."""
+        """Make the name of a directory durable, if we may read its parent."""
         if self.durable:
             parent = os.path.dirname(os.path.abspath(path))
             try:
@@ -246,7 +246,7 @@ class Files:
                 raise storage_error("sync directory", parent, error) from error
 
     def unlink(self, path: str) -> None:
-        """Remove a file if it is there; the caller syncs the directory where that matters."""
+        """Remove a file if it exists. The caller syncs the directory where that matters."""
         self.forget(path)
         try:
             self.ops.unlink(path)
@@ -256,7 +256,7 @@ class Files:
             raise storage_error("remove", path, error) from error
 
     def rename_directory(self, directory: str, new_path: str) -> bool:
-        """False if it is not there. Open files below it are let go."""
+        """Rename, and drop open files below it. False if it does not exist."""
         for path in [path for path in self._open if path.startswith(directory + os.sep)]:
             del self._open[path]
         try:
@@ -268,7 +268,7 @@ class Files:
         return True
 
     def removing_tree(self, directory: str) -> Iterator[None]:
-        """Remove a directory and all below it, one entry at a time; nothing happens if it is not there."""
+        """Remove a directory and everything below it, one entry per step; do nothing if it does not exist."""
         for parent, directories, names in os.walk(directory, topdown=False):
             for name in names:
                 self.unlink(os.path.join(parent, name))

@@ -92,8 +92,8 @@ class Housekeeping:
         idle = flush.count == self._seen_flushes and not flush.dirty
         self._seen_flushes = flush.count
         if idle:
-            for partition in [p for p in self._loaded() if p.is_behind_record][:CHECKPOINTS_PER_CALL]:
-                partition.record(complete=True)
+            for partition in [p for p in self._loaded() if p.is_beyond_checkpoint][:CHECKPOINTS_PER_CALL]:
+                partition.checkpoint(complete=True)
                 # The flush that this asks for is no sign of use.
                 self._seen_flushes = flush.count + 1
         # A WAL checkpoint ends the store's transaction, so the transaction must not hold what waits for a flush.

@@ -263,10 +263,10 @@ class Log:
         for topic in self._row_topics.values():
             topic.settle()
         for partition in self._partitions.values():
-            if partition.is_behind_record:
+            if partition.is_beyond_checkpoint:
                 partition.active.cut()
                 self._files.sync(partition.active.file())
-                partition.record(complete=True)
+                partition.checkpoint(complete=True)
         self.flush()
         self._flush.sync_ends()
 

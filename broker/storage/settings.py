@@ -1,4 +1,4 @@
-"""Settings of the log: durability, and the broker-wide defaults of the topic configs."""
+"""Settings of the log: durability, and broker-wide defaults of topic configs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOUR_MS = 3_600_000
 
 
 class LogSettings(NamedTuple):
-    """Defaults are Kafka's. The comment on each field is the broker option that it is filled from."""
+    """Defaults are Kafka's. The comment on each field names its broker option."""
 
     durability: str = "power"  # "power": acknowledged means synced; "process": survives kill -9 only
 
@@ -23,7 +23,7 @@ class LogSettings(NamedTuple):
     message_timestamp_after_max_ms: int = HOUR_MS  # log.message.timestamp.after.max.ms
 
     cleanup_policy: str = "delete"  # log.cleanup.policy
-    retention_ms: int = 7 * DAY_MS  # log.retention.ms, .minutes, .hours; -1: for ever
+    retention_ms: int = 7 * DAY_MS  # log.retention.ms, .minutes, .hours; -1: unlimited
     retention_bytes: int = -1  # log.retention.bytes
     retention_check_interval_ms: int = 300_000  # log.retention.check.interval.ms
 
@@ -36,7 +36,7 @@ class LogSettings(NamedTuple):
     producer_id_expiration_ms: int = DAY_MS  # producer.id.expiration.ms
     producer_id_expiration_check_interval_ms: int = 600_000  # producer.id.expiration.check.interval.ms
 
-    offsets_topic_partitions: int = 50  # offsets.topic.num.partitions; fixed when the data directory is made
+    offsets_topic_partitions: int = 50  # offsets.topic.num.partitions; fixed when the data directory is created
     offsets_topic_segment_bytes: int = 100 << 20  # offsets.topic.segment.bytes
 
     max_open_segments: int | None = None  # None: a quarter of the limit on open files

@@ -1,4 +1,4 @@
-"""Kafka's topic configs: name, type, default, what is valid, and the broker option that gives the default."""
+"""Kafka's topic configs: name, type, default, validation, and the broker option that sets the default."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class TopicConfig(NamedTuple):
     name: str
     type: str  # Kafka's names: BOOLEAN, STRING, INT, LONG, DOUBLE, LIST
     default: str
-    synonym: str | None  # the broker option whose value is the default of all topics
-    used: bool  # false: stored and shown, without effect on a single node
-    problem: Callable[[str], str | None]  # what is wrong with a value, or None
+    synonym: str | None  # the broker option that sets the default of all topics
+    used: bool  # false: accepted but ignored, as it has no effect on a single node
+    problem: Callable[[str], str | None]  # the reason why a value is invalid, or None
 
     def check(self, value: str) -> None:
-        """Raise ValueError with Kafka's kind of message for a value that is not valid."""
+        """Raise ValueError with a message like Kafka's for an invalid value."""
         problem = self.problem(value)
         if problem is not None:
             raise ValueError(f"Invalid value {value} for configuration {self.name}: {problem}")
@@ -166,7 +166,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {config.name: config for config in _rows
 
 
 class Policy(NamedTuple):
-    """What the log does with one topic: its own configs over the dynamic broker configs over the settings."""
+    """The effective configs of one topic: its own, else the dynamic broker configs, else the settings."""
 
     segment_bytes: int
     segment_ms: int
@@ -186,7 +186,7 @@ class Policy(NamedTuple):
 
     @property
     def roll_ms(self) -> int:
-        """How much time one segment may span; compaction leaves the active one alone, so its lag counts too."""
+        """The time that one segment may span. Compaction skips the active segment, so its max lag counts too."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Segment files: append, index, producer state, compaction, recovery."""
+"""Topics as segment files: append, index, producer state, compaction, retention, recovery."""

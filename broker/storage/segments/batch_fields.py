@@ -1,4 +1,4 @@
-"""Fields of a record batch that the log changes in place; the checksum covers them."""
+"""Fields of a record batch that the broker changes in place although the CRC covers them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ LOG_APPEND_TIME = 0x08
 
 
 def set_create_time(batch: bytearray) -> None:
-    """Clear the mark of LogAppendTime, which producers have no business to set, and compute the checksum anew."""
+    """Clear the LogAppendTime flag, which only brokers may set, and update the CRC."""
     attributes = int.from_bytes(batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2], "big") & ~LOG_APPEND_TIME
     batch[ATTRIBUTES_AT : ATTRIBUTES_AT + 2] = attributes.to_bytes(2, "big")
     _set_crc(batch)
 
 
 def set_last_offset(batch: bytearray, base_offset: int, last_offset: int) -> None:
-    """Let the batch end at `last_offset`, and compute the checksum anew."""
+    """Make the batch end at `last_offset`, and update the CRC."""
     batch[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4] = (last_offset - base_offset).to_bytes(4, "big")
     _set_crc(batch)
 

@@ -1,8 +1,8 @@
-"""Compaction of a topic partition: keep the last record of each key, drop tombstones that had their time.
+"""Compaction of a segment partition: keep the last record of each key, drop expired tombstones.
 
-One pass reads the sealed segments that no pass has seen (the dirty ones) and notes the last offset of each key,
-then goes over all segments from the first and leaves out what that supersedes. Offsets never change: a batch is
-stretched over the offsets of what was left out behind it, so within a file no offset is ever missing.
+One pass reads the dirty segments (sealed, and seen by no pass yet) and notes the last offset of each key. Then it
+rewrites all segments from the first without the records that this supersedes. Offsets never change: a batch is
+stretched over the offsets of what was removed behind it, so no offset is ever missing within a file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment
 from broker.storage.segments.shared import Shared
 
-# Bounds the memory of a pass; the segments that did not fit are dirty for the next one.
+# Bounds the memory of a pass. Segments that did not fit stay dirty for the next one.
 MAX_KEYS = 250_000
 
 
 def dirty_segments(partition: SegmentPartition, wall_ms: int) -> list[Segment]:
-    """The segments that a pass would read first, in order."""
+    """The segments that no pass has seen, in order."""
     lag_ms = partition.policy.min_compaction_lag_ms
     found = []
     for segment in partition.segments[:-1]:
@@ -54,7 +54,7 @@ def wants_compaction(partition: SegmentPartition, wall_ms: int) -> bool:
 
 
 def compact(partition: SegmentPartition, shared: Shared, wall_ms: int) -> Iterator[None]:
-    """One pass, in slices of one batch; other calls may come between two of them."""
+    """Run one pass in slices of one batch; appends and flushes may run between them."""
     last_offsets: dict[bytes, int] = {}
     mapped: Segment | None = None
     for segment in dirty_segments(partition, wall_ms):
@@ -81,7 +81,7 @@ def compact(partition: SegmentPartition, shared: Shared, wall_ms: int) -> Iterat
 def _rewrite(
     partition: SegmentPartition, segment: Segment, shared: Shared, last_offsets: dict[bytes, int], wall_ms: int
 ) -> Iterator[None]:
-    """Write what stays of one segment to a new file, and let it take the place of the old one."""
+    """Write the records of one segment that stay to a new file, and put it in the place of the old one."""
     drop_tombstones = (
         segment.compacted_at_ms >= 0 and wall_ms - segment.compacted_at_ms > partition.policy.delete_retention_ms
     )
@@ -110,12 +110,12 @@ def _rewrite(
 
 
 def _is_gone(partition: SegmentPartition, segment: Segment) -> bool:
-    """Between two slices the topic may be deleted, or retention or DeleteRecords may take the segment."""
+    """Between two slices the topic may be deleted, or retention or DeleteRecords may drop the segment."""
     return partition.deleted or segment not in partition.segments
 
 
 def _copy(partition: SegmentPartition, segment: Segment, until: int, writer: _Writer) -> Iterator[None]:
-    """The batches before the first that changes."""
+    """Copy the batches before the first one that changes."""
     writer.started = True
     for position, header in segment.headers(segment.base_offset, 0):
         if position >= until:
@@ -132,12 +132,12 @@ def _stays(record: Record, last_offsets: dict[bytes, int], drop_tombstones: bool
     last = last_offsets.get(_digest(record.key))
     if last is not None and last > record.offset:
         return False
-    # A later value of the key in a dirty segment would have been found above.
+    # A later value of the key, in a dirty segment, would have been found above.
     return record.value is not None or not drop_tombstones
 
 
 class _Writer:
-    """The successor of one segment. Batches come in order; each is held until it is known where the next begins."""
+    """Writes the successor of one segment. Each batch is held until the base offset of the next one is known."""
 
     def __init__(self, old: Segment, wall_ms: int) -> None:
         self._old = old
@@ -151,14 +151,14 @@ class _Writer:
         )
         self._held: bytes | None = None
         self._created = False
-        self.started = False  # something changes, so there is to be a successor
+        self.started = False  # a record is removed, so a successor is needed
 
     def add_kept(self, batch: bytes, header: BatchHeader, kept: list[Record] | None) -> None:
-        """One batch of the old segment, of which these records stay (None: all, nobody can decode them)."""
+        """Add a batch of the old segment with the records that stay (None: all of them, as they cannot be decoded)."""
         if kept is None or len(kept) == header.record_count:
             self.add(batch)
         elif kept:
-            # What the format has no room for stays as it came.
+            # What our format cannot express stays as the producer sent it.
             with suppress(EncodeError):
                 batch = _rebuilt(header, kept, header.base_offset)
             self.add(batch)
@@ -168,12 +168,12 @@ class _Writer:
         if self._held is not None:
             self._write(_stretched(self._held, base_offset))
         elif base_offset > self._old.base_offset:
-            # The file keeps its name: its first batch has to begin where it always did.
-            reaching_back = _reaching_back(batch, self._old.base_offset)
-            if reaching_back is None:
+            # The file keeps its name, so its first batch must keep the base offset.
+            extended = _extended(batch, self._old.base_offset)
+            if extended is None:
                 self._write(_empty(self._old.base_offset, base_offset - 1))
             else:
-                batch = reaching_back
+                batch = extended
         self._held = batch
 
     def _write(self, batch: bytes) -> None:
@@ -185,7 +185,7 @@ class _Writer:
         self._new.note(parse_header(batch), self._new.size_bytes, len(batch))
 
     def finish(self, shared: Shared) -> Segment | None:
-        """The new segment, synced; None if nothing is left."""
+        """Return the new segment, synced, or None if no record stays."""
         if self._held is None:
             return None
         self._write(_stretched(self._held, self._old.end_offset))
@@ -200,7 +200,7 @@ class _Writer:
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record] | None:
-    """None if nobody can decode them: such a batch stays as it is."""
+    """The records of a batch; None if they cannot be decoded, and the batch stays as it is."""
     return _decoded(segment.batch(position, header), header)
 
 
@@ -212,14 +212,14 @@ def _decoded(batch: bytes, header: BatchHeader) -> list[Record] | None:
     offset = header.base_offset - 1
     for record in records:
         if not offset < record.offset <= header.last_offset:
-            # Nobody can say which record of a key is the last.
+            # Out of order: the last record of a key is undefined.
             return None
         offset = record.offset
     return records
 
 
-def _reaching_back(batch: bytes, base_offset: int) -> bytes | None:
-    """The batch, beginning at an earlier offset; None if it has to stay as it is."""
+def _extended(batch: bytes, base_offset: int) -> bytes | None:
+    """The batch with an earlier base offset; None if it has to stay as it is."""
     header = parse_header(batch)
     records = _decoded(batch, header)
     try:
@@ -247,7 +247,7 @@ def _empty(base_offset: int, last_offset: int) -> bytes:
 
 
 def _stretched(batch: bytes, next_offset: int) -> bytes:
-    """The batch, ending where the next one begins."""
+    """The batch with a last offset just below `next_offset`."""
     header = parse_header(batch)
     if header.next_offset == next_offset:
         return batch

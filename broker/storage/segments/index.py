@@ -1,7 +1,7 @@
-"""A sparse index of one segment: for a batch every few kilobytes its offset, its position, and the time before it.
+"""A sparse index of one segment: offset, position and preceding max timestamp of a batch every few kilobytes.
 
-One array serves both look-ups. The file on disk is a help, never the truth: chunks with a CRC each, and whatever
-is missing or damaged is found again by walking the segment.
+One array serves all look-ups. The index file is a cache: it consists of chunks with a CRC each, and missing or
+damaged ones are rebuilt from the segment.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ class Index:
     def __init__(self, interval_bytes: int) -> None:
         self.interval_bytes = interval_bytes
         self._entries = array("q")
-        self._saved = 0  # values of _entries that the file holds
+        self._saved = 0  # how many values of _entries the file holds
         self._wanted_position = 0
 
     def __len__(self) -> int:
         return len(self._entries) // _FIELDS
 
     def add(self, offset: int, position: int, max_timestamp_before: int) -> None:
-        """Note a batch, if it lies far enough from the last entry."""
+        """Add an entry for a batch that is far enough from the last one."""
         if position >= self._wanted_position:
             self._entries.extend((offset, position, max_timestamp_before))
             self._wanted_position = position + self.interval_bytes
 
     def at_offset(self, offset: int) -> tuple[int, int] | None:
-        """(base offset, position) of the batch from which to walk to the one that holds `offset`."""
+        """(base offset, position) of the batch to walk from to the one with `offset`."""
         return self._last_before(0, offset + 1)
 
     def at_timestamp(self, timestamp: int) -> tuple[int, int] | None:
-        """Where to begin walking for the first batch with a timestamp >= `timestamp`."""
+        """(base offset, position) of the batch to walk from to the first one with a timestamp >= `timestamp`."""
         return self._last_before(2, timestamp)
 
     def at_position(self, position: int) -> tuple[int, int] | None:
-        """The last entry at or before `position`."""
+        """(base offset, position) of the last entry at or before `position`."""
         return self._last_before(1, position + 1)
 
     def _last_before(self, field: int, bound: int) -> tuple[int, int] | None:
-        """The last entry whose field is below `bound`."""
+        """The last entry with this field below `bound`."""
         entries = self._entries
         low, high = 0, len(entries) // _FIELDS
         while low < high:
@@ -76,14 +76,14 @@ class Index:
     # -- on disk
 
     def unsaved_chunk(self) -> bytes:
-        """The entries that the file lacks, as one chunk to append to it; empty if there are none."""
+        """The entries that are not in the file, as one chunk to append; empty if there are none."""
         fresh = self._entries[self._saved :]
         self._saved = len(self._entries)
         return _chunk(fresh)
 
     @classmethod
     def load(cls, content: bytes, interval_bytes: int, end_position: int, base_offset: int) -> tuple[Index, int]:
-        """Read chunks up to the first damaged or senseless one. Returns also how many bytes of the file hold."""
+        """Read chunks up to the first damaged or implausible one. Return the index and the number of good bytes."""
         index = cls(interval_bytes)
         at = 0
         while at + _CHUNK_HEAD.size <= len(content):

@@ -1,4 +1,4 @@
-"""One partition of a topic: append, read, look up by time, delete a prefix. Costs nothing until it is written to."""
+"""One partition in segment files: append, read, look up by time, delete a prefix. An empty one has no row and no file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from broker.storage.segments.partition_table import (
     delete_segment,
     load_partition,
     load_segments,
-    mark_unrecorded,
+    mark_beyond_checkpoint,
     save_segments,
     set_log_start,
 )
@@ -29,9 +29,9 @@ from broker.storage.segments.time_lookup import first_newest, first_not_older, n
 from broker.storage.segments.validation import check_batch
 from broker.storage.store.catalog import Topic
 
-# How much may be written before the recorded end follows: bounds what a start after a crash has to read.
-RECORD_EVERY_BYTES = 8 << 20
-RECORD_EVERY_BATCHES = 4000
+# A checkpoint follows after this much was written: it bounds what a start after a crash has to read.
+CHECKPOINT_BYTES = 8 << 20
+CHECKPOINT_BATCHES = 4000
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
@@ -53,10 +53,10 @@ class SegmentPartition:
         self._visible_position = 0  # of the high watermark, in the segment that holds it
         self._visible_base = 0
         self._visible_max = (-1, -1)
-        self._unrecorded = False  # the store knows that the active segment may reach beyond its row
+        self._beyond_checkpoint = False  # the store knows that the active segment may reach beyond its checkpoint
         self._changed_segments: dict[Segment, None] = {}
-        self._bytes_since_record = 0
-        self._batches_since_record = 0
+        self._bytes_since_checkpoint = 0
+        self._batches_since_checkpoint = 0
         self._producers: Producers | None = None
         self._load()
 
@@ -96,17 +96,17 @@ class SegmentPartition:
         row = load_partition(store, self.topic.topic_id, self.index)
         if row is None:
             return
-        self.partition_id, self.log_start_offset, self._unrecorded = (
+        self.partition_id, self.log_start_offset, self._beyond_checkpoint = (
             row.partition_id,
             row.log_start_offset,
-            row.unrecorded,
+            row.beyond_checkpoint,
         )
         interval_bytes = self.policy.index_interval_bytes
         self.segments = load_segments(store, self.partition_id, self._shared.files, self.directory, interval_bytes)
         self.advance()
 
     def advance(self) -> None:
-        """All that is appended is durable: let readers see it."""
+        """Everything appended is durable: show it to readers."""
         if self.segments:
             active = self.active
             self.high_watermark = active.end_offset
@@ -151,7 +151,7 @@ class SegmentPartition:
     def _write(self, batch: bytearray, header: BatchHeader) -> None:
         shared = self._shared
         try:
-            if not self._unrecorded:
+            if not self._beyond_checkpoint:
                 self._begin_writing()
             if not self.segments or self._is_full(len(batch), header):
                 self.roll()
@@ -160,11 +160,11 @@ class SegmentPartition:
             shared.failure.remember(error)
             raise
         shared.pending.touch(self, file)
-        self._bytes_since_record += len(batch)
-        self._batches_since_record += 1
+        self._bytes_since_checkpoint += len(batch)
+        self._batches_since_checkpoint += 1
 
     def _begin_writing(self) -> None:
-        """Let the store know, before anything is acknowledged, that this partition has bytes it does not list."""
+        """Tell the store, before anything is acknowledged, that this partition has bytes beyond its checkpoint."""
         store = self._shared.store
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
@@ -172,8 +172,8 @@ class SegmentPartition:
                 if self._shared.files.make_directory(directory, sync=False):
                     self._shared.pending.touch_directory(os.path.dirname(directory))
         else:
-            mark_unrecorded(store, self.partition_id, True)
-        self._unrecorded = True
+            mark_beyond_checkpoint(store, self.partition_id, True)
+        self._beyond_checkpoint = True
 
     def _is_full(self, size: int, header: BatchHeader) -> bool:
         active, policy = self.active, self.policy
@@ -186,7 +186,7 @@ class SegmentPartition:
         )
 
     def roll(self) -> None:
-        """Seal the active segment and begin another one at the log end."""
+        """Seal the active segment and start a new one at the log end."""
         base_offset = self.log_end_offset
         if self.segments:
             sealed = self.active
@@ -202,16 +202,16 @@ class SegmentPartition:
         self.segments.append(segment)
         self._changed_segments[segment] = None
 
-    # -- the round
+    # -- flushing
 
     def synced(self) -> None:
-        """All that was appended is on disk: record it if that is due."""
+        """The appended bytes are on disk: write a checkpoint if one is due."""
         if (
             self._changed_segments
-            or self._bytes_since_record >= RECORD_EVERY_BYTES
-            or self._batches_since_record >= RECORD_EVERY_BATCHES
+            or self._bytes_since_checkpoint >= CHECKPOINT_BYTES
+            or self._batches_since_checkpoint >= CHECKPOINT_BATCHES
         ):
-            self.record()
+            self.checkpoint()
 
     def flushed(self) -> tuple[int, SyncedEnd]:
         self.advance()
@@ -219,30 +219,30 @@ class SegmentPartition:
         return self.partition_id, SyncedEnd(active.base_offset, active.size_bytes, active.end_offset)
 
     @property
-    def is_behind_record(self) -> bool:
-        """Something is on disk that the store does not list yet."""
-        return self._unrecorded and not self.deleted
+    def is_beyond_checkpoint(self) -> bool:
+        """Bytes are on disk that the store does not list yet."""
+        return self._beyond_checkpoint and not self.deleted
 
-    def record(self, *, complete: bool = False) -> None:
-        """Write ends and producers to the store. `complete`: nothing is being appended; all of it is listed now."""
+    def checkpoint(self, *, complete: bool = False) -> None:
+        """Write ends and producers to the store. `complete`: no append is pending, so the store then lists everything."""
         store = self._shared.store
         self._changed_segments[self.active] = None
         for segment in self._changed_segments:
             segment.save_index()
         save_segments(store, self.partition_id, self._changed_segments)
         self._changed_segments.clear()
-        self._bytes_since_record = 0
-        self._batches_since_record = 0
+        self._bytes_since_checkpoint = 0
+        self._batches_since_checkpoint = 0
         if self._producers is not None:
             self._producers.save(store, self.partition_id)
         if complete:
-            mark_unrecorded(store, self.partition_id, False)
-            self._unrecorded = False
+            mark_beyond_checkpoint(store, self.partition_id, False)
+            self._beyond_checkpoint = False
 
     # -- reading
 
     def _visible_end(self, segment: Segment) -> int:
-        """Up to which position readers may see this segment."""
+        """The position up to which readers may see this segment."""
         if segment.base_offset < self._visible_base:
             return segment.size_bytes
         return self._visible_position if segment.base_offset == self._visible_base else 0
@@ -289,7 +289,7 @@ class SegmentPartition:
         )
 
     def _visible_segments(self) -> Iterator[tuple[Segment, int, tuple[int, int]]]:
-        """Segments with records for readers: (segment, end position, (max timestamp, base offset of its batch))."""
+        """Yield segments with visible records: (segment, end position, (max timestamp, base offset of its batch))."""
         for segment in self.segments:
             visible = self._visible_end(segment)
             if segment.end_offset > self.log_start_offset and visible:
@@ -318,7 +318,7 @@ class SegmentPartition:
         return self.log_start_offset
 
     def drop_segments(self, count: int, log_start: int) -> None:
-        """Remove the first `count` segments (never the active one) and let the log begin at `log_start`."""
+        """Remove the first `count` segments (never the active one) and move the log start to `log_start`."""
         shared = self._shared
         shared.failure.check()
         self.log_start_offset = max(self.log_start_offset, log_start)
@@ -329,21 +329,21 @@ class SegmentPartition:
         del self.segments[:count]
 
     def forget(self) -> None:
-        """The topic was deleted. Its rows and files are the caller's affair."""
+        """The topic was deleted. The caller removes its rows and files."""
         self.deleted = True
         self._shared.pending.forget(self)
         for segment in self.segments:
             self._shared.loaded_indexes.pop(segment, None)
 
     def forget_segment(self, segment: Segment) -> None:
-        """Its files go once the store no longer lists it."""
+        """Remove its files once the store no longer lists it."""
         self._shared.loaded_indexes.pop(segment, None)
         self._changed_segments.pop(segment, None)
         self._shared.pending.unlink_after(segment.path)
         self._shared.pending.unlink_after(segment.index_path)
 
     def segment_changed(self, segment: Segment) -> None:
-        """The store is to learn what is new about a sealed segment."""
+        """Save a changed sealed segment to the store."""
         save_segments(self._shared.store, self.partition_id, [segment])
 
     def expire_producers(self, before_ms: int) -> None:
@@ -351,7 +351,7 @@ class SegmentPartition:
             self._producers.expire(before_ms)
 
     def replace_segment(self, old: Segment, new: Segment | None) -> None:
-        """Let `new` (synced, or None if nothing is left) take the place of a sealed segment."""
+        """Put `new` (synced, or None if nothing is left) in the place of a sealed segment."""
         at = self.segments.index(old)
         self.forget_segment(old)
         self.segments[at : at + 1] = [new] if new is not None else []

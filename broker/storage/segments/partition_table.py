@@ -1,4 +1,4 @@
-"""The rows of one partition in the store: its number, its log start, its list of segments."""
+"""The rows of one partition in the store: its number, its log start offset, its segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from broker.storage.store.database import Store
 class PartitionRow(NamedTuple):
     partition_id: int
     log_start_offset: int
-    unrecorded: bool
+    beyond_checkpoint: bool
 
 
 def load_partition(store: Store, topic_id: bytes, index: int) -> PartitionRow | None:
@@ -23,20 +23,21 @@ def load_partition(store: Store, topic_id: bytes, index: int) -> PartitionRow | 
     )
     if not rows:
         return None
-    partition_id, log_start, unrecorded = (int(value or 0) for value in rows[0])
-    return PartitionRow(partition_id, log_start, bool(unrecorded))
+    partition_id, log_start, beyond_checkpoint = (int(value or 0) for value in rows[0])
+    return PartitionRow(partition_id, log_start, bool(beyond_checkpoint))
 
 
 def add_partition(store: Store, topic_id: bytes, index: int) -> int:
-    """The new row's number. It is marked unrecorded: bytes are about to be written."""
+    """Return the number of the new row. It is marked as beyond its checkpoint: bytes are about to be written."""
     number = int(store.meta("next_partition_id") or 1)
     store.set_meta("next_partition_id", str(number + 1))
     store.execute("INSERT INTO partitions VALUES (?, ?, ?, 0, 1)", (number, topic_id, index))
     return number
 
 
-def mark_unrecorded(store: Store, partition_id: int, unrecorded: bool) -> None:
-    store.execute("UPDATE partitions SET unrecorded = ? WHERE partition_id = ?", (int(unrecorded), partition_id))
+def mark_beyond_checkpoint(store: Store, partition_id: int, beyond: bool) -> None:
+    """Say whether the active segment may reach beyond its row in segments (column `unrecorded`)."""
+    store.execute("UPDATE partitions SET unrecorded = ? WHERE partition_id = ?", (int(beyond), partition_id))
 
 
 def set_log_start(store: Store, partition_id: int, offset: int) -> None:
@@ -44,7 +45,7 @@ def set_log_start(store: Store, partition_id: int, offset: int) -> None:
 
 
 def delete_partitions(store: Store, topic_id: bytes) -> None:
-    """All rows of a topic's partitions."""
+    """Delete all rows of the partitions of a topic."""
     for table in ("segments", "producers"):
         store.execute(
             f"DELETE FROM {table} WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",

@@ -1,7 +1,7 @@
-"""Idempotence: what each producer last wrote to one partition, and what it may write next.
+"""Idempotence: the last batches of each producer in one partition, and which batch may follow.
 
-The rules are Kafka's: the last five batches of a producer are known; one of them again is a duplicate; anything
-else must continue the sequence, or begin at 0 with a newer epoch. A producer that is not known may begin anywhere.
+The rules are Kafka's: a batch equal to one of the producer's last five is a duplicate; any other must continue the
+sequence, or start at 0 with a newer epoch. An unknown producer may start anywhere.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Producers:
         return producer_id in self._entries
 
     def check(self, header: BatchHeader) -> Remembered | ErrorCode:
-        """NONE: append it. A remembered batch: this is a duplicate of that one. Else the error to answer with."""
+        """Return NONE to append the batch, the batch that it duplicates, or the error to answer with."""
         entry = self._entries.get(header.producer_id)
         if entry is None:
             return ErrorCode.NONE
@@ -69,7 +69,7 @@ class Producers:
         return ErrorCode.NONE if first == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def note(self, header: BatchHeader) -> None:
-        """Remember a batch that is in the log; its header carries the offsets it got."""
+        """Remember an appended batch; its header has the assigned offsets."""
         entry = self._entries.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             entry = self._entries[header.producer_id] = ProducerEntry(header.producer_epoch, -1, [])
@@ -81,7 +81,7 @@ class Producers:
         self._changed.add(header.producer_id)
 
     def expire(self, before_ms: int) -> None:
-        """Forget producers that have written nothing since `before_ms`."""
+        """Forget producers that last wrote at or before `before_ms`."""
         for producer_id in [key for key, entry in self._entries.items() if entry.last_timestamp <= before_ms]:
             del self._entries[producer_id]
             self._changed.discard(producer_id)
@@ -104,7 +104,7 @@ class Producers:
         return producers
 
     def save(self, store: Store, partition_id: int) -> None:
-        """Store what has changed since the last save."""
+        """Store the changes since the last save."""
         if not self._changed:
             return
         rows: list[tuple[Value, ...]] = []
@@ -121,5 +121,5 @@ class Producers:
 
 
 def _advance(sequence: int, by: int) -> int:
-    """Sequences go on at 0 after the largest 32-bit number."""
+    """Sequence numbers wrap to 0 after the largest 32-bit number."""
     return (sequence + by) & MAX_SEQUENCE

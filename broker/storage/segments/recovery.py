@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from broker.storage.errors import DamageError
 from broker.storage.segments.partition import SegmentPartition
-from broker.storage.segments.partition_table import mark_unrecorded
+from broker.storage.segments.partition_table import mark_beyond_checkpoint
 from broker.storage.segments.repair import DAMAGED_SUFFIX, refuse, repair_partition, repair_segment, short_segments
 from broker.storage.segments.shared import Shared
 from broker.storage.store.catalog import Topic, Topics
@@ -48,10 +48,10 @@ def recover(shared: Shared, topics: Topics, open_partition: Callable[[Topic, int
 
 
 def _recover_partition(partition: SegmentPartition, shared: Shared) -> None:
-    """Bring one partition that was being written to back to a recorded state, as part of the store's transaction."""
+    """Find the end of one partition that was being written to, and write its checkpoint to the store's transaction."""
     if not partition.segments:
-        # Its first append never became durable.
-        mark_unrecorded(shared.store, partition.partition_id, False)
+        # Its first append was never flushed.
+        mark_beyond_checkpoint(shared.store, partition.partition_id, False)
         return
     producers = partition.producers
     for header in partition.active.scan_tail():
@@ -62,13 +62,13 @@ def _recover_partition(partition: SegmentPartition, shared: Shared) -> None:
     is_cut = active.cut_remains()
     if is_cut or not _is_synced(partition, shared):
         shared.files.sync(active.file())
-    _remove_strangers(partition, shared)
-    partition.record(complete=True)
+    _remove_unlisted(partition, shared)
+    partition.checkpoint(complete=True)
     partition.advance()
 
 
 def _is_synced(partition: SegmentPartition, shared: Shared) -> bool:
-    """The last run has synced all that there is, and said so."""
+    """The last run synced everything up to the end of the active segment, and the synced end proves it."""
     end = shared.ends.read(partition.partition_id)
     return shared.store.evidence.was_synced and end is not None and end.end_offset == partition.active.end_offset
 
@@ -81,14 +81,14 @@ def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
     if shared.store.evidence.binding and not shared.accept_loss:
         raise DamageError(
             f"{active.path} is damaged or cut at position {active.size_bytes}: acknowledged records of"
-            f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are gone"
+            f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are lost"
         )
     is_here = end.base_offset == active.base_offset
     repair_segment(partition, active, shared, end.position if is_here else active.size_bytes, end.end_offset)
 
 
-def _remove_strangers(partition: SegmentPartition, shared: Shared) -> None:
-    """Files that no row lists: left-overs of a roll or a compaction that did not become durable."""
+def _remove_unlisted(partition: SegmentPartition, shared: Shared) -> None:
+    """Remove files that the store does not list: leftovers of a roll or a compaction that was never flushed."""
     known = {os.path.basename(path) for s in partition.segments for path in (s.path, s.index_path)}
     for name in os.listdir(partition.directory):
         path = os.path.join(partition.directory, name)

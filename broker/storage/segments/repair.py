@@ -1,7 +1,7 @@
-"""Segment files at a start: which are missing or cut, and how to go on without what is damaged if that was accepted.
+"""Missing, cut and damaged segment files: find them at the start, and repair what is left if losses are accepted.
 
-Lost offsets stay taken: an empty batch covers them, like those that Kafka's compaction leaves. So no end moves back,
-readers pass over the gap, and no new record gets an offset that was given out before.
+Lost offsets stay used: an empty batch covers them, like the ones that Kafka's compaction leaves. So no log end moves
+back, readers skip the gap, and no new record gets an offset that another record had.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from broker.storage.errors import DamageError
 from broker.storage.files import OpenFile, guarded
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.partition import SegmentPartition
-from broker.storage.segments.segment import SCAN_BYTES, Segment, segment_name
+from broker.storage.segments.segment import Segment, segment_name
 from broker.storage.segments.shared import Shared
+from broker.storage.segments.verification import SCAN_BYTES
 from broker.storage.store.catalog import Topic, Topics
 
 DAMAGED_SUFFIX = ".damaged"
-MOST_OFFSETS_IN_A_BATCH = 2**31
-MOST_RANGES_TOLD = 20
-# What each batch has in the same place: our leader epoch and the format's version.
+MAX_OFFSETS_PER_BATCH = 2**31
+MAX_RANGES_NAMED = 20
+# Every batch has these bytes at the same place: the leader epoch and the magic.
 _MARK = LEADER_EPOCH.to_bytes(4, "big") + b"\x02"
 _MARK_AT = 12
 
 
 class Short(NamedTuple):
-    """A segment file that is not there or shorter than what was recorded."""
+    """A segment file that is missing or shorter than the store says."""
 
     topic: Topic
     partition: int
@@ -36,7 +37,7 @@ class Short(NamedTuple):
 
 
 def short_segments(shared: Shared, topics: Topics) -> list[Short]:
-    """Asks for the size of each segment file and reads none."""
+    """Compare the sizes of all segment files with the store, without reading them."""
     rows = shared.store.query(
         "SELECT p.topic_id, p.partition, s.base_offset, s.revision, s.size_bytes, s.end_offset"
         " FROM partitions AS p JOIN segments AS s ON s.partition_id = p.partition_id"
@@ -64,12 +65,13 @@ def short_segments(shared: Shared, topics: Topics) -> list[Short]:
 
 
 def refuse(short: list[Short]) -> DamageError:
+    """One line for all of them."""
     more = f"; {len(short) - 1} more segment files are missing or cut" if len(short) > 1 else ""
     return DamageError(short[0].message + more)
 
 
 def repair_partition(partition: SegmentPartition, shared: Shared) -> None:
-    """Read all that is recorded of a partition, and replace each damaged segment by one with what is left of it."""
+    """Read everything up to the checkpoint, and replace each damaged segment by one with its whole batches."""
     for segment in list(partition.segments):
         try:
             segment.file()
@@ -87,8 +89,8 @@ def repair_partition(partition: SegmentPartition, shared: Shared) -> None:
 def repair_segment(
     partition: SegmentPartition, segment: Segment, shared: Shared, size_bytes: int, end_offset: int
 ) -> None:
-    """Put a new file with the whole batches of the first `size_bytes` in a segment's place; it ends at `end_offset`."""
-    found = _what_happened(segment, size_bytes)
+    """Replace a segment by a new file with the whole batches of its first `size_bytes`, ending at `end_offset`."""
+    harm = _harm(segment, size_bytes)
     made = Segment(
         segment.files,
         segment.directory,
@@ -110,7 +112,7 @@ def repair_segment(
         lost.append((made.end_offset, end_offset - 1))
         _cover(made, file, end_offset)
     if made.max_timestamp < 0:
-        # Retention has to know how old a segment is of which nothing is left.
+        # Retention still needs the age of a segment that lost all its records.
         made.max_timestamp, made.max_timestamp_offset = segment.max_timestamp, segment.base_offset
     made.save_index()
     shared.files.sync(file)
@@ -120,12 +122,12 @@ def repair_segment(
     partition.segment_changed(made)
     partition.advance()
     shared.quarantine.append(segment.path)
-    kept = "" if found == "is missing" else f"; it is kept as {os.path.basename(segment.path)}{DAMAGED_SUFFIX}"
-    shared.store.evidence.lose(f"{segment.path} {found}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)
+    kept = "" if harm == "is missing" else f"; it is kept as {os.path.basename(segment.path)}{DAMAGED_SUFFIX}"
+    shared.store.evidence.lose(f"{segment.path} {harm}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)
 
 
 def set_aside(shared: Shared) -> None:
-    """Rename the damaged files that the store does not name any more, and remove their indexes."""
+    """Rename the damaged files that the store no longer lists, and remove their indexes."""
     for path in shared.quarantine:
         shared.files.forget(path)
         if os.path.exists(path):
@@ -134,7 +136,7 @@ def set_aside(shared: Shared) -> None:
     shared.quarantine.clear()
 
 
-def _what_happened(segment: Segment, size_bytes: int) -> str:
+def _harm(segment: Segment, size_bytes: int) -> str:
     try:
         return "is damaged" if os.stat(segment.path).st_size >= size_bytes else "was cut"
     except FileNotFoundError:
@@ -144,9 +146,9 @@ def _what_happened(segment: Segment, size_bytes: int) -> str:
 def _spell(lost: list[tuple[int, int]]) -> str:
     if not lost:
         return "nothing"
-    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in lost[:MOST_RANGES_TOLD])
-    return f"offsets {told}" + (
-        f" and {len(lost) - MOST_RANGES_TOLD} more ranges" if len(lost) > MOST_RANGES_TOLD else ""
+    named = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in lost[:MAX_RANGES_NAMED])
+    return f"offsets {named}" + (
+        f" and {len(lost) - MAX_RANGES_NAMED} more ranges" if len(lost) > MAX_RANGES_NAMED else ""
     )
 
 
@@ -157,13 +159,13 @@ def _add(made: Segment, file: OpenFile, batch: bytes, header: BatchHeader) -> No
 
 def _cover(made: Segment, file: OpenFile, until: int) -> None:
     while made.end_offset < until:
-        last_offset = min(until, made.end_offset + MOST_OFFSETS_IN_A_BATCH) - 1
+        last_offset = min(until, made.end_offset + MAX_OFFSETS_PER_BATCH) - 1
         batch = build_batch([], base_offset=made.end_offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
         _add(made, file, batch, parse_header(batch))
 
 
 def _whole_batches(segment: Segment, size_bytes: int, end_offset: int) -> Iterator[tuple[bytes, BatchHeader]]:
-    """The batches that are as they were written, in order, whatever lies between them."""
+    """Yield the undamaged batches in order, whatever lies between them."""
     if not os.path.exists(segment.path):
         return
     file = segment.files.get(segment.path)
@@ -197,7 +199,7 @@ def _batch_at(file: OpenFile, position: int, size_bytes: int, offsets: range) ->
 
 
 def _next_mark(file: OpenFile, position: int, size_bytes: int) -> int:
-    """Where the next batch may begin; -1 if none can."""
+    """The next position where a batch may begin; -1 if there is none."""
     position += _MARK_AT
     while position < size_bytes:
         window = file.read(min(SCAN_BYTES, size_bytes - position), position)

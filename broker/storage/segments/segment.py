@@ -1,8 +1,6 @@
-"""Append-only segment files: whole record batches one after the other, named by the offset of the first.
+"""A segment file: whole record batches one after the other, in a file named by the offset of the first.
 
 An active segment may end in preallocated zeros; overwriting them makes a sync much cheaper than growing the file.
-Bytes that this run of the broker has not written itself are checked against their CRCs once, before they are
-first served.
 """
 
 from __future__ import annotations
@@ -17,20 +15,20 @@ from broker.storage.errors import DamageError, StorageError
 from broker.storage.files import Buffer, Files, FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.index import Index
+from broker.storage.segments.verification import SCAN_BYTES, VerifiedRanges, verify_batches
 
 LENGTH_OVERHEAD = 12  # base offset and length, which a batch's length field does not count
-# As much as the segment has already, between these bounds.
+# Preallocation doubles the segment, between these bounds.
 PREALLOCATED_BYTES = (64 << 10, 1 << 20)
-# Rounds that bring more than this are limited by bandwidth, not by the cost of growing a file.
+# Flushes of larger batches are limited by bandwidth, not by the cost of growing a file.
 PREALLOCATE_BELOW_BYTES = 64 << 10
 WALK_BYTES = 16 << 10
-SCAN_BYTES = 1 << 20
 
 _WALK = struct.Struct(">qi11xi")  # base offset, length, last offset delta
 
 
 class Spot(NamedTuple):
-    """Where one batch lies."""
+    """The place of one batch."""
 
     position: int
     size: int
@@ -91,7 +89,7 @@ class Segment:
         self.max_timestamp_offset = max_timestamp_offset
         self.compacted_at_ms = compacted_at_ms
         self.allocated = size_bytes
-        self._verified: list[tuple[int, int]] = []  # disjoint, ascending ranges of positions
+        self._verified = VerifiedRanges()
         self._index: Index | None = None
         self._index_file_bytes = 0
         self._file_seen = False
@@ -105,7 +103,7 @@ class Segment:
         return self.path[:-4] + ".index"
 
     def create(self) -> OpenFile:
-        """Make the file; a left-over of a crash by the same name is emptied."""
+        """Create the file, or empty one that a crash left behind."""
         self._file_seen = True
         self._index = Index(self.interval_bytes)
         file = self.files.get(self.path, create=True)
@@ -114,7 +112,7 @@ class Segment:
         return file
 
     def file(self) -> OpenFile:
-        """The open file; DamageError if it is missing or shorter than what was recorded."""
+        """Open the file; DamageError if it is missing or shorter than the store says."""
         try:
             file = self.files.get(self.path)
         except StorageError:
@@ -137,7 +135,7 @@ class Segment:
     # -- writing
 
     def append(self, batch: Buffer, header: BatchHeader) -> OpenFile:
-        """Write one whole batch that continues the segment."""
+        """Write one whole batch at the end of the segment."""
         file = self.file()
         position, size = self.size_bytes, len(batch)
         if position + size > self.allocated:
@@ -155,7 +153,7 @@ class Segment:
             self.allocated += more
 
     def note(self, header: BatchHeader, position: int, size: int) -> None:
-        """Count a batch whose bytes are known to be good."""
+        """Count a batch whose bytes are known to be good as part of the segment."""
         self.index.add(header.base_offset, position, self.max_timestamp)
         if position == 0:
             self.first_timestamp = header.base_timestamp
@@ -164,17 +162,17 @@ class Segment:
             self.max_timestamp_offset = header.base_offset
         self.size_bytes = position + size
         self.end_offset = header.next_offset
-        self._mark_verified(position, position + size)
+        self._verified.add(position, position + size)
 
     def cut(self) -> None:
-        """Give back what lies behind the last whole batch."""
+        """Truncate the file behind the last whole batch."""
         file = self.file()
         if self.allocated > self.size_bytes or file.size() > self.size_bytes:
             file.truncate(self.size_bytes)
             self.allocated = self.size_bytes
 
     def cut_remains(self) -> bool:
-        """Cut what a crash left behind the last whole batch, unless it is preallocated zeros. True if it was cut."""
+        """Truncate what a crash left behind the last whole batch, unless it is preallocated zeros. True if it truncated."""
         file = self.file()
         length = file.size()
         if length - self.size_bytes <= PREALLOCATED_BYTES[1]:
@@ -213,7 +211,7 @@ class Segment:
         return index
 
     def save_index(self) -> None:
-        """Append what is new to the index file. Never synced: it can be made again."""
+        """Append new entries to the index file. It is never synced: it can be rebuilt."""
         if self._index is None:
             return
         chunk = self._index.unsaved_chunk()
@@ -224,16 +222,16 @@ class Segment:
             self.files.forget(self.index_path)
 
     def drop_index(self) -> None:
-        """Free the memory of the index; the file has it."""
+        """Save the index and free its memory."""
         self.save_index()
         self._index = None
 
     # -- reading
 
     def headers(self, offset: int, position: int, chunk_bytes: int = WALK_BYTES) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) of the batches from the one at `position`, whose base offset is `offset`, to the end.
+        """Yield (position, header) of the batches from `position`, whose base offset is `offset`, to the end.
 
-        No offset is ever missing between two batches: what compaction removes stays covered by its neighbour.
+        No offset is ever missing between two batches: a batch covers the offsets that compaction removed behind it.
         """
         file = self.file()
         end = self.size_bytes
@@ -253,7 +251,7 @@ class Segment:
             position += at
 
     def walk(self, offset: int, position: int, until: int) -> Iterator[Spot]:
-        """Batches from the one at `position`, whose base offset is `offset`, that end at or before `until`."""
+        """Yield the batches from `position`, whose base offset is `offset`, that end at or before `until`."""
         file = self.file()
         while position < until:
             chunk = file.read(min(WALK_BYTES, until - position), position)
@@ -273,7 +271,7 @@ class Segment:
             position += at
 
     def find_offset(self, offset: int, until: int) -> Spot | None:
-        """The first batch that holds `offset` or a later one."""
+        """The first batch with `offset` or a later offset."""
         base_offset, position = self.index.at_offset(offset) or (self.base_offset, 0)
         for spot in self.walk(base_offset, position, until):
             if spot.last_offset >= offset:
@@ -281,7 +279,7 @@ class Segment:
         return None
 
     def find_timestamp(self, timestamp: int, until: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Batches from the first that has a record at or after `timestamp`; more follow in case it has none after all."""
+        """Yield candidates for the first record at or after `timestamp`: a batch may promise one and have none."""
         base_offset, position = self.index.at_timestamp(timestamp) or (self.base_offset, 0)
         for at, header in self.headers(base_offset, position):
             if at + header.size_bytes > until:
@@ -290,7 +288,7 @@ class Segment:
                 yield at, header
 
     def whole_batches_end(self, first: Spot, limit: int) -> int:
-        """The largest position <= limit where a batch behind `first` ends; the end of `first` if there is none."""
+        """The largest position <= `limit` where a batch from `first` on ends; at least the end of `first`."""
         if limit <= first.end:
             return first.end
         start = self.index.at_position(limit)
@@ -302,12 +300,12 @@ class Segment:
         return end
 
     def slice(self, spot: Spot, end: int) -> FileSlice:
-        """Bytes from the start of one batch to the end of another; their CRCs have been checked."""
+        """The bytes from the start of one batch to the end of another, with checked CRCs."""
         self.verify(spot.base_offset, spot.position, end)
         return FileSlice(self.file(), spot.position, end - spot.position)
 
     def batch(self, position: int, header: BatchHeader) -> bytes:
-        """One whole batch, checked."""
+        """One whole batch with a checked CRC."""
         self.verify(header.base_offset, position, position + header.size_bytes)
         return self.file().read(header.size_bytes, position)
 
@@ -317,74 +315,17 @@ class Segment:
         return DamageError(f"{self.path} is damaged: the batch at position {position} is not what was written")
 
     def verify(self, offset: int, start: int, end: int) -> None:
-        """Check the CRCs of the batches from `start` (base offset `offset`) to `end` unless that was done before."""
-        for low, high in self._verified:
-            if low <= start and end <= high:
-                return
-        file = self.file()
-        position = start
-        while position < end:
-            chunk = file.read(min(SCAN_BYTES, end - position), position)
-            at = 0
-            while at + HEADER_BYTES <= len(chunk):
-                header = self._plausible(chunk, at, offset, position + at, end)
-                if at + header.size_bytes > len(chunk):
-                    break
-                if not check_crc(chunk, at, header):
-                    raise self.damage(position + at)
-                at += header.size_bytes
-                offset = header.next_offset
-            if at == 0:
-                header = self._verify_large(file, offset, position, end)
-                at = header.size_bytes
-                offset = header.next_offset
-            position += at
-        self._mark_verified(start, end)
-
-    def _plausible(self, chunk: bytes, at: int, offset: int, position: int, end: int) -> BatchHeader:
-        """The header, if the fields that the CRC does not cover are as they were written."""
-        header = parse_header(chunk, at)
-        if (
-            header.base_offset != offset
-            or header.magic != 2
-            or header.partition_leader_epoch != LEADER_EPOCH
-            or not HEADER_BYTES <= header.size_bytes <= end - position
-        ):
-            raise self.damage(position)
-        return header
-
-    def _verify_large(self, file: OpenFile, offset: int, position: int, end: int) -> BatchHeader:
-        """One batch that is larger than a chunk."""
-        head = file.read(HEADER_BYTES, position)
-        if len(head) < HEADER_BYTES:
-            raise self.damage(position)
-        header = self._plausible(head, 0, offset, position, end)
-        batch = file.read(header.size_bytes, position)
-        if len(batch) != header.size_bytes or not check_crc(batch, 0, header):
-            raise self.damage(position)
-        return header
-
-    def _mark_verified(self, start: int, end: int) -> None:
-        ranges = self._verified
-        if ranges and ranges[-1][1] == start:
-            ranges[-1] = (ranges[-1][0], end)
-            return
-        merged: list[tuple[int, int]] = []
-        for low, high in ranges:
-            if high < start or low > end:
-                merged.append((low, high))
-            else:
-                start, end = min(start, low), max(end, high)
-        merged.append((start, end))
-        merged.sort()
-        self._verified = merged
+        """Check the CRCs of the batches from `start` (base offset `offset`) to `end`, unless they are known to be good."""
+        if not self._verified.cover(start, end):
+            verify_batches(self.file(), offset, start, end, self.damage)
+            self._verified.add(start, end)
 
     # -- recovery
 
     def scan_tail(self) -> Iterator[BatchHeader]:
-        """Whole, valid batches behind the recorded end; each is counted as part of the segment once taken.
+        """Yield the whole, valid batches behind the checkpoint, counting each as part of the segment.
 
-        Stops at the first bytes that are not the next batch: zeros, a torn batch, or damage.
+        Stop at the first bytes that are not the next batch: zeros, a torn batch, or damage.
         """
         file = self.file()
         length = file.size()

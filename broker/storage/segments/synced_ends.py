@@ -1,4 +1,4 @@
-"""The file synced-ends: how far the acknowledged bytes of each partition reach.
+"""The file synced-ends: where the acknowledged bytes of each partition end.
 
 Each partition has two slots with a CRC, written in turn, so that a torn write leaves the older one. Every flush
 writes them; they are synced about once a second and at a clean stop. After kill -9 they are exact, after a power cut
@@ -19,7 +19,7 @@ _crc = google_crc32c.value
 
 
 class SyncedEnd(NamedTuple):
-    """How far the acknowledged bytes of one partition reach: a segment, a position in it, the next offset."""
+    """Where the acknowledged bytes of one partition end: a segment, a position in it, the next offset."""
 
     base_offset: int
     position: int
@@ -27,7 +27,7 @@ class SyncedEnd(NamedTuple):
 
 
 class SyncedEnds:
-    """Two slots per partition, found by the partition's number in the store."""
+    """Two slots per partition, at a position given by the partition's number in the store."""
 
     _SLOT = struct.Struct(">IqqqI")
     _SLOT_BYTES = 32
@@ -60,11 +60,6 @@ class SyncedEnds:
         position = partition_id * self._PAIR_BYTES + turn * self._SLOT_BYTES
         self._file.get().write(body + struct.pack(">I", _crc(body)), position)
         self._turns[partition_id] = 1 - turn
-
-    def clear(self, partition_id: int) -> None:
-        """Forget both slots: the partition was cut on purpose."""
-        self._file.get().write(bytes(self._PAIR_BYTES), partition_id * self._PAIR_BYTES)
-        self._turns.pop(partition_id, None)
 
     def sync(self) -> None:
         self._file.get().sync()

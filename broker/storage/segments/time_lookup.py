@@ -1,4 +1,4 @@
-"""Offsets by time, exact inside compressed batches: the index finds the batch, its records are decoded."""
+"""Look-up of offsets by time, exact within compressed batches: the index finds the batch, its records are decoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTHING = (-1, -1)
 
 
 def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: int) -> tuple[int, int] | None:
-    """(offset, timestamp) of the first record at or after both `log_start` and `timestamp`."""
+    """Return (offset, timestamp) of the first record at or after both `log_start` and `timestamp`."""
     for position, header in segment.find_timestamp(timestamp, visible):
         if header.next_offset > log_start:
             for offset, stamp in timestamps(segment, position, header):
@@ -23,9 +23,9 @@ def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: i
 
 
 def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_start: int) -> tuple[int, int]:
-    """(timestamp, base offset) of the first batch with the largest timestamp of all records from the log start on.
+    """Return (timestamp, base offset) of the first batch with the largest timestamp from the log start on.
 
-    `known` is that pair for all of the segment.
+    `known` is that pair for the whole segment.
     """
     if segment.base_offset >= log_start or known[1] >= log_start:
         return known
@@ -46,7 +46,7 @@ def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_sta
 
 
 def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log_start: int) -> tuple[int, int] | None:
-    """(offset, timestamp) of the first record with the largest timestamp, from (segment, visible end, its newest)."""
+    """Return (offset, timestamp) of the first record with the largest timestamp of (segment, visible end, newest)."""
     best: tuple[Segment, int, tuple[int, int]] | None = None
     for candidate in candidates:
         if candidate[2] != NOTHING and (best is None or candidate[2][0] > best[2][0]):
@@ -64,7 +64,7 @@ def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log
 
 
 def timestamps(segment: Segment, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
-    """(offset, timestamp) of the records of a batch. What cannot be decoded counts as a record at each end of it."""
+    """Yield (offset, timestamp) of the records of a batch; an undecodable one counts as a record at each of its ends."""
     try:
         for offset, timestamp, _ in scanned(segment.batch(position, header)):
             yield offset, timestamp

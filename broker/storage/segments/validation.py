@@ -1,4 +1,4 @@
-"""What a client's record batch must be before it is appended, without looking into compressed records."""
+"""Validation of a produced record batch, without decompressing it (except on compacted topics)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NEWEST_MAGIC = 2
 
 
 def check_batch(records: bytes | memoryview, policy: Policy, wall_ms: int) -> BatchHeader | ErrorCode:
-    """The header of the one batch that `records` must be, or the error to answer with.
+    """Return the header of the one batch that `records` must be, or the error to answer with.
 
-    Its size may be less than `records`: the beginning of another batch behind it is ignored, as Kafka ignores it.
+    The batch may be shorter than `records`: like Kafka, ignore an incomplete second batch.
     """
     magic = _whole_batch(records, 0)
     if isinstance(magic, ErrorCode):
@@ -46,7 +46,7 @@ def check_batch(records: bytes | memoryview, policy: Policy, wall_ms: int) -> Ba
 
 
 def _whole_batch(records: bytes | memoryview, position: int) -> int | ErrorCode | None:
-    """The magic of the batch at `position`; None if it is not all there."""
+    """The magic of the batch at `position`; None if the batch is incomplete."""
     left = len(records) - position
     if left < OFFSET_AND_LENGTH_BYTES:
         return None
@@ -85,7 +85,7 @@ def _check_fields(
 
 
 def _all_have_keys(records: bytes | memoryview) -> bool:
-    """Compaction keeps the last record of each key, so a record without one has no place there."""
+    """Compaction keeps the last record of each key, so every record needs one."""
     try:
         return all(has_key for _, _, has_key in scanned(records))
     except DecodeError:

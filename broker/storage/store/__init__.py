@@ -1,1 +1,1 @@
-"""The SQLite store: schema, checked pages, commit sequence and commit marker."""
+"""The SQLite store: schema, checked pages, commit marker and hash chain, topic catalog."""

@@ -1,4 +1,4 @@
-"""Topics, their configs and the dynamic broker configs, kept in the store and in memory."""
+"""Topics, their configs and the dynamic broker configs, in the store and in memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Topics(Mapping[str, Topic]):
 
 
 class Catalog:
-    """Every change is part of the store's open transaction; it is durable after the next commit."""
+    """Every change is part of the store's transaction and durable after the next flush."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -87,7 +87,7 @@ class Catalog:
     def add_partitions(self, name: str, total: int) -> Topic:
         topic = self.topics[name]
         if total <= topic.partition_count:
-            raise ValueError(f"topic {name} has {topic.partition_count} partitions already")
+            raise ValueError(f"topic {name} already has {topic.partition_count} partitions")
         self._store.execute("UPDATE topics SET partition_count = ? WHERE topic_id = ?", (total, topic.topic_id))
         topic.partition_count = total
         return topic
@@ -126,7 +126,7 @@ def _apply(configs: dict[str, str], changes: Mapping[str, str | None]) -> None:
 
 
 def _new_topic_id() -> bytes:
-    """A random UUID (version 4). Kafka keeps ids that print with a leading dash out; so do we."""
+    """A random UUID (version 4). Like Kafka, skip ids that print with a leading dash."""
     while True:
         raw = bytearray(os.urandom(16))
         raw[6] = raw[6] & 0x0F | 0x40

@@ -1,8 +1,8 @@
-"""An SQLite VFS that gives every page of the database file a CRC and checks it when the page is read.
+"""An SQLite VFS that adds a CRC to every page of the database file and checks it when the page is read.
 
-SQLite itself does not notice a flipped bit in a page: it returns other rows, or none. Each page ends in eight
-reserved bytes (page number, CRC-32C of all before), set when a checkpoint writes the page. Any SQLite can read
-such a file. The WAL has checksums of its own and passes untouched.
+SQLite itself does not notice a flipped bit in a page: it returns wrong rows, or none. Each page ends in eight
+reserved bytes (page number, CRC-32C of everything before), set when a checkpoint writes the page. Any SQLite can
+read such a file. The WAL has its own checksums and passes unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import google_crc32c
 from broker.storage.errors import DamageError, StoreDamageError
 
 PAGE_BYTES = 4096
-HEADER_BYTES = 100  # what SQLite reads first of a database file
+HEADER_BYTES = 100  # SQLite reads these first
 RESERVED_BYTES = 8
 _BODY_BYTES = PAGE_BYTES - 4
 _NUMBER = struct.Struct(">I")

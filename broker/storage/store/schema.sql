@@ -1,11 +1,11 @@
--- The store of one broker, format 1. What later formats add stands in schema_N.sql; see FORMAT_VERSION in store.py.
+-- The store of one broker, format 1. schema_N.sql turns format N - 1 into format N; see FORMAT_VERSION in database.py.
 
 CREATE TABLE meta (
-    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows, group_events_start
+    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows, group_events_start, groups_indexed
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row per commit since the last checkpoint: chain = hash(chain of the commit before, seq, digest of the changes).
+-- One row per commit since the last WAL checkpoint: chain = hash(chain of the previous commit, seq, digest of the changes).
 CREATE TABLE commits (
     seq    INTEGER PRIMARY KEY,
     digest INTEGER NOT NULL,
@@ -31,33 +31,33 @@ CREATE TABLE broker_configs (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Only partitions that were written to, or whose log start was moved, have a row.
+-- Only partitions that have been written to, or that have a moved log start, have a row.
 CREATE TABLE partitions (
-    partition_id     INTEGER PRIMARY KEY,  -- never reused: files and synced ends are found by it
+    partition_id     INTEGER PRIMARY KEY,  -- never reused: it addresses the slots in synced-ends
     topic_id         BLOB NOT NULL,
     partition        INTEGER NOT NULL,
     log_start_offset INTEGER NOT NULL,
-    unrecorded       INTEGER NOT NULL,     -- 1: the active segment may reach beyond its row
+    unrecorded       INTEGER NOT NULL,     -- 1: the active segment may reach beyond its row in segments, the checkpoint
     UNIQUE (topic_id, partition)
 ) STRICT;
 CREATE INDEX partitions_unrecorded ON partitions (partition_id) WHERE unrecorded;
 
 -- The list of segment files. The last one of a partition is active; its size and end are lower bounds while
--- the partition is marked unrecorded.
+-- the partition is marked as unrecorded.
 CREATE TABLE segments (
     partition_id         INTEGER NOT NULL,
     base_offset          INTEGER NOT NULL,
-    revision             INTEGER NOT NULL,  -- how often compaction has rewritten it; part of the file's name
+    revision             INTEGER NOT NULL,  -- how often it was rewritten; part of the file name
     end_offset           INTEGER NOT NULL,
     size_bytes           INTEGER NOT NULL,
     first_timestamp      INTEGER NOT NULL,
     max_timestamp        INTEGER NOT NULL,
-    max_timestamp_offset INTEGER NOT NULL,  -- base offset of the first batch that has it
-    compacted_at_ms      INTEGER NOT NULL,  -- when compaction first went over it; -1: not yet
+    max_timestamp_offset INTEGER NOT NULL,  -- base offset of the first batch with this timestamp
+    compacted_at_ms      INTEGER NOT NULL,  -- when compaction first processed it; -1: not yet
     PRIMARY KEY (partition_id, base_offset)
 ) STRICT, WITHOUT ROWID;
 
--- Producer state as of the recorded end of the partition.
+-- Producer state as of the checkpoint of the partition.
 CREATE TABLE producers (
     partition_id   INTEGER NOT NULL,
     producer_id    INTEGER NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE generation_floors (
     generation INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- __consumer_offsets in the order of commits. The two tables below are its indexes, kept up to meta.settled_seq.
+-- __consumer_offsets in commit order. The two tables below are its indexes, up to date to meta.settled_seq.
 CREATE TABLE offsets_log (
     seq       INTEGER PRIMARY KEY,
     partition INTEGER NOT NULL,

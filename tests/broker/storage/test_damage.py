@@ -186,7 +186,7 @@ def test_accepted_loss_goes_on_behind_the_last_good_batch(tmp_path: Path) -> Non
     (file,) = segment_files(tmp_path)
     size = used(file)
     flip(file, size - 3)
-    with pytest.raises(DamageError, match="offsets 4 to 4, are gone"):
+    with pytest.raises(DamageError, match="offsets 4 to 4, are lost"):
         open_log(tmp_path, **QUICK)
     log = open_log(tmp_path, accept_loss=True, **QUICK)
     assert len(log.losses) == 1

@@ -1,10 +1,10 @@
-"""What every room of tests may use: the running clusters, ours and (with the marker `reference`) a real Kafka."""
+"""Fixtures for all tests: running clusters, ours and (with the marker `reference`) a real Kafka."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,35 +13,47 @@ if TYPE_CHECKING:
     from tests.harness.clusters import Cluster
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell's background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
+    # Background jobs of a shell ignore SIGINT, and programs that tests start and interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 BOTH = ["kgctl", pytest.param("kafka", marks=pytest.mark.reference)]
 
 
+@pytest.fixture(scope="session")
+def shared_clusters() -> Iterator[Callable[[str], Cluster]]:
+    """Starts a cluster of each kind at its first use, and keeps it until the end of the run."""
+    running: dict[str, Cluster] = {}
+    with contextlib.ExitStack() as stack:
+
+        def share(kind: str) -> Cluster:
+            if kind not in running:
+                running[kind] = stack.enter_context(_started(kind))
+            return running[kind]
+
+        yield share
+
+
 @pytest.fixture(scope="session", params=BOTH)
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A running broker, ours and then a real one; tests share it and use names of their own."""
-    with _started(request.param) as running:
-        yield running
+def cluster(request: pytest.FixtureRequest, shared_clusters: Callable[[str], Cluster]) -> Cluster:
+    """A running cluster of each kind. Tests share it, so they use unique names."""
+    return shared_clusters(request.param)
+
+
+@pytest.fixture(scope="session")
+def our_cluster(shared_clusters: Callable[[str], Cluster]) -> Cluster:
+    """Only our broker, shared like `cluster`."""
+    return shared_clusters("kgctl")
 
 
 @pytest.fixture(params=BOTH)
 def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """The same, for a test that kills it."""
+    """A cluster of each kind for one test, which may kill it."""
     with _started(request.param) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
-def our_cluster() -> Iterator[Cluster]:
-    """Our broker alone."""
-    with _started("kgctl") as running:
-        yield running
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who has a cluster of its own kills it and starts it again: at its port, which must be free by then."""
+    """A test that restarts its cluster needs the same port again, so no other test may take it meanwhile."""
     for item in items:
         if "own_cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.alone)

@@ -1,1 +1,1 @@
-"""Our broker and commands beside a real Kafka: the Kafka itself, its Java tools, and the comparisons."""
+"""Comparisons of our broker and commands with a real Kafka and its Java tools."""

@@ -1,4 +1,4 @@
-"""All of this room needs java: Kafka's tools and, for half of the tests, a Kafka."""
+"""All tests here require java: for Kafka's tools and, in many tests, for a Kafka."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import pytest
 
 from tests.harness.reference_kafka import KafkaTools, Unavailable
 
+# Its tests prove something about our broker. On Kafka they only check the tests themselves.
+CONTROL = "test_java_tools.py"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/reference/" in str(item.path):
             item.add_marker(pytest.mark.reference)
-            item.add_marker(pytest.mark.timeout(300))  # a JVM per question
+            item.add_marker(pytest.mark.timeout(300))  # a JVM per command
+            if item.path.name == CONTROL and "[kafka" in item.name:
+                item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""kgctl's tables say what Kafka's own tool says, in the same columns and widths, on our broker and on Kafka."""
+"""kgctl prints the same tables as Kafka's own tool, in the same columns and widths, on our broker and on Kafka."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def kgctl(cluster: Cluster) -> Kgctl:
 
 
 def lines(text: str) -> list[str]:
-    """Kafka's tool puts blank lines and blanks around its tables."""
+    """The lines of a table, without the blank lines and trailing blanks of Kafka's tool."""
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def test_tables_begin_with_what_kafkas_tool_prints(kgctl: Kgctl, java: Java) -> None:
+def test_tables_start_with_the_columns_of_kafkas_tool(kgctl: Kgctl, java: Java) -> None:
     topic, live, static, empty = fresh("a-topic-with-quite-a-name"), fresh("g-live"), fresh("g-static"), fresh("g-idle")
     assert kgctl("topics", "create", topic, "--partitions", 3).exit_code == 0
     fill(kgctl, topic, [100, 50, 0])
@@ -36,17 +36,17 @@ def test_tables_begin_with_what_kafkas_tool_prints(kgctl: Kgctl, java: Java) -> 
     with member_of(kgctl, live, {topic: [0, 2]}), member_of(kgctl, static, {topic: [1]}, instance="an-instance"):
         for view in (["--offsets"], ["--offsets", "--verbose"]):
             theirs = _without_remarks(lines(java.run("consumer-groups", "--describe", *named, *view)))
-            # Kafka's tool has no order within a member.
+            # The order of rows within a member is undefined in Kafka's tool.
             assert sorted(lines(kgctl("groups", "describe", *groups, *view).stdout)) == sorted(theirs), view
         for view in (["--members"], ["--members", "--verbose"]):
             theirs = _without_remarks(lines(java.run("consumer-groups", "--describe", *named, *view)))
             ours = lines(kgctl("groups", "describe", *groups, *view).stdout)
             assert all(any(line.startswith(known) for known in theirs) for line in ours), (view, ours, theirs)
-            # Kafka's tool heads a table for a group without members; we make none.
+            # For a group without members, Kafka's tool prints a header and kgctl prints nothing.
             missing = [known for known in theirs if not any(line.startswith(known) for line in ours)]
             assert all(line.startswith("GROUP ") for line in missing), (view, missing)
         for view in (["--state"], ["--state", "--verbose"]):
-            # One table for all, so the widths are those of the longest group.
+            # kgctl prints one table for all groups, whose widths fit the longest name.
             theirs = _squeezed(_without_remarks(lines(java.run("consumer-groups", "--describe", *named, *view))))
             ours = _squeezed(lines(kgctl("groups", "describe", *groups, *view).stdout))
             assert all(any(line.startswith(known) for line in ours) for known in theirs), (view, ours, theirs)
@@ -56,28 +56,32 @@ def test_tables_begin_with_what_kafkas_tool_prints(kgctl: Kgctl, java: Java) -> 
         assert {tuple(line.split()) for line in listed[1:]} <= {tuple(line.split(",")[:3]) for line in ours}
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        ["--to-earliest"],
-        ["--to-latest"],
-        ["--to-offset", 70],
-        ["--shift-by", -7],
-        ["--to-current"],
-        ["--by-duration", "PT1H"],
-    ],
-)
-def test_a_reset_plans_the_same_offsets(kgctl: Kgctl, java: Java, strategy: list[object]) -> None:
+STRATEGIES: list[list[object]] = [
+    ["--to-earliest"],
+    ["--to-latest"],
+    ["--to-offset", 70],
+    ["--to-offset", 400],
+    ["--shift-by", -7],
+    ["--to-current"],
+    ["--by-duration", "PT1H"],
+    ["--to-datetime", "2020-01-01T00:00:00.000"],
+]
+
+
+def test_a_reset_plans_the_same_offsets(kgctl: Kgctl, java: Java) -> None:
     topic, group = fresh("t"), fresh("g")
     assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
     fill(kgctl, topic, [100, 50])
     kgctl.commit(group, topic, p0=60, p1=5)
-    theirs = java.run("consumer-groups", "--reset-offsets", "--group", group, "--all-topics", *strategy, "--export")
-    ours = kgctl("groups", "reset-offsets", group, "--all-topics", *strategy, "--export")
-    assert sorted(lines(ours.stdout)) == sorted(line.replace('"', "") for line in lines(theirs) if line.count(",") == 2)
+    for strategy in STRATEGIES:
+        asked = ("--all-topics", *strategy, "--export")
+        theirs = java.run("consumer-groups", "--reset-offsets", "--group", group, *asked)
+        ours = kgctl("groups", "reset-offsets", group, *asked)
+        planned = sorted(line.replace('"', "") for line in lines(theirs) if line.count(",") == 2)
+        assert sorted(lines(ours.stdout)) == planned, strategy
 
 
-def test_each_tool_executes_the_plan_that_the_other_exported(kgctl: Kgctl, java: Java, tmp_path: object) -> None:
+def test_each_tool_executes_a_plan_exported_by_the_other(kgctl: Kgctl, java: Java, tmp_path: object) -> None:
     topic, group = fresh("t"), fresh("g")
     assert kgctl("topics", "create", topic).exit_code == 0
     fill(kgctl, topic, [100])

@@ -1,4 +1,4 @@
-"""A group whose members are Kafka's own consumer, librdkafka and kafka-python: each partition has one owner, no record is missed."""
+"""A group of Kafka's own consumer, librdkafka and kafka-python: each partition has one owner, no record is missed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PARTITIONS = 6
 SESSION_TIMEOUT_MS = 4000
 
 
-@pytest.mark.flaky(reruns=2)  # kafka-python 3.0.12 sometimes never takes up the partitions that it was given.
-def test_three_clients_share_a_group_and_two_go_on_when_the_java_one_is_killed(
+@pytest.mark.flaky(reruns=2)  # kafka-python 3.0.12 sometimes never starts fetching its partitions.
+def test_three_clients_share_a_group_and_two_take_over_when_the_java_one_is_killed(
     tools: KafkaTools, our_cluster: Cluster, tmp_path: Path
 ) -> None:
     java, kgctl = Java(tools, our_cluster), Kgctl(our_cluster.bootstrap_servers)
@@ -57,7 +57,7 @@ def test_three_clients_share_a_group_and_two_go_on_when_the_java_one_is_killed(
         member.wait_for("partitions_assigned")
         for group in groups:
             group.start(1)
-        eventually(lambda: shared(2, 2, 2), "two partitions for each of the three")
+        eventually(lambda: shared(2, 2, 2), "two partitions for each of the three members")
         rows = kgctl.rows("groups", "describe", name, "--members", "--verbose")
         assert sorted(row["partitions"] for row in rows) == [2, 2, 2]
         sent += (second := values("shared", 60))
@@ -65,7 +65,7 @@ def test_three_clients_share_a_group_and_two_go_on_when_the_java_one_is_killed(
         eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 20), "all commits")
         by_java = {event["value"] for event in member.events if event["name"] == "record_data"}
         assert by_java | read_by_python() == set(sent)
-        # What came once all had their partitions came to one of them.
+        # Records produced after the assignment reach exactly one member.
         assert not by_java & read_by_python() & set(second)
         assert {value for value in second if value in by_java} == {
             value for n, value in enumerate(second) if n % PARTITIONS in member.owned(topic)
@@ -73,20 +73,18 @@ def test_three_clients_share_a_group_and_two_go_on_when_the_java_one_is_killed(
         moved = member.owned(topic)
 
         member.kill()
-        eventually(lambda: shared(3, 3), "the partitions of the killed member with the two others")
+        eventually(lambda: shared(3, 3), "the two others to own the partitions of the killed member")
         (event,) = kgctl.rows("groups", "history", name)[-1:]
         assert (event["event"], event["cause"], event["members"]) == ("stable", "session timed out", 2)
         assert len(event["left"]) == 1
         assert event["partitions_moved"] >= len(moved)
         third = values("after", 60)
         produce(librdkafka, our_cluster, topic, third)
-        eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 30), "all commits of the two")
+        eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 30), "all commits of the two members")
         assert set(third) <= read_by_python()
 
 
-def test_what_the_verifiable_producer_counts_is_what_a_verifiable_consumer_reads(
-    tools: KafkaTools, our_cluster: Cluster
-) -> None:
+def test_a_verifiable_consumer_reads_what_the_verifiable_producer_sent(tools: KafkaTools, our_cluster: Cluster) -> None:
     java, topic = Java(tools, our_cluster), fresh("counted")
     assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", topic, "--partitions", 3).exit_code == 0
     java.run("verifiable-producer", "--topic", topic, "--max-messages", 3000, "--acks", -1)

@@ -1,4 +1,4 @@
-"""Kafka's own formatters print `__consumer_offsets` of our broker as they print that of a Kafka which got the same commits."""
+"""Kafka's formatters print the same for `__consumer_offsets` of our broker and of a Kafka with the same commits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.harness.reference_kafka import KafkaTools
 TOPIC = "__consumer_offsets"
 INSTANCE = "an-instance"
 TIMES = {"commitTimestamp", "currentStateTimestamp"}
-# Kafka 4.1 writes offsets in version 4, which has the same fields, and the version before it reads.
+# Kafka 4.1 writes version 4 of the value, which has the same fields, and reads version 3 too.
 OFFSET_VERSIONS = {3, 4}
 
 
@@ -27,7 +27,7 @@ def java(tools: KafkaTools, cluster: Cluster) -> Java:
     return Java(tools, cluster)
 
 
-def test_the_formatters_print_what_was_committed_and_who_was_there(cluster: Cluster, java: Java) -> None:
+def test_the_formatters_print_commits_and_members(cluster: Cluster, java: Java) -> None:
     group, topic, began_ms = fresh("formatted"), fresh("formatted"), time.time_ns() // 1_000_000
     kgctl = Kgctl(cluster.bootstrap_servers)
     assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
@@ -45,7 +45,7 @@ def test_the_formatters_print_what_was_committed_and_who_was_there(cluster: Clus
         key = {"type": 1, "data": {"group": group, "topic": topic, "partition": partition}}
         return {"key": key, "value": value and {"data": value}}
 
-    # This client sends the zero behind a text of C as well.
+    # This client includes the terminating zero of the C string.
     assert offsets == [
         of(0, {"offset": 7, "leaderEpoch": -1, "metadata": ""}),
         of(1, {"offset": 2**40, "leaderEpoch": -1, "metadata": "mëta\0"}),
@@ -59,9 +59,9 @@ def test_the_formatters_print_what_was_committed_and_who_was_there(cluster: Clus
         chosen = {"protocol": "range", "leader": member_id} if members else {"protocol": None, "leader": None}
         return {"key": {"type": 2, "data": {"group": group}}, "value": {"version": 3, "data": value | chosen}}
 
-    unborn = whole(0, [])
-    unborn["value"]["data"]["protocolType"] = ""
-    gone = {"key": {"type": 2, "data": {"group": group}}, "value": None}
+    initial = whole(0, [])
+    initial["value"]["data"]["protocolType"] = ""
+    deleted = {"key": {"type": 2, "data": {"group": group}}, "value": None}
     (member,) = groups[1]["value"]["data"]["members"]
     blobs = {name: member.pop(name) for name in ("subscription", "assignment")}
     assert all(blobs.values())
@@ -73,11 +73,11 @@ def test_the_formatters_print_what_was_committed_and_who_was_there(cluster: Clus
         "rebalanceTimeout": 300_000,
         "sessionTimeout": 45_000,
     }
-    assert groups == [unborn, whole(1, [written]), whole(2, []), gone]
+    assert groups == [initial, whole(1, [written]), whole(2, []), deleted]
 
 
 def commit_as_a_member(cluster: Cluster, kgctl: Kgctl, group: str, topic: str) -> str:
-    """Join as a static member of librdkafka's, commit three times, and end without leaving; its member id."""
+    """Join as a static member with librdkafka, commit three times, and close without leaving. Returns the member id."""
     assigned: list[ck.TopicPartition] = []
     consumer = ck.Consumer(
         {
@@ -109,17 +109,17 @@ def commit_as_a_member(cluster: Cluster, kgctl: Kgctl, group: str, topic: str) -
 
 
 def remove_everything(kgctl: Kgctl, group: str, topic: str) -> None:
-    for words in (
+    for arguments in (
         ("remove-members", group, "--instance", INSTANCE),
         ("delete-offsets", group, "--topic", f"{topic}:1"),
         ("delete", group),
     ):
-        done = kgctl("groups", *words, "--execute")
+        done = kgctl("groups", *arguments, "--execute")
         assert done.exit_code == 0, done.output
 
 
 def formatted(java: Java, group: str, name: str) -> list[dict[str, Any]]:
-    """What one of Kafka's formatters prints of the partition that holds the group."""
+    """What one of Kafka's formatters prints for the partition of the group."""
     consumer = ck.Consumer({"bootstrap.servers": java.bootstrap, "group.id": "unused"})
     try:
         partition = ck.TopicPartition(TOPIC, partition_for(group))
@@ -131,7 +131,7 @@ def formatted(java: Java, group: str, name: str) -> list[dict[str, Any]]:
         *("--topic", TOPIC, "--partition", partition.partition, "--from-beginning", "--max-messages", end),
         *("--formatter", f"org.apache.kafka.tools.consumer.{name}MessageFormatter"),
     )
-    # One object after the other, without a line between them.
+    # Objects follow each other without a separator.
     decoder, at, found = json.JSONDecoder(), 0, []
     while printed[at:].strip():
         line, at = decoder.raw_decode(printed, at)
@@ -141,6 +141,6 @@ def formatted(java: Java, group: str, name: str) -> list[dict[str, Any]]:
 
 
 def take_times(line: dict[str, Any]) -> list[int]:
-    """Remove what differs from run to run."""
+    """Remove and return the times, which differ from run to run."""
     fields = line["value"]["data"] if line["value"] else {}
     return [fields.pop(name) for name in sorted(TIMES & fields.keys())]

@@ -1,1 +1,1 @@
-"""Independent Kafka clients over a real socket: one text per scenario, three clients."""
+"""Scenarios with three independent Kafka clients over real sockets."""

@@ -1,4 +1,4 @@
-"""A group of member processes, seen from the test: who owns what, what was received, what was committed."""
+"""A group of member processes as the test sees it: owned partitions, received records, commits."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Member:
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def kill(self) -> None:
-        """End it as a crash would: SIGKILL, no LeaveGroup."""
+        """Kill it with SIGKILL, without LeaveGroup."""
         self.child.kill()
         self.child.wait()
 
     def leave(self) -> None:
-        """Let it leave the group in order."""
+        """Let it leave the group and exit."""
         assert self.child.stdin is not None
         self.child.stdin.close()
         self.child.wait(20)
 
 
 class Group:
-    """Starts members and waits for conditions over what they tell."""
+    """Starts members and waits for conditions on their events."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Group:
         self.group, self.topic, self.members = group, topic, list[Member]()
         self.received: list[Received] = []
         self.committed: dict[int, int] = {}
-        self._told = threading.Condition()
+        self._changed = threading.Condition()
         self._command = [sys.executable, "-m", "tests.clients.member", "--client", client, "--bootstrap", bootstrap]
         self._command += ["--group", group, "--topic", topic, "--assignor", assignor]
         self._command += ["--session-timeout-ms", str(session_timeout_ms)]
@@ -67,7 +67,7 @@ class Group:
         for member in self.members:
             member.kill()
             if error is not None:
-                print(self._account(member), file=sys.stderr)
+                print(self._report(member), file=sys.stderr)
             for pipe in (member.child.stdin, member.child.stdout, member.errors):
                 if pipe is not None:
                     pipe.close()
@@ -76,14 +76,14 @@ class Group:
         return [self._start_one(f"member-{len(self.members) + 1}") for _ in range(count)]
 
     def start_static(self, *instances: str) -> list[Member]:
-        """A member for each group instance id."""
+        """Start a static member for each group instance id."""
         return [self._start_one(f"member-{len(self.members) + 1}", "--instance", name) for name in instances]
 
     def live(self) -> list[Member]:
         return [member for member in self.members if member.child.poll() is None]
 
     def wait_until_shared(self, sizes: Sequence[int], within_s: float = 30) -> None:
-        """Wait until the live members own disjoint parts of these sizes."""
+        """Wait until the live members own disjoint sets of partitions of these sizes."""
 
         def shared() -> bool:
             parts = [member.owned for member in self.live()]
@@ -96,7 +96,7 @@ class Group:
         def missing() -> set[str]:
             return values - {value for _, _, value in self.received}
 
-        self.wait_until(lambda: not missing(), within_s, lambda: f"{len(missing())} of {len(values)} never came")
+        self.wait_until(lambda: not missing(), within_s, lambda: f"{len(missing())} of {len(values)} never arrived")
 
     def wait_until_committed(self, next_offsets: dict[int, int], within_s: float = 30) -> None:
         self.wait_until(
@@ -107,12 +107,12 @@ class Group:
 
     def wait_until(self, met: Callable[[], bool], within_s: float, otherwise: Callable[[], str]) -> None:
         deadline = time.monotonic() + within_s
-        with self._told:
+        with self._changed:
             while not met():
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise AssertionError(f"within {within_s} s: {otherwise()}")
-                self._told.wait(min(left, 0.5))
+                self._changed.wait(min(left, 0.5))
 
     def received_more_than_once(self) -> list[tuple[int, int]]:
         times = collections.Counter((partition, offset) for partition, offset, _ in self.received)
@@ -134,10 +134,10 @@ class Group:
 
     def _listen(self, member: Member) -> None:
         for event in _events(member.child):
-            with self._told:
+            with self._changed:
                 member.events.append(event)
                 self._note(member, event)
-                self._told.notify_all()
+                self._changed.notify_all()
 
     def _note(self, member: Member, event: dict[str, Any]) -> None:
         match event["event"]:
@@ -152,7 +152,7 @@ class Group:
                 for partition, offset in event["offsets"].items():
                     self.committed[int(partition)] = max(offset, self.committed.get(int(partition), 0))
 
-    def _account(self, member: Member) -> str:
+    def _report(self, member: Member) -> str:
         member.errors.seek(0)
         tail = [{**e, "records": f"{len(e['records'])} records"} if "records" in e else e for e in member.events[-40:]]
         return f"--- {member.name}, owned {sorted(member.owned)}\n{tail}\n{member.errors.read()[-3000:]}"
@@ -165,4 +165,4 @@ def _events(child: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
             if line.endswith("\n"):
                 yield json.loads(line)
     except ValueError:
-        return  # the pipe was closed at the end of the test
+        return  # the test ended and closed the pipe

@@ -1,6 +1,6 @@
-"""One member of a group in a process of its own; tells what happens to it as JSON lines.
+"""One member of a group in its own process. It prints events as JSON Lines.
 
-Commits after each batch it has told of. Leaves the group when its standard input ends, so it never outlives the test.
+It prints each batch of records, then commits it. It leaves the group when its standard input ends, hence with the test.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import threading
 
 from tests.clients.adapters import CLIENTS, Membership, client_named
 
-# kafka-python 3.0 never takes up its partitions if a poll ends while a join is under way, on any broker: a long poll,
-# which returns with the first records anyway, and a signal ends it.
+# kafka-python 3.0 never starts fetching if a poll ends during a join, on any broker. So poll for long; the poll returns
+# with the first records, or when a signal interrupts it.
 POLL_S = {"kafka-python": 60.0}
 
 
-def tell(event: str, **fields: object) -> None:
-    # A member that is killed must not have told of a commit that it never sent: one write per line.
+def emit(event: str, **fields: object) -> None:
+    # One write per line: a member that is killed must not report a commit that it did not send.
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
     sys.stdout.flush()
 
 
 class Stop(Exception):
-    """Raised out of a poll."""
+    """Interrupts a poll."""
 
 
 class Stopping:
-    """Set by a signal, which the end of standard input sends."""
+    """A request to stop: SIGTERM, which the end of standard input also triggers."""
 
     def __init__(self) -> None:
         self.asked, self.polling = False, False
@@ -64,33 +64,33 @@ def main() -> None:
         assignor=options.assignor,
         session_timeout_ms=options.session_timeout_ms,
         instance=options.instance,
-        on_change=lambda kind, partitions: tell(kind, partitions=partitions),
+        on_change=lambda kind, partitions: emit(kind, partitions=partitions),
     )
     consumer = client_named(options.client).member(options.bootstrap, membership)
-    tell("started")
+    emit("started")
     while not stopping.asked:
         try:
             stopping.polling = True
             records = consumer.poll(POLL_S.get(options.client, 0.1))
         except Stop:
             break
-        except Exception as error:  # noqa: BLE001 - the same: a client that gives up ends its process
-            tell("failed", error=repr(error))
+        except Exception as error:  # noqa: BLE001 - as below; a client that gives up ends its process
+            emit("failed", error=repr(error))
             break
         finally:
             stopping.polling = False
         if not records:
             continue
-        tell("records", records=[[r.partition, r.offset, (r.value or b"").decode()] for r in records])
+        emit("records", records=[[r.partition, r.offset, (r.value or b"").decode()] for r in records])
         next_offsets = {r.partition: r.offset + 1 for r in records}
         try:
             consumer.commit(options.topic, next_offsets)
-        except Exception as error:  # noqa: BLE001 - each client has its own errors; the scenario judges by what follows
-            tell("commit failed", error=repr(error))
+        except Exception as error:  # noqa: BLE001 - errors differ by client; the test checks the events
+            emit("commit failed", error=repr(error))
         else:
-            tell("committed", offsets=next_offsets)
+            emit("committed", offsets=next_offsets)
     consumer.close()
-    tell("left")
+    emit("left")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Admin clients see and change topics, groups and offsets."""
+"""Admin clients list and change topics, groups and offsets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import pytest
 
 from tests.clients.adapters import Client, GroupView
 from tests.clients.group import Group
-from tests.clients.test_groups import produce, values
-from tests.clients.test_records import make_topic
+from tests.clients.records import make_topic, produce, values
 from tests.harness.clusters import Cluster, fresh
 
 
-def test_an_admin_sees_topics_groups_and_offsets(cluster: Cluster, client: Client, client_name: str) -> None:
+def test_an_admin_lists_topics_groups_and_offsets(cluster: Cluster, client: Client, client_name: str) -> None:
     topic, name = make_topic(client, cluster, 2, "admin"), fresh("admin")
     with contextlib.closing(client.admin(cluster.bootstrap_servers)) as admin:
         assert topic in admin.list_topics()
@@ -31,7 +30,7 @@ def test_an_admin_sees_topics_groups_and_offsets(cluster: Cluster, client: Clien
             assert admin.group_offsets(name, topic) == {0: 10, 1: 10}
 
 
-def test_an_admin_moves_the_offsets_of_an_empty_group_and_deletes_it(
+def test_an_admin_changes_the_offsets_of_an_empty_group_and_deletes_it(
     cluster: Cluster, client: Client, client_name: str
 ) -> None:
     if not {"alter offsets", "delete groups"} <= client.CAN:

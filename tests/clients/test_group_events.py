@@ -1,4 +1,4 @@
-"""The history of groups as others read it: by kafka-python against the documented schema, across kill -9, and by kgctl."""
+"""The history of groups as clients read it: with kafka-python against the documented schema, after kill -9, and with kgctl."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
-from tests.clients.test_records import make_topic, read
+from tests.clients.records import make_topic, read
 from tests.harness import ROOT, clusters
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
 
 DOCUMENT = ROOT / "docs" / "group-events.md"
 TOPIC = "__kgctl_group_events"
-# Events of earlier versions, which stay in the topic when a data directory is brought up to date, do not have these.
+# Events written by earlier versions, which an upgrade keeps, do not have these fields.
 ADDED = ("left_causes", "absent", "absent_count", "assignment")
 
 
@@ -28,13 +28,13 @@ def documented_schema() -> dict[str, Any]:
     assert found is not None
     schema: dict[str, Any] = json.loads(found[1])
     jsonschema.Draft202012Validator.check_schema(schema)
-    # Nothing that is not documented, either.
+    # No undocumented properties either.
     assert sorted([*schema["required"], *ADDED]) == sorted(schema["properties"])
     return {**schema, "additionalProperties": False}
 
 
 @pytest.mark.alone
-def test_events_survive_a_kill_and_are_what_the_documents_say() -> None:
+def test_events_survive_a_kill_and_match_the_documented_schema() -> None:
     pytest.importorskip("kafka")
     schema = documented_schema()
     with clusters.start("kgctl") as cluster:
@@ -51,23 +51,23 @@ def test_events_survive_a_kill_and_are_what_the_documents_say() -> None:
         with contextlib.closing(client_named("kafka-python").reader(cluster.bootstrap_servers, TOPIC, [0])) as consumer:
             records = read(consumer, len(before))
     assert {record.key for record in records} == {b"g"}
-    told = [json.loads(record.value or b"") for record in records]
-    for event in told:
+    events = [json.loads(record.value or b"") for record in records]
+    for event in events:
         jsonschema.validate(event, {**schema, "required": [*schema["required"], *ADDED]})
         jsonschema.validate({name: value for name, value in event.items() if name not in ADDED}, schema)
-    assert [event["event"] for event in told] == [row["event"] for row in before]
-    for event in told:
+    assert [event["event"] for event in events] == [row["event"] for row in before]
+    for event in events:
         got = {} if event["assignment"] is None else event["assignment"]
         assert list(got.values()) == ([{"t": [0]}] if event["event"] == "stable" else [])
-    assert [event["timestamp"] for event in told] == [record.timestamp_ms for record in records]
-    assert {event["reason"] for event in told if event["cause"] == "requested by an admin"} >= {"ünïcode"}
-    assert {event["event"] for event in told} == {"rebalance_started", "stable", "empty", "deleted"}
+    assert [event["timestamp"] for event in events] == [record.timestamp_ms for record in records]
+    assert {event["reason"] for event in events if event["cause"] == "requested by an admin"} >= {"ünïcode"}
+    assert {event["event"] for event in events} == {"rebalance_started", "stable", "empty", "deleted"}
 
 
-def test_a_killed_member_is_told_with_the_partitions_that_moved(our_cluster: Cluster) -> None:
+def test_the_event_of_a_killed_member_counts_the_partitions_that_moved(our_cluster: Cluster) -> None:
     pytest.importorskip("confluent_kafka")
-    kgctl, name = Kgctl(our_cluster.bootstrap_servers), fresh("told")
-    topic = make_topic(client_named("confluent-kafka"), our_cluster, 4, "told")
+    kgctl, name = Kgctl(our_cluster.bootstrap_servers), fresh("events")
+    topic = make_topic(client_named("confluent-kafka"), our_cluster, 4, "events")
     with Group("confluent-kafka", our_cluster.bootstrap_servers, name, topic) as group:
         _, second = group.start(2)
         group.wait_until_shared([2, 2])
@@ -77,7 +77,7 @@ def test_a_killed_member_is_told_with_the_partitions_that_moved(our_cluster: Clu
         group.wait_until_shared([4])
         row = kgctl.rows("groups", "history", name)[-1]
     assert (row["event"], row["cause"], row["members"], row["left"]) == ("stable", "session timed out", 1, [killed])
-    # Range gives the one that stays all four: the two of the other have moved.
+    # The remaining member gets all four partitions: two of them moved.
     assert row["partitions_moved"] == 2
     assert row["prepare_ms"] >= 0
     assert row["complete_ms"] >= 0

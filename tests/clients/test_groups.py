@@ -1,4 +1,4 @@
-"""Groups of three processes: they share the partitions, survive a killed member, and lose nothing."""
+"""Groups of several processes share partitions, survive a killed member, and lose nothing."""
 
 from __future__ import annotations
 
@@ -6,26 +6,12 @@ import contextlib
 
 import pytest
 
-from tests.clients.adapters import Client, Place
+from tests.clients.adapters import Client
 from tests.clients.group import Group
-from tests.clients.test_records import make_topic
+from tests.clients.records import make_topic, produce, values
 from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 6
-
-
-def produce(
-    client: Client, cluster: Cluster, topic: str, values: list[str], partitions: int = PARTITIONS
-) -> list[Place]:
-    """Send the values, in turn to each partition, and wait for all acknowledgements."""
-    with contextlib.closing(client.producer(cluster.bootstrap_servers)) as producer:
-        futures = [producer.send(topic, v.encode(), partition=n % partitions) for n, v in enumerate(values)]
-        producer.flush(20)
-        return [future.result(10) for future in futures]
-
-
-def values(stem: str, count: int) -> list[str]:
-    return [f"{stem}-{n}" for n in range(count)]
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
@@ -39,7 +25,7 @@ def test_survivors_take_over_the_partitions_of_a_killed_member(
         _, second, _ = group.start(3)
         group.wait_until_shared([2, 2, 2])
         before = values("before", 60)
-        produce(client, cluster, topic, before)
+        produce(client, cluster, topic, before, PARTITIONS)
         group.wait_until_received(set(before))
         group.wait_until_committed(dict.fromkeys(range(PARTITIONS), 10))
         assert group.received_more_than_once() == []
@@ -47,15 +33,17 @@ def test_survivors_take_over_the_partitions_of_a_killed_member(
         second.kill()
         group.wait_until_shared([3, 3])
         after = values("after", 60)
-        produce(client, cluster, topic, after)
+        produce(client, cluster, topic, after, PARTITIONS)
         group.wait_until_received(set(after))
-        # All was committed before the kill, so nothing came a second time.
+        # Everything was committed before the kill, so nothing is received twice.
         assert group.received_more_than_once() == []
 
 
-def test_a_cooperative_member_keeps_what_stays_its_own(cluster: Cluster, client: Client, client_name: str) -> None:
-    if "cooperative-sticky" not in client.ASSIGNORS:
-        pytest.skip(f"{client_name} has no cooperative assignor")
+# test_cooperative.py proves more for librdkafka, and aiokafka has no cooperative assignor.
+@pytest.mark.parametrize("client_name", ["kafka-python"], indirect=True)
+def test_a_cooperative_member_keeps_the_partitions_that_do_not_move(
+    cluster: Cluster, client: Client, client_name: str
+) -> None:
     topic = make_topic(client, cluster, PARTITIONS, "cooperative")
     with Group(
         client_name, cluster.bootstrap_servers, fresh("cooperative"), topic, assignor="cooperative-sticky"
@@ -67,7 +55,7 @@ def test_a_cooperative_member_keeps_what_stays_its_own(cluster: Cluster, client:
         assert len(first.ever_revoked) == 3  # an eager rebalance takes all six away
 
 
-def test_a_group_resumes_where_it_committed(cluster: Cluster, client: Client, client_name: str) -> None:
+def test_a_group_resumes_at_its_committed_offsets(cluster: Cluster, client: Client, client_name: str) -> None:
     topic = make_topic(client, cluster, 2, "resume")
     name = fresh("resume")
     first, second = values("first", 20), values("second", 20)
@@ -83,9 +71,7 @@ def test_a_group_resumes_where_it_committed(cluster: Cluster, client: Client, cl
         assert group.received_more_than_once() == []
 
 
-def test_two_groups_on_one_partition_do_not_disturb_each_other(
-    cluster: Cluster, client: Client, client_name: str
-) -> None:
+def test_two_groups_on_one_partition_are_independent(cluster: Cluster, client: Client, client_name: str) -> None:
     topic = make_topic(client, cluster, 1, "two-groups")
     sent = values("v", 30)
     with (

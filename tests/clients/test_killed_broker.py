@@ -1,4 +1,4 @@
-"""A broker killed with SIGKILL and started again under a running group loses nothing that it acknowledged."""
+"""A broker that is killed and restarted under a running group loses nothing that it acknowledged."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import contextlib
 
 from tests.clients.adapters import Client
 from tests.clients.group import Group
-from tests.clients.test_groups import values
-from tests.clients.test_records import make_topic, read
+from tests.clients.records import make_topic, read, values
 from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 3
 
 
-def test_members_go_on_and_nothing_acknowledged_is_lost(own_cluster: Cluster, client: Client, client_name: str) -> None:
+def test_members_continue_and_nothing_acknowledged_is_lost(
+    own_cluster: Cluster, client: Client, client_name: str
+) -> None:
     bootstrap = own_cluster.bootstrap_servers
     topic, name = make_topic(client, own_cluster, PARTITIONS, "killed"), fresh("killed")
     before, during, after = values("before", 300), values("during", 300), values("after", 300)
@@ -27,7 +28,7 @@ def test_members_go_on_and_nothing_acknowledged_is_lost(own_cluster: Cluster, cl
         producer.flush(20)
         group.wait_until(lambda: bool(group.committed), 20, lambda: "nothing was committed")
 
-        # The kill meets records on their way, records stored and not yet acknowledged, and commits.
+        # The kill hits records in flight, records stored but not acknowledged, and commits.
         sent |= {v: producer.send(topic, v.encode(), partition=n % PARTITIONS) for n, v in enumerate(during)}
         own_cluster.kill()
         committed = dict(group.committed)
@@ -47,7 +48,7 @@ def test_members_go_on_and_nothing_acknowledged_is_lost(own_cluster: Cluster, cl
     with contextlib.closing(client.reader(bootstrap, topic, range(PARTITIONS))) as consumer:
         stored = read(consumer, len(places))
     by_place = {(r.partition, r.offset): (r.value or b"").decode() for r in stored}
-    # Each record once, where it was said to be: a retry across the kill neither doubles nor reorders.
+    # Each record once, at its acknowledged offset: retries across the kill neither duplicate nor reorder.
     assert by_place == {(place.partition, place.offset): value for value, place in places.items()}
     for partition in range(PARTITIONS):
         in_order = [value for (p, _), value in sorted(by_place.items()) if p == partition]

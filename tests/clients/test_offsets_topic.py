@@ -1,4 +1,4 @@
-"""`__consumer_offsets` as any consumer reads it: what a group committed, who its members were, and what a deletion leaves."""
+"""`__consumer_offsets` as any consumer reads it: commits, members, and tombstones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 
 from tests.clients.adapters import Client, Consumer, Membership, Record
 from tests.clients.group import Group
-from tests.clients.test_groups import produce, values
-from tests.clients.test_records import make_topic
+from tests.clients.records import make_topic, produce, values
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 
@@ -23,13 +22,13 @@ Offset = tuple[str, str, int]
 
 
 class Fields:
-    """Reads Kafka's fields one after the other; an independent reading, from the published schemas."""
+    """Reads Kafka's fields in order; an independent implementation of the published schemas."""
 
     def __init__(self, raw: bytes, *, versions: tuple[int, ...] = ()) -> None:
         self.raw, self.at = raw, 0
         self.version = self.number("h")
         assert not versions or self.version in versions
-        # A value of version 4 has sizes of variable length and, behind each structure, optional fields: there are none.
+        # Values of version 4 have varint sizes and, after each struct, tagged fields, of which there are none.
         self._compact = bool(versions) and self.version == 4
 
     def number(self, form: str) -> int:
@@ -67,7 +66,7 @@ class Fields:
 
 
 def key_of(record: Record) -> Offset | str:
-    """The committed offset that a record is about, or the group."""
+    """What a record is about: a committed offset or a group."""
     assert record.key is not None
     fields = Fields(record.key)
     assert fields.version in {1, 2}
@@ -132,7 +131,7 @@ def _owned_of(assignment: bytes) -> dict[str | None, list[int]]:
 
 
 def partition_of(group: str) -> int:
-    """The absolute value of Java's hash of the name, a signed number of 32 bits."""
+    """The absolute value of Java's 32-bit hash of the name, modulo the number of partitions."""
     code = 0
     for letter in group:
         code = (code * 31 + ord(letter)) & 0xFFFFFFFF
@@ -140,7 +139,7 @@ def partition_of(group: str) -> int:
 
 
 class Reading:
-    """What a consumer of the topic has found about one group so far."""
+    """What a consumer of the topic has read about one group so far."""
 
     def __init__(self, consumer: Consumer, group: str) -> None:
         self._consumer, self._group = consumer, group
@@ -156,7 +155,7 @@ class Reading:
                     self.records.append(record)
 
     def commits(self) -> dict[int, list[Commit | None]]:
-        """By partition, each commit in order; None for a tombstone."""
+        """The commits of each partition in order; None is a tombstone."""
         found: dict[int, list[Commit | None]] = {}
         for record in self.records:
             if not isinstance(key := key_of(record), str):
@@ -172,11 +171,11 @@ class Reading:
         ]
 
 
-def test_a_consumer_of_the_topic_reads_what_is_committed_meanwhile(
+def test_a_consumer_of_the_topic_reads_commits_as_they_happen(
     cluster: Cluster, client: Client, client_name: str
 ) -> None:
-    bootstrap, name = cluster.bootstrap_servers, fresh("told")
-    topic = make_topic(client, cluster, 2, "told")
+    bootstrap, name = cluster.bootstrap_servers, fresh("commits")
+    topic = make_topic(client, cluster, 2, "commits")
     began_ms = time.time_ns() // 1_000_000
     with (
         Group(client_name, bootstrap, name, topic) as group,
@@ -188,8 +187,8 @@ def test_a_consumer_of_the_topic_reads_what_is_committed_meanwhile(
         for count in (10, 20, 30):
             produce(client, cluster, topic, values(f"v{count}", 20), partitions=2)
             group.wait_until_committed({0: count, 1: count})
-        told = committed_by(group)
-        reading.until(lambda: offsets_in(reading) == told, f"the commits {told}")
+        expected = committed_by(group)
+        reading.until(lambda: offsets_in(reading) == expected, f"the commits {expected}")
         ended_ms = time.time_ns() // 1_000_000
         commits = [commit for of_one in reading.commits().values() for commit in of_one]
         assert all(commit and not commit.metadata for commit in commits)
@@ -220,7 +219,7 @@ def test_a_consumer_of_the_topic_reads_what_is_committed_meanwhile(
         assert deleted.exit_code == 0, deleted.output
         reading.until(lambda: reading.groups()[-1] is None, "the group's tombstone")
         assert {p: of_one[-1] for p, of_one in reading.commits().items()} == {0: None, 1: None}
-        assert offsets_in(reading) == told
+        assert offsets_in(reading) == expected
         assert [group for group in reading.groups() if group is None] == [None]
     assert {record.partition for record in reading.records} == {partition_of(name)}
     offsets = [record.offset for record in reading.records]
@@ -228,7 +227,7 @@ def test_a_consumer_of_the_topic_reads_what_is_committed_meanwhile(
 
 
 def committed_by(group: Group) -> dict[int, list[int]]:
-    """By partition, each offset that the members say they committed."""
+    """The offsets that members report as committed, by partition."""
     found: dict[int, list[int]] = {}
     for member in group.members:
         for event in member.events:
@@ -242,9 +241,7 @@ def offsets_in(reading: Reading) -> dict[int, list[int]]:
     return {p: [commit.offset for commit in of_one if commit] for p, of_one in reading.commits().items()}
 
 
-def test_a_group_that_subscribes_to_the_topic_gets_all_of_it_and_reads_of_itself(
-    cluster: Cluster, client: Client
-) -> None:
+def test_a_group_that_subscribes_to_the_topic_reads_about_itself(cluster: Cluster, client: Client) -> None:
     name, owned = fresh("of-itself"), set[int]()
 
     def change(kind: str, partitions: list[int]) -> None:

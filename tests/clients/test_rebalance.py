@@ -1,4 +1,4 @@
-"""`kgctl groups rebalance` on groups of real consumers: they keep their ids where the broker knows how, and come back elsewhere."""
+"""`kgctl groups rebalance` on groups of real consumers: our broker keeps member ids, other brokers evict members."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
-from tests.clients.test_records import make_topic
+from tests.clients.records import make_topic
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.reference_kafka import ReferenceKafka
@@ -22,7 +22,7 @@ def generation(kgctl: Kgctl, group: str) -> int:
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-def test_members_keep_their_ids_and_all_partitions_have_an_owner_again(our_cluster: Cluster, assignor: str) -> None:
+def test_members_keep_their_ids_and_all_partitions_are_owned_afterwards(our_cluster: Cluster, assignor: str) -> None:
     pytest.importorskip("confluent_kafka")
     kgctl = Kgctl(our_cluster.bootstrap_servers)
     topic = make_topic(client_named("confluent-kafka"), our_cluster, 4, "asked")
@@ -42,7 +42,7 @@ def test_members_keep_their_ids_and_all_partitions_have_an_owner_again(our_clust
 
 
 @pytest.mark.reference
-def test_a_real_kafka_evicts_by_consent_only(cluster: Cluster) -> None:
+def test_a_real_kafka_evicts_only_with_consent(cluster: Cluster) -> None:
     if not isinstance(cluster, ReferenceKafka):
         pytest.skip("our broker needs no eviction")
     kgctl = Kgctl(cluster.bootstrap_servers)

@@ -1,36 +1,19 @@
-"""Records come back as they were sent, whatever the client and the compression."""
+"""Records are read back as they were sent, with every client and compression."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from concurrent.futures import Future
 
 import pytest
 
-from tests.clients.adapters import CODECS, Client, Consumer, Place, Record
+from tests.clients.adapters import CODECS, Client, Place, Record
+from tests.clients.records import make_topic, read
 from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 3
 RECORDS = 120
 NOON_MS = 1_700_000_000_000
-
-
-def read(consumer: Consumer, count: int, within_s: float = 20) -> list[Record]:
-    """The next records, at least this many."""
-    records: list[Record] = []
-    deadline = time.monotonic() + within_s
-    while len(records) < count:
-        assert time.monotonic() < deadline, f"{len(records)} of {count} records within {within_s} s"
-        records += consumer.poll(0.2)
-    return records
-
-
-def make_topic(client: Client, cluster: Cluster, partitions: int, stem: str = "records") -> str:
-    topic = fresh(stem)
-    with contextlib.closing(client.admin(cluster.bootstrap_servers)) as admin:
-        admin.create_topic(topic, partitions)
-    return topic
 
 
 @pytest.fixture
@@ -64,7 +47,7 @@ def sent_by_codec(cluster: Cluster, client: Client, codec: str) -> tuple[str, di
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_records_come_back_as_they_were_sent(
+def test_records_are_read_back_as_they_were_sent(
     cluster: Cluster, client: Client, sent_by_codec: tuple[str, dict[Place, Record]]
 ) -> None:
     topic, placed = sent_by_codec
@@ -72,9 +55,9 @@ def test_records_come_back_as_they_were_sent(
         p: list(range(RECORDS // PARTITIONS)) for p in range(PARTITIONS)
     }
     with contextlib.closing(client.reader(cluster.bootstrap_servers, topic, range(PARTITIONS))) as consumer:
-        came = read(consumer, RECORDS)
-    assert len(came) == RECORDS
-    for record in came:
+        received = read(consumer, RECORDS)
+    assert len(received) == RECORDS
+    for record in received:
         assert record == Record(
             record.partition,
             record.offset,
@@ -95,7 +78,7 @@ def test_a_record_without_a_value_is_a_tombstone(cluster: Cluster, client: Clien
         assert [(r.key, r.value) for r in read(consumer, 2)] == [(b"k", b""), (b"k", None)]
 
 
-def test_a_topic_made_by_its_first_record_answers_at_once(cluster: Cluster, client: Client) -> None:
+def test_a_topic_created_by_its_first_record_is_available_immediately(cluster: Cluster, client: Client) -> None:
     topic = fresh("made-on-demand")
     with contextlib.closing(client.producer(cluster.bootstrap_servers)) as producer:
         future = producer.send(topic, b"first", partition=0)

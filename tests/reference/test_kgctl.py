@@ -13,8 +13,7 @@ from typer.testing import Result
 
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
-from tests.clients.test_groups import produce, values
-from tests.clients.test_records import make_topic
+from tests.clients.records import make_topic, produce, values
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl as Runner
 from tests.harness.java_tools import Java, JavaMember, rows

@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.adapters import client_named
 from tests.clients.group import Group
-from tests.clients.test_groups import produce, values
+from tests.clients.records import produce, values
 from tests.harness.broker_program import eventually
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
@@ -27,7 +27,7 @@ def test_three_clients_share_a_group_and_two_take_over_when_the_java_one_is_kill
     librdkafka, name, topic = client_named("confluent-kafka"), fresh("mixed"), fresh("mixed")
     assert kgctl("topics", "create", topic, "--partitions", PARTITIONS).exit_code == 0
     sent = values("before", 60)
-    produce(librdkafka, our_cluster, topic, sent)
+    produce(librdkafka, our_cluster, topic, sent, PARTITIONS)
     config = tmp_path / "consumer.properties"
     config.write_text("heartbeat.interval.ms=300\n")
     options = ("--session-timeout", SESSION_TIMEOUT_MS, "--verbose", "--consumer.config", config)
@@ -61,7 +61,7 @@ def test_three_clients_share_a_group_and_two_take_over_when_the_java_one_is_kill
         rows = kgctl.rows("groups", "describe", name, "--members", "--verbose")
         assert sorted(row["partitions"] for row in rows) == [2, 2, 2]
         sent += (second := values("shared", 60))
-        produce(librdkafka, our_cluster, topic, second)
+        produce(librdkafka, our_cluster, topic, second, PARTITIONS)
         eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 20), "all commits")
         by_java = {event["value"] for event in member.events if event["name"] == "record_data"}
         assert by_java | read_by_python() == set(sent)
@@ -79,7 +79,7 @@ def test_three_clients_share_a_group_and_two_take_over_when_the_java_one_is_kill
         assert len(event["left"]) == 1
         assert event["partitions_moved"] >= len(moved)
         third = values("after", 60)
-        produce(librdkafka, our_cluster, topic, third)
+        produce(librdkafka, our_cluster, topic, third, PARTITIONS)
         eventually(lambda: committed() == dict.fromkeys(range(PARTITIONS), 30), "all commits of the two members")
         assert set(third) <= read_by_python()
 

@@ -1,4 +1,4 @@
-"""One face for three independent Kafka clients, so that a scenario is written once."""
+"""One interface for three independent Kafka clients, so that each scenario is written once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLIENTS = {"confluent-kafka": "librdkafka", "kafka-python": "kafka_python", "aio
 
 Headers = tuple[tuple[str, bytes], ...]
 OwnershipChange = Callable[[str, list[int]], None]
-"""Called with "assigned" or "revoked" and the partitions that came or went."""
+"""Called with "assigned" or "revoked" and the affected partitions."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an acknowledged record stands."""
+    """The position of an acknowledged record."""
 
     partition: int
     offset: int
@@ -36,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Membership:
-    """How a consumer takes part in a group."""
+    """How a consumer joins a group."""
 
     group: str
     topic: str
@@ -49,7 +49,7 @@ class Membership:
 
 @dataclass(frozen=True)
 class GroupView:
-    """What an admin client sees of a group; states as Kafka spells them."""
+    """A group as an admin client describes it, with Kafka's names of states."""
 
     state: str
     protocol: str
@@ -76,7 +76,7 @@ class Producer(Protocol):
 
 
 class Consumer(Protocol):
-    """Never commits by itself."""
+    """Does not commit automatically."""
 
     def poll(self, timeout_s: float) -> list[Record]: ...
 
@@ -88,7 +88,7 @@ class Consumer(Protocol):
 
 
 class Admin(Protocol):
-    """A client without a call leaves it out of `CAN`."""
+    """A client that lacks a call does not list it in `CAN`."""
 
     def create_topic(self, topic: str, partitions: int) -> None: ...
 
@@ -108,7 +108,7 @@ class Admin(Protocol):
 
 
 class Client(Protocol):
-    """What each adapter module offers."""
+    """The interface of each adapter module."""
 
     CAN: frozenset[str]
     ASSIGNORS: tuple[str, ...]
@@ -127,6 +127,6 @@ class Client(Protocol):
 
 
 def client_named(name: str) -> Client:
-    """The adapter of one client; ImportError where the client is not installed."""
+    """The adapter of a client. ImportError if the client is not installed."""
     module: Client = importlib.import_module(f"tests.clients.adapters.{CLIENTS[name]}")  # type: ignore[assignment]
     return module

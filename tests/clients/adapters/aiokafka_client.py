@@ -1,4 +1,4 @@
-"""aiokafka, driven from an event loop in a thread of its own."""
+"""aiokafka, in an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class _Loop:
-    """One event loop in a daemon thread: members heartbeat there whatever the scenario's thread does."""
+    """An event loop in a daemon thread, so that members send heartbeats whatever the thread of the scenario does."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -69,7 +69,7 @@ class _Producer:
         timestamp_ms: int | None = None,
     ) -> Future[Place]:
         async def placed() -> Place:
-            # One at a time: of sends that wait for metadata together, a later one may come first.
+            # One at a time: sends that wait for metadata together can be reordered.
             async with self._turn:
                 delivery = await self._producer.send(
                     topic, value, key=key, partition=partition, headers=list(headers), timestamp_ms=timestamp_ms

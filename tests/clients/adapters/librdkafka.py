@@ -86,7 +86,7 @@ class _Consumer:
     def poll(self, timeout_s: float) -> list[Record]:
         messages = self._consumer.consume(500, timeout_s)
         for message in messages:
-            # An error that ends the consumer for good, such as a fence, has this code, and `fatal` denies it.
+            # A fatal error, such as a fence, has this code, although `fatal` is False.
             if (error := message.error()) is not None and (error.fatal() or error.code() == ck.KafkaError._FATAL):
                 raise ck.KafkaException(error)
         return [_record(m) for m in messages if m.error() is None]

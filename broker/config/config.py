@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from broker.config.listeners import (
     Endpoint,
     ListenerNames,
+    NamedAddress,
     parse_advertised_address,
     parse_endpoint,
     parse_listen_address,
@@ -51,16 +52,21 @@ class BrokerConfig(Options):
         ]
 
     @property
+    def listener(self) -> NamedAddress:
+        """The listener to serve: its name, its security protocol and the address to bind."""
+        return parse_listen_address(self.listeners, self._listener_names())
+
+    @property
     def listen(self) -> Endpoint:
         """The address to listen on."""
-        return parse_listen_address(self.listeners, self._listener_names())
+        return self.listener.endpoint
 
     @property
     def advertised(self) -> Endpoint | None:
         """The address that clients are given; None means the bound one."""
         if self.advertised_listeners is None:
             return None
-        return parse_advertised_address(self.advertised_listeners, self._listener_names())
+        return parse_advertised_address(self.advertised_listeners, self._listener_names()).endpoint
 
     def _listener_names(self) -> ListenerNames:
         return ListenerNames.parse(self.listener_security_protocol_map, self.controller_listener_names)

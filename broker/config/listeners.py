@@ -42,6 +42,15 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedAddress:
+    """One entry of `listeners` or `advertised.listeners`."""
+
+    name: str
+    security_protocol: str
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
 class ListenerNames:
     """What listener names mean: the security protocol of each, and the names that belong to a controller."""
 
@@ -54,23 +63,23 @@ class ListenerNames:
         return cls(dict(entry.rsplit(":", 1) for entry in protocol_map if ":" in entry), controllers)
 
 
-def parse_listen_address(text: str, names: ListenerNames) -> Endpoint:
-    """The single address of the option `listeners`, ignoring those of controllers."""
+def parse_listen_address(text: str, names: ListenerNames) -> NamedAddress:
+    """The single entry of the option `listeners`, ignoring those of controllers."""
     found = _parse_listeners("listeners", text, names)
     if len(found) != 1:
         raise ConfigError(f"listeners={text}: give exactly one PLAINTEXT listener")
     return found[0]
 
 
-def parse_advertised_address(text: str, names: ListenerNames) -> Endpoint:
-    """The single address of the option `advertised.listeners`, ignoring those of controllers."""
+def parse_advertised_address(text: str, names: ListenerNames) -> NamedAddress:
+    """The single entry of the option `advertised.listeners`, ignoring those of controllers."""
     found = _parse_listeners("advertised.listeners", text, names)
-    if len(found) != 1 or found[0].host in EVERY_INTERFACE:
+    if len(found) != 1 or found[0].endpoint.host in EVERY_INTERFACE:
         raise ConfigError(f"advertised.listeners={text}: give exactly one address that clients can reach")
     return found[0]
 
 
-def _parse_listeners(option: str, text: str, names: ListenerNames) -> list[Endpoint]:
+def _parse_listeners(option: str, text: str, names: ListenerNames) -> list[NamedAddress]:
     found = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, separator, address = entry.partition("://")
@@ -83,7 +92,7 @@ def _parse_listeners(option: str, text: str, names: ListenerNames) -> list[Endpo
             raise ConfigError(f"{option}={text}: listener.security.protocol.map has no protocol for {name}")
         if protocol != "PLAINTEXT":
             raise ConfigError(f"{option}={text}: the protocol of {name} is {protocol}; only PLAINTEXT is supported")
-        found.append(parse_endpoint(option, address))
+        found.append(NamedAddress(name, protocol, parse_endpoint(option, address)))
     return found
 
 

@@ -34,7 +34,6 @@ SWEEP_DELAY_S = 1.0
 BACKLOG = 1024
 # Files that connections may not take, besides the log's quarter: database, lock, logs, listening sockets, imports.
 RESERVED_FILES = 64
-PLAINTEXT = "PLAINTEXT"
 
 logger = logging.getLogger("broker.server")
 
@@ -72,7 +71,7 @@ class Broker:
     async def start(self) -> Endpoint:
         """Recover, then accept connections. Returns the bound address; raises OSError if it cannot be bound."""
         config = self._config
-        listener = Listener(PLAINTEXT, PLAINTEXT, config.listen, config.advertised)
+        listener = Listener(config.listener, config.advertised)
         self._listeners.append(listener)
         try:
             router = Router(find_declaration, self._recover())

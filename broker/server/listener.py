@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.config.listeners import Endpoint
+from broker.config.listeners import Endpoint, NamedAddress
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,11 +34,11 @@ def reachable(endpoint: Endpoint) -> Endpoint:
 class Listener:
     """One entry of `listeners`. `bound` is its address, `advertised` the address that its clients are given."""
 
-    def __init__(self, name: str, security_protocol: str, listen: Endpoint, advertised: Endpoint | None) -> None:
+    def __init__(self, listen: NamedAddress, advertised: Endpoint | None) -> None:
         """Bind the sockets, but do not accept connections yet. Raises OSError."""
-        self.name = name
-        self.security_protocol = security_protocol
-        self._sockets = _bind(listen.host, listen.port)
+        self.name = listen.name
+        self.security_protocol = listen.security_protocol
+        self._sockets = _bind(listen.endpoint.host, listen.endpoint.port)
         self._acceptors: list[_Acceptor] = []
         self.bound = Endpoint(*self._sockets[0].getsockname()[:2])
         self.advertised = advertised or reachable(self.bound)

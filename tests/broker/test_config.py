@@ -216,6 +216,7 @@ def test_the_server_properties_that_kafka_ships_is_accepted(tmp_path: Path):
 def test_a_listener_of_any_name_is_accepted_if_it_is_mapped_to_plaintext():
     config = options("listeners=INSIDE://127.0.0.1:1", "listener.security.protocol.map=INSIDE:PLAINTEXT")
     assert config.listen == Endpoint("127.0.0.1", 1)
+    assert (config.listener.name, config.listener.security_protocol) == ("INSIDE", "PLAINTEXT")
     assert "the protocol of A is SSL" in refusal("listeners=A://127.0.0.1:1", "listener.security.protocol.map=A:SSL")
 
 

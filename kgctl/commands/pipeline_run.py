@@ -137,7 +137,7 @@ def _finish(run_settings: RunSettings, json_lines: bool) -> None:
     line = ProgressLine(json_lines)
     began = time.monotonic()
     try:
-        code = run_pipeline(run_settings, line.tell)
+        code = run_pipeline(run_settings, line.show)
     except RunFailed as failure:
         line.close()
         if failure.log and failure.exit_code == 1:

@@ -1,4 +1,4 @@
-"""A failure as part of a table."""
+"""A failure as part of a row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """`name` stands in the ERROR column, `message` is the sentence for people, `exit_code` what it means for a script."""
+    """`name` is the text of the ERROR column, `message` a sentence for people, `exit_code` the code for scripts."""
 
     name: str
     message: str

@@ -34,7 +34,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The groups of all brokers that answered; `errors` of those that did not."""
+    """The groups of all brokers that answered, and the errors of the brokers that did not."""
 
     groups: tuple[GroupListing, ...]
     errors: tuple[RowError, ...] = ()
@@ -59,9 +59,9 @@ def by_topic(partitions: Iterable[TopicPartition]) -> tuple[TopicPartitions, ...
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member of a group. An assignment of None is one that cannot be known: not the consumer protocol.
+    """A member of a group. An assignment is None if it cannot be decoded: its protocol is not the consumer protocol.
 
-    With an error it stands for the members of a group that could not be asked.
+    A row with an error stands for all members of a group that could not be described.
     """
 
     group: str
@@ -92,9 +92,9 @@ class MemberRow:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """How far a group has read one partition; None where nothing was committed or the log cannot be asked.
+    """How far a group has read one partition; None where nothing is committed or the log end is unknown.
 
-    With an error and no topic it stands for the partitions of a group that could not be asked.
+    A row with an error and no topic stands for all partitions of a group that could not be described.
     """
 
     group: str
@@ -128,7 +128,7 @@ class StateRow:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One committed offset; an error instead of it where the coordinator would not tell."""
+    """A committed offset, or the error that the coordinator answered."""
 
     offset: int | None
     leader_epoch: int | None = None
@@ -138,7 +138,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """All that is known of one group; with an error, the little that is."""
+    """What is known about one group; with an error, the other fields may be missing."""
 
     group: str
     type: str | None = None
@@ -153,27 +153,27 @@ class GroupDescription:
     target_assignment_epoch: int | None = None
     members: tuple[MemberRow, ...] = ()
     partitions: tuple[PartitionLag, ...] = ()
-    # The topics that its members want; None where the coordinator does not tell, as in a rebalance.
+    # The topics that its members subscribe to; None where the coordinator does not report them, as during a rebalance.
     subscribed: frozenset[str] | None = None
-    # Since when it is in its state, ms since 1970; only our own broker tells.
+    # When it entered its state, ms since 1970; only kgctl's own broker reports it.
     state_since_ms: int | None = None
     error: RowError | None = None
 
     def member_rows(self) -> tuple[MemberRow, ...]:
-        """The members; for a group that could not be asked, one row with its error."""
+        """The members; one row with the error if the group could not be described."""
         if self.error is None:
             return self.members
         return (MemberRow(self.group, None, None, None, None, None, None, error=self.error),)
 
     def partition_rows(self) -> tuple[PartitionLag, ...]:
-        """The partitions, and for a group that could not be asked one row with its error."""
+        """The partitions; one row with the error if the group could not be described."""
         if self.error is None:
             return self.partitions
         return (PartitionLag(self.group, None, None, None, None, None, None, None, None, None, error=self.error),)
 
     @property
     def total_lag(self) -> int:
-        """A partition whose commit is beyond its end has nothing to read, and takes nothing from the others."""
+        """Sum of the lag of all partitions; a commit beyond the log end counts as no lag, not as negative lag."""
         return sum(max(row.lag, 0) for row in self.partitions if row.lag)
 
     def state_row(self) -> StateRow:
@@ -193,7 +193,7 @@ class GroupDescription:
 
 
 def lag_of(committed: int | None, log_end: int | None) -> int | None:
-    """None where either is unknown. A commit beyond the end (a truncated or recreated topic) is negative, as Kafka's tool has it."""
+    """None if either is unknown. Negative for a commit beyond the log end (a truncated or recreated topic), as in Kafka's tool."""
     return None if committed is None or log_end is None else log_end - committed
 
 
@@ -203,7 +203,7 @@ def lag_rows(
     committed: Mapping[TopicPartition, Committed],
     log_ends: Mapping[TopicPartition, int | RowError],
 ) -> tuple[PartitionLag, ...]:
-    """A row per assigned partition, members with most partitions first, then the commits that nobody owns."""
+    """A row per assigned partition, members with most partitions first, then committed partitions without an owner."""
     rows, owned = [], set()
     for member in sorted(members, key=lambda member: (-(member.partitions or 0), member.consumer_id or "")):
         partitions = member.owned()

@@ -1,4 +1,4 @@
-"""Rows about records that were written."""
+"""Rows about produced records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProducedPartition:
-    """What one partition took in. Offsets are None where the broker was not asked to acknowledge (acks=0)."""
+    """The records written to one partition. Offsets are None if the broker did not acknowledge (acks=0)."""
 
     partition: int
     records: int
@@ -22,7 +22,7 @@ class ProducedPartition:
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What one run of `kgctl produce` wrote, or only sent; `bytes` are those of keys and values."""
+    """The result of one run of `kgctl produce`; `bytes` counts keys and values."""
 
     topic: str
     records: int
@@ -40,8 +40,8 @@ class Produced:
                 where += f" offsets {one.first_offset}-{one.last_offset}"
             parts.append(where)
         amount = f"{_count(self.records, 'record')} ({_count(self.bytes, 'byte')})"
-        fate = f"acknowledged by {self.topic}" if self.acknowledged else f"sent to {self.topic}, not acknowledged"
-        return f"{amount} {fate}" + (f": {', '.join(parts)}" if parts else "")
+        outcome = f"acknowledged by {self.topic}" if self.acknowledged else f"sent to {self.topic}, not acknowledged"
+        return f"{amount} {outcome}" + (f": {', '.join(parts)}" if parts else "")
 
 
 def _count(number: int, what: str) -> str:

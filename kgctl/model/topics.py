@@ -18,7 +18,7 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionRow:
-    """None: no leader, or a log that cannot be asked. `records` counts offsets, so compacted and control records too."""
+    """None: no leader, or unknown offsets. `records` counts offsets, including those of compacted and control records."""
 
     topic: str
     partition: int | None

@@ -1,4 +1,4 @@
-"""Rows to output: the only place that writes answers to stdout. `show` is the door."""
+"""Output: `show` prints rows to stdout in the chosen format, `note` prints sentences to stderr."""
 
 from kgctl.render.show import TABLES, note, show
 

@@ -1,4 +1,4 @@
-"""What a long run tells while it goes on: lines on stderr, one that is rewritten on a terminal, or JSON on stdout."""
+"""Progress of a long run: lines on stderr, one of which is rewritten on a terminal, or JSON lines on stdout."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Protocol
 from kgctl.render.table import printable
 
 
-class Told(Protocol):
-    """One step of a run; times in seconds."""
+class ProgressEvent(Protocol):
+    """One event of a run; times in seconds."""
 
     @property
     def kind(self) -> str: ...
@@ -31,29 +31,29 @@ class Told(Protocol):
 
 
 class ProgressLine:
-    """On a terminal progress rewrites its line; elsewhere only beginnings and ends are told, a line each."""
+    """On a terminal, progress rewrites one line. Elsewhere only the start and the end of each job get a line."""
 
     def __init__(self, json_lines: bool) -> None:
         self._json = json_lines
         self._live = sys.stderr.isatty()
         self._is_open = False
 
-    def tell(self, told: Told) -> None:
+    def show(self, event: ProgressEvent) -> None:
         if self._json:
-            sys.stdout.write(told.to_json() + "\n")
+            sys.stdout.write(event.to_json() + "\n")
             sys.stdout.flush()
             return
-        if told.kind == "progress":
-            self._rewrite(f"{told.job:<11} {measured(told)}")
+        if event.kind == "progress":
+            self._rewrite(f"{event.job:<11} {measured(event)}")
             return
-        if told.kind == "job" and self._live:
-            self._rewrite(f"{told.job:<11} ...")
+        if event.kind == "job" and self._live:
+            self._rewrite(f"{event.job:<11} ...")
             return
         self.close()
-        sys.stderr.write(printable(_line(told)) + "\n")
+        sys.stderr.write(printable(_line(event)) + "\n")
 
     def close(self) -> None:
-        """Take the line away that is being rewritten."""
+        """Erase the line that is being rewritten."""
         if self._is_open:
             sys.stderr.write("\r\x1b[K")
             self._is_open = False
@@ -65,34 +65,34 @@ class ProgressLine:
             self._is_open = True
 
 
-def measured(told: Told) -> str:
-    """Rows, rate, distance to the head and time to get there, as far as they are known."""
-    parts = [told.text] if told.text else []
-    if told.rows is not None:
-        parts.append(_counted(told.rows, "row"))
-    if told.records is not None:
-        parts.append(_counted(told.records, "record"))
-    if told.records_per_s:
-        parts.append(f"{told.records_per_s:,.0f} records/s")
-    if told.behind is not None:
-        parts.append("at the head" if not told.behind else f"{told.behind:,} behind")
-    if told.eta_s:
-        parts.append(f"{told.eta_s:.0f} s to go")
+def measured(event: ProgressEvent) -> str:
+    """Rows, rate, distance from the log end and remaining time, as far as they are known."""
+    parts = [event.text] if event.text else []
+    if event.rows is not None:
+        parts.append(_counted(event.rows, "row"))
+    if event.records is not None:
+        parts.append(_counted(event.records, "record"))
+    if event.records_per_s:
+        parts.append(f"{event.records_per_s:,.0f} records/s")
+    if event.behind is not None:
+        parts.append("caught up" if not event.behind else f"{event.behind:,} behind")
+    if event.eta_s:
+        parts.append(f"{event.eta_s:.0f} s left")
     return ", ".join(parts)
 
 
-def _line(told: Told) -> str:
-    if told.kind == "note":
-        return f"Note: {told.job + ': ' if told.job else ''}{told.text}"
-    if told.job is None:
-        return told.text
-    if told.kind == "job":
-        return f"{told.job:<11} begins"
-    if told.kind == "done" and told.rows is not None:
-        return f"{told.job:<11} done: {_counted(told.rows, 'row')} written"
-    if told.kind == "done" and told.records is not None:
-        return f"{told.job:<11} done: {_counted(told.records, 'record')} read"
-    return f"{told.job:<11} {told.text or told.kind}"
+def _line(event: ProgressEvent) -> str:
+    if event.kind == "note":
+        return f"Note: {event.job + ': ' if event.job else ''}{event.text}"
+    if event.job is None:
+        return event.text
+    if event.kind == "job":
+        return f"{event.job:<11} started"
+    if event.kind == "done" and event.rows is not None:
+        return f"{event.job:<11} done: {_counted(event.rows, 'row')} written"
+    if event.kind == "done" and event.records is not None:
+        return f"{event.job:<11} done: {_counted(event.records, 'record')} read"
+    return f"{event.job:<11} {event.text or event.kind}"
 
 
 def _counted(count: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Sentences before a table, wrapped to the terminal."""
+"""Paragraphs before a table, wrapped to the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDEST = 100
 
 
 def show_paragraphs(texts: Sequence[str]) -> None:
-    """Write each text as a paragraph to stdout, with an empty line behind it."""
+    """Write each text to stdout as a paragraph, followed by an empty line."""
     width = min(WIDEST, shutil.get_terminal_size().columns)
     for text in texts:
         sys.stdout.write("\n".join(textwrap.wrap(printable(text), width)) + "\n\n")

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from broker.protocol.record_batch import Record
 from kgctl.model.topic_partition import TopicPartition
 
-# (partition, records, whether their timestamp is the log's) -> text
+# (partition, records, whether the broker set their timestamps) -> text
 RecordFormat: TypeAlias = Callable[[TopicPartition, Sequence[Record], bool], bytes]
 
 NULL = b"null"
@@ -20,7 +20,7 @@ NO_HEADERS = b"NO_HEADERS"
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """What stands on a line, in this order, before the value; `separator` between them."""
+    """The fields printed before the value, in this order, joined by `separator`."""
 
     timestamp: bool = False
     partition: bool = False
@@ -34,7 +34,7 @@ class LineOptions:
 
 
 def as_lines(options: LineOptions) -> RecordFormat:
-    """Lines of text, bytes passed through as they are: what a value holds, a reader cannot tell from the separators."""
+    """Lines of text. Bytes pass through unchanged, so a separator inside a value is not escaped."""
     end, null = options.record_separator, options.null
     plain = not (options.timestamp or options.partition or options.offset or options.headers or options.key)
 
@@ -64,7 +64,7 @@ def as_lines(options: LineOptions) -> RecordFormat:
 
 
 def as_json_lines(partition: TopicPartition, records: Sequence[Record], log_append_time: bool) -> bytes:
-    """One object a line. What is not UTF-8 stands in base64 under `key_base64` or `value_base64` instead."""
+    """One object per line. Keys and values that are not UTF-8 are in base64, as `key_base64` and `value_base64`."""
     kind = "LogAppendTime" if log_append_time else "CreateTime"
     rows = []
     for record in records:

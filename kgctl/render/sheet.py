@@ -1,4 +1,4 @@
-"""One row as a sheet, a field a line: for what is too wide to be a table of one row."""
+"""One row as a sheet with a field per line, for rows that are too wide for a table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from kgctl.render.table import cell
 def show_sheet(row: Any, kind: str) -> None:
     """Print the fields that have a value to stdout."""
     fields = [(column.header, column.of(row)) for column in layout_of(kind, [row]).columns]
-    told = [(header, value) for header, value in fields if value is not None and value != ()]
-    width = max(len(header) for header, _ in told)
-    sys.stdout.write("".join(f"{header.ljust(width)}  {cell(value)}\n" for header, value in told))
+    filled = [(header, value) for header, value in fields if value is not None and value != ()]
+    width = max(len(header) for header, _ in filled)
+    sys.stdout.write("".join(f"{header.ljust(width)}  {cell(value)}\n" for header, value in filled))

@@ -1,4 +1,4 @@
-"""The dashboard: how long a redraw takes, and how long it is from a change in the broker to the screen of a terminal."""
+"""Benchmarks of the dashboard: the time of a redraw, and from a change in the broker to the screen of a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed import ClusterFeed
-from kgctl.tui.once import drawn
+from kgctl.tui.once import rendered
 from kgctl.tui.screens.groups import GroupsScreen
 
 COLUMNS, LINES = 120, 40
@@ -35,12 +35,12 @@ REDRAWS = 15
 INTERVAL_S = 0.5
 CHANGES = 5
 LONGEST_S = 30.0
-LIT = "\N{BLACK CIRCLE} ".encode()
+CURRENT = "\N{BLACK CIRCLE} ".encode()
 ESCAPE = re.compile(rb"\x1b\[[0-9;:?]*[a-zA-Z]")
 
 
 def redraw_s(bootstrap: str, census: Census) -> float:
-    """From rows of all groups to every line of the screen drawn anew; the median. No time of the broker's is in it."""
+    """The median time to show new rows of all groups and render every line, without any time of the broker."""
     return asyncio.run(_redraw_s(bootstrap, census))
 
 
@@ -53,15 +53,15 @@ async def _redraw_s(bootstrap: str, census: Census) -> float:
             assert isinstance(screen, GroupsScreen)
             while not screen.polling.answers:
                 await asyncio.sleep(0.01)
-            seen = screen.polling.last
-            if seen is None or len(seen.look.groups) < len(census.names):
-                raise Refused("the dashboard does not see all groups")
+            observed = screen.polling.last
+            if observed is None or len(observed.snapshot.groups) < len(census.names):
+                raise Refused("the dashboard does not have all groups")
             times = []
             for _ in range(REDRAWS):
                 await pilot.pause()
                 began = time.perf_counter()
-                screen.answered(seen)
-                text = drawn(app, colours=True)
+                screen.answered(observed)
+                text = rendered(app, colors=True)
                 times.append(time.perf_counter() - began)
                 if census.names[0] not in text:
                     raise Refused("the dashboard does not show the groups")
@@ -70,26 +70,26 @@ async def _redraw_s(bootstrap: str, census: Census) -> float:
         feed.close()
 
 
-def change_seen_s(address: tuple[str, int]) -> float:
-    """From the last member's leaving to the group's new state on the screen of a terminal; the median of a few."""
+def change_shown_s(address: tuple[str, int]) -> float:
+    """The median time from a LeaveGroup of the last member to the new state on the screen of a terminal."""
     times = []
     with wire.connect(address) as sock:
         for _ in range(CHANGES):
-            group = f"bench-seen-{time.time_ns()}"
+            group = f"bench-shown-{time.time_ns()}"
             member_id, _ = wire.join_alone(sock, group)
             leave = LeaveGroupRequest(group_id=group, members=[LeaveGroupRequest.Member(member_id=member_id)])
             with _dashboard(":".join(map(str, address)), group) as screen:
-                _read_until(screen, LIT + b"Stable")
+                _read_until(screen, CURRENT + b"Stable")
                 began = time.perf_counter()
                 wire.ask(sock, leave)
-                _read_until(screen, LIT + b"Empty")
+                _read_until(screen, CURRENT + b"Empty")
                 times.append(time.perf_counter() - began)
     return statistics.median(times)
 
 
 @contextmanager
 def _dashboard(bootstrap: str, group: str) -> Iterator[int]:
-    """What it writes to its terminal can be read from the descriptor."""
+    """Run the dashboard in a pseudo-terminal; yield the descriptor from which its output can be read."""
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "NO_COLOR")}
     environment |= {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "TERM": "xterm-256color"}
     ours, theirs = pty.openpty()
@@ -106,10 +106,10 @@ def _dashboard(bootstrap: str, group: str) -> Iterator[int]:
         os.close(ours)
 
 
-def _read_until(screen: int, words: bytes) -> None:
-    seen, deadline = b"", time.perf_counter() + LONGEST_S
-    while words not in ESCAPE.sub(b"", seen):
+def _read_until(screen: int, text: bytes) -> None:
+    output, deadline = b"", time.perf_counter() + LONGEST_S
+    while text not in ESCAPE.sub(b"", output):
         left = deadline - time.perf_counter()
         if left <= 0 or not select.select([screen], [], [], left)[0]:
-            raise Refused(f"the dashboard did not show {words.decode()!r} within {LONGEST_S:.0f} s")
-        seen += os.read(screen, 65536)
+            raise Refused(f"the dashboard did not show {text.decode()!r} within {LONGEST_S:.0f} s")
+        output += os.read(screen, 65536)

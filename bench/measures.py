@@ -136,7 +136,7 @@ def _dashboard(running: Running) -> Iterator[Figure | Absent]:
     redraw_s = dashboard.redraw_s(running.bootstrap, census)
     yield Figure(f"kgctl ui, {ON_A_DASHBOARD:,} groups: redraw", "ms", redraw_s * 1000)
     name = f"kgctl ui, looks every {dashboard.INTERVAL_S:g} s: change to screen"
-    yield Figure(name, "ms", dashboard.change_seen_s(running.address) * 1000)
+    yield Figure(name, "ms", dashboard.change_shown_s(running.address) * 1000)
 
 
 def _recovery(running: Running) -> Iterator[Figure | Absent]:

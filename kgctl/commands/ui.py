@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kgctl.tui.app import KgctlApp
 
 # The values of --screen, with the keys that open each screen from the first one, or from that of the group.
-OF_ALL = {"groups": (), "help": ("question_mark",)}
-OF_A_GROUP = {"overview": ("1",), "members": ("2",), "assignment": ("3",), "offsets": ("4",)}
+GROUPS_SCREENS = {"groups": (), "help": ("question_mark",)}
+GROUP_SCREENS = {"overview": ("1",), "members": ("2",), "assignment": ("3",), "offsets": ("4",)}
 THEMES = ("dark", "light", "contrast")
 SMALLEST, LARGEST = (40, 10), (500, 200)
 EPILOG = examples(
@@ -46,7 +46,7 @@ def ui(
         str | None,
         typer.Option(
             "--screen",
-            metavar="|".join([*OF_ALL, *OF_A_GROUP]),
+            metavar="|".join([*GROUPS_SCREENS, *GROUP_SCREENS]),
             help="With --once: screen to print; the last four need a GROUP.",
         ),
     ] = None,
@@ -92,7 +92,7 @@ def _print_frame(
 ) -> None:
     from kgctl.tui.once import frame
 
-    drawn = frame(app, size, keys=keys, looks=snapshots, colours=colors)
+    drawn = frame(app, size, keys=keys, snapshots=snapshots, colors=colors)
     if drawn is None:
         raise typer.Exit(app.return_code or 1)
     if svg is None:
@@ -110,16 +110,16 @@ def _keys(group: str | None, screen: str | None) -> tuple[str, ...]:
         raise typer.BadParameter("an empty name.", param_hint="'[GROUP]'")
     if screen is None:
         return ()
-    if screen in OF_A_GROUP:
+    if screen in GROUP_SCREENS:
         if group is None:
             raise typer.BadParameter(f"{screen!r} needs a GROUP.", param_hint="'--screen'")
-        return OF_A_GROUP[screen]
-    if screen not in OF_ALL:
-        known = ", ".join([*OF_ALL, *OF_A_GROUP])
+        return GROUP_SCREENS[screen]
+    if screen not in GROUPS_SCREENS:
+        known = ", ".join([*GROUPS_SCREENS, *GROUP_SCREENS])
         raise typer.BadParameter(f"{screen!r} is not one of {known}.", param_hint="'--screen'")
     if screen == "groups" and group is not None:
         raise typer.BadParameter("'groups' shows all groups; omit GROUP.", param_hint="'--screen'")
-    return OF_ALL[screen]
+    return GROUPS_SCREENS[screen]
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Rows about groups that are watched: what only several looks at a cluster can tell."""
+"""Rows about watched groups: snapshots of a cluster, and what several snapshots together show."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from enum import StrEnum
 
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription, TopicPartitions
+from kgctl.model.health import Health
 from kgctl.model.history import GroupEventRow
 
-Assignment = Mapping[str, tuple[TopicPartitions, ...]]  # by member id
+Assignment = Mapping[str, tuple[TopicPartitions, ...]]
+"""Partitions by member id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """All groups of a cluster at one moment. `at_s` is of a monotonic clock, `wall_ms` since 1970.
+class Snapshot:
+    """All groups of a cluster at one moment.
 
-    `errors` are of brokers that could not be asked: their groups are missing.
+    `at_s` is a time of a monotonic clock, `wall_ms` the same moment in ms since 1970. `errors` has one entry for each broker
+    that did not answer; the groups that it coordinates are missing.
     """
 
     at_s: float
@@ -27,31 +30,22 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLook:
-    """One group at one moment, and what its story says that was not told before.
+class GroupSnapshot:
+    """One group at one moment, with the events of its history since the previous snapshot.
 
-    `events` is None where the cluster keeps no story (then `story_error` says why), or where it could not be asked.
+    `events` is None if the cluster keeps no history or if reading it failed; `history_error` then gives the reason.
     """
 
     at_s: float
     wall_ms: int
     group: GroupDescription
     events: tuple[GroupEventRow, ...] | None = None
-    story_error: str | None = None
-
-
-class Verdict(StrEnum):
-    OK = "ok"
-    LAGGING = "lagging"
-    STUCK = "stuck"
-    REBALANCING = "rebalancing"
-    DEAD_MEMBERS = "dead members"
-    ERROR = "error"
+    history_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedGroup:
-    """One group in the list of all. None is what is not known (yet); rates are records/s, `verdict_reason` a sentence."""
+    """One group in the list of all groups. Unknown values are None; rates are in records/s; `health_reason` is a sentence."""
 
     group: str
     type: str | None
@@ -63,14 +57,17 @@ class WatchedGroup:
     rate_in: float | None
     rate_out: float | None
     rebalanced_s: float | None
-    verdict: Verdict
-    verdict_reason: str
+    health: Health
+    health_reason: str
     error: RowError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedPartition:
-    """One partition that a group reads. `lags` are the newest last, one per look; rates are records/s, `eta_s` seconds."""
+    """One partition that a group reads.
+
+    `lags` has one value per snapshot, the newest last; rates are in records/s; `eta_s` is in seconds.
+    """
 
     topic: str
     partition: int
@@ -86,14 +83,26 @@ class WatchedPartition:
     error: RowError | None = None
 
 
+class Outcome(StrEnum):
+    """How a rebalance ended. DELETED and MEMBER_REPLACED are not rebalances, but have a place in the timeline."""
+
+    UNDER_WAY = "under way"
+    STABLE = "stable"
+    EMPTY = "empty"
+    SUPERSEDED = "superseded"
+    """The next rebalance began before this one led to an assignment."""
+    INTERRUPTED = "interrupted"
+    """The broker restarted during the rebalance. The end is not known; `ended_ms` is the start."""
+    DELETED = "deleted"
+    MEMBER_REPLACED = "member replaced"
+
+
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """One rebalance of a group: from the story, or (`is_seen`) as it looked from outside.
+    """One rebalance of a group, read from the group's history or, with `is_observed`, derived from snapshots.
 
-    Times are ms since 1970; `ended_ms` None: it is under way. `generation` is the one it led to, or None.
-    `outcome` is "stable", "empty", "cut short" (by the next), or "interrupted": by a restart of the broker, and then `ended_ms`
-    is the beginning, as the end is not known; "" while it is under way. What is no rebalance has its place among them, without
-    a length: "deleted" and "member replaced". `assignment` is who got what by it, None: not known.
+    Times are in ms since 1970; `ended_ms` is None while the rebalance is under way. `generation` is the generation that the
+    rebalance led to. `assignment` is what each member got. Unknown values are None.
     """
 
     started_ms: int
@@ -110,6 +119,10 @@ class Rebalance:
     left_count: int
     left_causes: tuple[str, ...]
     partitions_moved: int | None
-    outcome: str
-    is_seen: bool = False
+    outcome: Outcome
+    is_observed: bool = False
     assignment: Assignment | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.outcome is Outcome.UNDER_WAY

@@ -1,1 +1,1 @@
-"""The dashboard, `kgctl ui`: a face of the same client, models and rows as the commands. Only that command imports it."""
+"""The dashboard, `kgctl ui`: it shows the same models as the commands. Only that command imports it."""

@@ -1,4 +1,4 @@
-"""The dashboard: which screen is on, how often it asks, and what holds on all of them."""
+"""The app: its screens, the refresh interval, and the actions that work on every screen."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from textual.command import Provider
 from textual.screen import Screen
 from textual.widgets import Input
 
+from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.feed import Feed
 from kgctl.tui.palette import GroupCommands, KeyCommands
-from kgctl.tui.screens.group import GroupScreen, Seen
+from kgctl.tui.screens.group import GroupScreen, Observations
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.plan import PlanDialog
-from kgctl.tui.screens.watching import Watching
+from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.themes import DARK, THEMES
 
 INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -30,9 +31,9 @@ DEFAULT_INTERVAL_S = 2.0
 
 
 class KgctlApp(App[None]):
-    """`interval_s`: how often to look. `clock`: monotonic seconds, by which ages are told.
+    """`interval_s` is the refresh interval; `clock` gives monotonic seconds, from which ages are computed.
 
-    `group` opens that group; `read_only` shows every action as switched off.
+    `group` opens that group at the start; `read_only` disables every action that changes a group.
     """
 
     TITLE = "kgctl"
@@ -48,11 +49,11 @@ class KgctlApp(App[None]):
         Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("colon", "command_palette", "Commands", key_display=":"),
-        Binding("plus,equals_sign", "slower", "Look less often", show=False, key_display="+"),
-        Binding("minus", "faster", "Look more often", show=False, key_display="-"),
+        Binding("plus,equals_sign", "slower", "Refresh less often", show=False, key_display="+"),
+        Binding("minus", "faster", "Refresh more often", show=False, key_display="-"),
         Binding("p", "pause", "Pause", show=False),
-        Binding("ctrl+r", "look_now", "Look now", show=False),
-        Binding("t", "next_theme", "Next colours", show=False),
+        Binding("ctrl+r", "refresh_now", "Refresh now", show=False),
+        Binding("t", "next_theme", "Next theme", show=False),
     ]
 
     def __init__(
@@ -69,11 +70,11 @@ class KgctlApp(App[None]):
         self.feed = feed
         self.interval_s = interval_s
         self.read_only = read_only
-        self.clock = clock
         self.is_paused = False
-        self.heard = asyncio.Event()
+        self.ready = asyncio.Event()
+        self._clock = clock
         self._first_group = group
-        self._seen: dict[str, Seen] = {}  # of groups that were opened
+        self._observations: dict[str, Observations] = {}  # by group, of those that were opened
         self._failure: Exception | None = None
         for one in THEMES:
             self.register_theme(one)
@@ -84,7 +85,7 @@ class KgctlApp(App[None]):
 
     def on_mount(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # In another thread than the main one (tests) there are no signals to care for.
+            # Only the main thread can handle signals; tests run the app in others.
             with contextlib.suppress(ValueError, RuntimeError):
                 asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
         if self._first_group is not None:
@@ -92,14 +93,14 @@ class KgctlApp(App[None]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it ends, by itself, by a fault or by a signal."""
+        """Whether the app is ending: on request, after a fault, or by a signal."""
         return self._failure is not None or self.return_code is not None
 
     def _end(self, return_code: int) -> None:
         self.exit(return_code=return_code)
 
     def check(self) -> None:
-        """After the end: raises the fault, if it was one that ended the app."""
+        """Raise the exception that ended the app, if one did. Call it after `run`."""
         if self._failure is not None:
             raise self._failure
 
@@ -108,35 +109,36 @@ class KgctlApp(App[None]):
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        # The command line says what it was, in one line; Textual would print a page.
+        # The command prints the error in one line; Textual would print a traceback of a page.
         self._close_messages_no_wait()
 
     def on_key(self, event: events.Key) -> None:
-        # A line to type in takes every letter. One that comes here was typed in a breath with the key that opened the line, and
-        # went to where the focus was then: "/box" shall neither rebalance a group nor remove a member.
+        # A key that was typed in one go with the key that opened an input was sent to the widget that had the focus then.
+        # Send it to the input: "/box" must neither rebalance a group nor remove a member.
         if isinstance(self.focused, Input) and event.is_printable:
             event.prevent_default()
             self.post_message(events.Key(event.key, event.character))
 
     def open_group(self, group: str) -> None:
-        self.push_screen(GroupScreen(group, self._seen.setdefault(group, Seen())))
+        self.push_screen(GroupScreen(group, self._observations.setdefault(group, Observations())))
 
     def group_names(self) -> list[str]:
-        """Of all groups that were seen at the last look at all."""
         return [row.group for screen in self.screen_stack if isinstance(screen, GroupsScreen) for row in screen.all]
 
-    def has_heard(self) -> None:
-        """A screen has had its first answer, or the reason why there is none: there is something to see."""
-        self.heard.set()
+    def now_s(self) -> float:
+        return self._clock()
 
-    # ---- actions that all screens have
+    def set_ready(self) -> None:
+        self.ready.set()
+
+    # ---- actions on every screen
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.screen))
 
     async def action_quit(self) -> None:
-        if not any(isinstance(screen, PlanDialog) and screen.holds_back() for screen in self.screen_stack):
+        if not any(isinstance(screen, PlanDialog) and screen.blocks_quit() for screen in self.screen_stack):
             self.exit()
 
     def action_slower(self) -> None:
@@ -149,21 +151,24 @@ class KgctlApp(App[None]):
 
     def action_pause(self) -> None:
         self.is_paused = not self.is_paused
-        for screen in self._watching():
+        for screen in self._polled():
             screen.polling.is_paused = self.is_paused
         self._tick()
 
-    def action_look_now(self) -> None:
-        for screen in self._watching()[-1:]:
+    def action_refresh_now(self) -> None:
+        for screen in self._polled()[-1:]:
             screen.polling.now()
 
     def action_next_theme(self) -> None:
         names = [theme.name for theme in THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
-    def _watching(self) -> list[Watching[object]]:
-        return [screen for screen in self.screen_stack if isinstance(screen, Watching)]
+    def _polled(self) -> list[PolledScreen[object]]:
+        return [screen for screen in self.screen_stack if isinstance(screen, PolledScreen)]
 
     def _tick(self) -> None:
-        for screen in self._watching():
+        for screen in self._polled():
             screen.tick()
+
+
+_dashboard: type[Dashboard] = KgctlApp  # checked by mypy

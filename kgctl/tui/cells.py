@@ -1,4 +1,4 @@
-"""Values as the text of a cell: numbers with units, durations, and names that a terminal may be shown."""
+"""Formats values as the text of a cell: numbers with units, durations, and names made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def name(text: str | None) -> str:
-    """A name that a client chose: nothing in it is taken for a command by the terminal. `-` if there is none."""
+    """A name that a client chose, without terminal control sequences; `-` if there is none."""
     return printable(text) if text else MISSING
 
 
@@ -24,7 +24,7 @@ def short(number: float | None) -> str:
         return MISSING
     sign, size = ("-" if number < 0 else ""), abs(number)
     for limit, divisor, unit in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (1e12, 1e9, "G")):
-        # What would round up to the limit takes the next unit.
+        # A value that would round up to the limit takes the next unit.
         if round(size / divisor, 1) * divisor < limit:
             value = size / divisor
             return sign + (f"{value:.0f}" if not unit or value >= 100 else f"{value:.1f}") + unit
@@ -41,7 +41,7 @@ def rate(per_second: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A span of time, at most seven characters: 40 ms, 3.4 s, 12 min, 2 h, 5 d."""
+    """A duration in at most seven characters: 40 ms, 3.4 s, 12 min, 2 h, 5 d."""
     if seconds is None:
         return MISSING
     if 0 < seconds < 0.9995:
@@ -59,7 +59,7 @@ def milliseconds(span_ms: float | None) -> str:
 
 
 def fitted(text: str, width: int, *, right: bool = False) -> str:
-    """The text in exactly so many columns of a terminal; what does not fit ends in an ellipsis."""
+    """The text in exactly `width` columns of a terminal; an ellipsis ends a text that does not fit."""
     length = cell_len(text)
     if length > width:
         head = chop_cells(text, width - 1)[0] if width > 1 else ""

@@ -1,4 +1,4 @@
-"""Where the dashboard's rows come from: one seam, a cluster or what a test has prepared."""
+"""The source of everything the dashboard shows: a cluster, or what a test has prepared."""
 
 from __future__ import annotations
 
@@ -13,86 +13,89 @@ from typing import Any, Protocol, TypeVar
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
-from kgctl.model.watched import GroupLook, Look
+from kgctl.model.watched import GroupSnapshot, Snapshot
 
 T = TypeVar("T")
 
 
 class Feed(Protocol):
-    """Its coroutines raise a KgctlError where nothing can be said; none of them blocks the event loop."""
+    """Coroutines that do not block the event loop, return values to it, and raise a KgctlError on failure."""
 
     @property
     def name(self) -> str:
-        """The cluster as a person calls it: its addresses."""
+        """The cluster as people call it: its addresses."""
         ...
 
-    async def look(self, read: Callable[[Look], T]) -> T:
-        """All groups now, as `read` makes something of them: one look after the other, and not in the event loop."""
+    async def snapshot(self) -> Snapshot:
+        """All groups now."""
         ...
 
-    async def look_at(self, group: str, *, anew: bool) -> GroupLook:
-        """One group now. `anew` gives all of its story, else only what came since the last call for this group."""
+    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
+        """One group now, with its whole history or only the events since the last call for this group."""
         ...
 
     async def ask(self, question: Callable[[Admin], T]) -> T:
-        """Anything else, plans and changes, not behind a look that takes long."""
+        """Anything else, such as plans and changes. It does not wait for a snapshot that takes long.
+
+        The question runs in another thread: it may use the Admin and its own values, and must not touch a screen.
+        """
         ...
 
     def close(self) -> None: ...
 
 
 class ClusterFeed:
-    """A cluster. Looks and questions have a thread and connections of their own, so that neither waits for the other.
+    """A cluster. Snapshots and questions each have a thread with its own connections, so that neither delays the other.
 
-    The client blocks; in a thread it leaves the event loop to keys and redraws, also while it decodes 10,000 groups.
-    The timeout of the settings bounds each look and each question.
+    The blocking client runs in these threads; the event loop stays free for keys and redraws, also while a thread decodes
+    10,000 groups. The timeout of the settings applies to each snapshot and each question.
     """
 
     def __init__(self, connection: ConnectionSettings) -> None:
         self._connection = connection
-        self._looking = _Thread(connection, "looks")
-        self._asking = _Thread(connection, "questions")
+        self._snapshots = _Thread(connection, "snapshots")
+        self._questions = _Thread(connection, "questions")
 
     @property
     def name(self) -> str:
         return ",".join(map(str, self._connection.bootstrap))
 
-    async def look(self, read: Callable[[Look], T]) -> T:
-        return await self._looking.ask(lambda admin: read(_look(admin)))
+    async def snapshot(self) -> Snapshot:
+        return await self._snapshots.ask(_snapshot)
 
-    async def look_at(self, group: str, *, anew: bool) -> GroupLook:
-        return await self._looking.ask(lambda admin: look_at(admin, group, anew=anew))
+    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
+        return await self._snapshots.ask(lambda admin: group_snapshot(admin, group, whole_history=whole_history))
 
     async def ask(self, question: Callable[[Admin], T]) -> T:
-        return await self._asking.ask(question)
+        return await self._questions.ask(question)
 
     def close(self) -> None:
-        self._looking.close()
-        self._asking.close()
+        self._snapshots.close()
+        self._questions.close()
 
 
-def _look(admin: Admin) -> Look:
+def _snapshot(admin: Admin) -> Snapshot:
     listing = admin.list_groups()
     found = admin.describe_groups([row.group for row in listing.groups])
-    return Look(
+    return Snapshot(
         time.monotonic(), int(time.time() * 1000), {group.group: group for group in found}, errors=listing.errors
     )
 
 
-def look_at(admin: Admin, group: str, *, anew: bool) -> GroupLook:
+def group_snapshot(admin: Admin, group: str, *, whole_history: bool) -> GroupSnapshot:
     (found,) = admin.describe_groups([group])
-    # The story may take long to read; rates are of the moment of the description.
+    # Reading the history may take long; rates refer to the moment of the description.
     at_s, wall_ms = time.monotonic(), int(time.time() * 1000)
-    events, why = None, None
+    events, reason = None, None
     try:
-        events = admin.new_events(group, anew=anew)
+        events = admin.new_events(group, anew=whole_history)
     except KgctlError as error:
-        why = str(error)
-    return GroupLook(at_s, wall_ms, found, events, why)
+        reason = str(error)
+    return GroupSnapshot(at_s, wall_ms, found, events, reason)
 
 
 class _Thread:
-    """A thread with an Admin, one question after another. It is a daemon: a node that hangs does not hold up the end."""
+    """A thread with an Admin that answers one question after another. A daemon: a node that hangs does not delay the exit."""
 
     def __init__(self, connection: ConnectionSettings, name: str) -> None:
         self._questions: queue.SimpleQueue[tuple[Callable[[Admin], Any], asyncio.Future[Any]] | None] = (
@@ -124,7 +127,7 @@ def _settle(answer: asyncio.Future[T], question: Callable[[Admin], T], admin: Ad
     failed: BaseException | None = None
     try:
         result = question(admin)
-    except BaseException as error:  # noqa: BLE001 - raised again where the answer is awaited
+    except BaseException as error:  # noqa: BLE001 - raised again in the coroutine that awaits the answer
         failed = error
 
     def settle() -> None:
@@ -135,6 +138,6 @@ def _settle(answer: asyncio.Future[T], question: Callable[[Admin], T], admin: Ad
         else:
             answer.set_exception(failed)
 
-    # The loop is closed where the dashboard has ended meanwhile.
+    # The loop is closed if the dashboard has ended meanwhile.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(settle)

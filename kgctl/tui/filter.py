@@ -1,4 +1,4 @@
-"""Which rows a person wants to see: text, a regular expression, or all but those."""
+"""Filters rows by name: text, a regular expression, or the inverse of either."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import TypeVar
 
 R = TypeVar("R")
 INVERT = "!"
-# A dot alone does not make an expression: names are full of them.
-REGEX_SIGNS = frozenset("\\^$*+?{}[]()|")
+# A dot alone does not make a regular expression, because names often contain dots.
+REGEX_CHARACTERS = frozenset("\\^$*+?{}[]()|")
 
 
 class BadFilter(Exception):
-    """The text is no regular expression; says why in a few words."""
+    """The text is not a valid regular expression; the message says why in a few words."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """`text` as it was typed. Without a pattern every name passes."""
+    """`text` is what was typed. Without a pattern every name matches."""
 
     text: str = ""
     pattern: re.Pattern[str] | None = None
     inverted: bool = False
 
-    def passes(self, name: str) -> bool:
+    def matches(self, name: str) -> bool:
         return self.pattern is None or (self.pattern.search(name) is None) == self.inverted
 
     def of(self, rows: Iterable[R], name: Callable[[R], str]) -> list[R]:
-        """The rows that pass, in their order."""
-        return list(rows) if self.pattern is None else [row for row in rows if self.passes(name(row))]
+        """The matching rows, in their order."""
+        return list(rows) if self.pattern is None else [row for row in rows if self.matches(name(row))]
 
 
 EVERYTHING = Filter()
 
 
 def parse(text: str) -> Filter:
-    """Text is found anywhere in a name, in any case; with a sign of regular expressions it is one; `!` in front inverts.
+    """Match anywhere in a name, ignoring case. A text with special characters is a regular expression; a leading `!` inverts.
 
     Raises BadFilter.
     """
@@ -46,10 +46,10 @@ def parse(text: str) -> Filter:
     wanted = text[len(INVERT) :] if inverted else text
     if not wanted:
         return Filter(text)
-    expression = wanted if REGEX_SIGNS & set(wanted) else re.escape(wanted)
+    expression = wanted if REGEX_CHARACTERS & set(wanted) else re.escape(wanted)
     try:
         with warnings.catch_warnings():
-            # What Python thinks of "[[" is not written across the screen.
+            # Python warns about "[["; the warning would be printed across the screen.
             warnings.simplefilter("ignore")
             return Filter(text, re.compile(expression, re.IGNORECASE), inverted)
     except (re.error, OverflowError, RecursionError) as error:

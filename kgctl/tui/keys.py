@@ -1,4 +1,4 @@
-"""Which keys do what on a screen, read from its bindings: for the help and for the palette."""
+"""Lists the keys of a screen and what they do, read from its bindings, for the help and the command palette."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from textual.dom import DOMNode
 from textual.keys import format_key
 from textual.screen import Screen
 
-# What every screen of Textual brings along; one that makes use of it says so itself.
-_TEXTUALS = {binding.action for binding in Screen.BINDINGS if isinstance(binding, Binding)}
+# Bindings that every Textual screen inherits. A screen that uses one declares it again.
+_INHERITED = {binding.action for binding in Screen.BINDINGS if isinstance(binding, Binding)}
 EVERYWHERE, HERE = "Everywhere", "On this screen"
 
 
 @dataclass(frozen=True)
 class Key:
-    """One action and the keys that start it. `node` is whose action it is."""
+    """One action with its keys. `node` is the app, screen or widget that has the action."""
 
     keys: tuple[str, ...]
     description: str
@@ -34,10 +34,10 @@ class Section:
 
 
 def sections(screen: Screen[Any]) -> list[Section]:
-    """What works at the moment, nearest first: on the screen, in the widget that has the focus, everywhere."""
+    """The keys that work now, nearest first: of the screen, of the focused widget, of the app."""
     found: dict[str, dict[tuple[DOMNode, str], list[tuple[Binding, bool]]]] = {}
     for node, binding, is_enabled, _ in screen.active_bindings.values():
-        if binding.description and not binding.system and binding.action not in _TEXTUALS:
+        if binding.description and not binding.system and binding.action not in _INHERITED:
             actions = found.setdefault(_title(node), {})
             actions.setdefault((node, binding.action), []).append((binding, is_enabled))
     order = sorted(found, key=lambda title: {HERE: 0, EVERYWHERE: 2}.get(title, 1))
@@ -48,7 +48,7 @@ def sections(screen: Screen[Any]) -> list[Section]:
 
 
 def shown(binding: Binding) -> str:
-    """A key as a person finds it on a keyboard: ctrl+r, ?, \u2191, pgdn."""
+    """A key as it is labelled on a keyboard: ctrl+r, ?, \u2191, pgdn."""
     if binding.key_display:
         return binding.key_display
     modifiers, key = binding.parse_key()

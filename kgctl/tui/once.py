@@ -1,4 +1,4 @@
-"""One frame of the dashboard without a terminal: as text, and as SVG."""
+"""Renders one frame of the dashboard without a terminal, as text and as SVG."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.failure import RowError
-from kgctl.model.watched import GroupLook
+from kgctl.model.watched import GroupSnapshot
 from kgctl.tui.app import KgctlApp
-from kgctl.tui.screens.watching import Watching
+from kgctl.tui.screens.polled import PolledScreen
 
 STEP_S = 0.02
 CURSOR_MOVE = re.compile(r"\x1b\[\d+;\d+H")
@@ -22,9 +22,9 @@ CURSOR_MOVE = re.compile(r"\x1b\[\d+;\d+H")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`text` has a line per row of the terminal, with escape sequences for colours if they were asked for.
+    """`text` has one line per row of the terminal, with escape sequences if colors were requested.
 
-    `error` is that of the group on display, where that is what the frame shows.
+    `error` is the error that the frame shows for its group, if any.
     """
 
     text: str
@@ -33,22 +33,22 @@ class Frame:
 
 
 def frame(
-    app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), looks: int = 1, colours: bool
+    app: KgctlApp, size: tuple[int, int], *, keys: tuple[str, ...] = (), snapshots: int = 1, colors: bool
 ) -> Frame | None:
-    """Run the app unseen on a terminal of (columns, lines), until its screen has looked so often, press keys, and draw it.
+    """Run the app headless at a size of (columns, lines) until it has taken `snapshots`, press the keys, and render it.
 
-    None if a signal ended it before. Raises what the cluster answers if that is an error.
+    None if a signal ended the app first. Raises the KgctlError if the cluster answers with one.
     """
     found: list[Frame | KgctlError] = []
 
     async def draw(pilot: Pilot[object]) -> None:
-        error = await _looked(app, looks)
+        error = await _polled(app, snapshots)
         if app.is_over:
             return
         if error is None and keys:
             await pilot.press(*keys)
         await pilot.pause()
-        found.append(error or Frame(drawn(app, colours), app.export_screenshot(), _error_of_group(app)))
+        found.append(error or Frame(rendered(app, colors), app.export_screenshot(), _error_of_group(app)))
         app.exit()
 
     app.run(headless=True, size=size, auto_pilot=draw)
@@ -59,25 +59,25 @@ def frame(
     return result
 
 
-async def _looked(app: KgctlApp, looks: int) -> KgctlError | None:
+async def _polled(app: KgctlApp, snapshots: int) -> KgctlError | None:
     while not app.is_over:
         screen = app.screen
-        if isinstance(screen, Watching):
+        if isinstance(screen, PolledScreen):
             if screen.polling.freshness.error is not None:
                 return screen.polling.freshness.error
-            if screen.polling.answers >= looks:
+            if screen.polling.answers >= snapshots:
                 return None
         await asyncio.sleep(STEP_S)
     return None
 
 
 def _error_of_group(app: KgctlApp) -> RowError | None:
-    answers = [screen.polling.last for screen in app.screen_stack if isinstance(screen, Watching)]
-    return next((answer.group.error for answer in answers if isinstance(answer, GroupLook)), None)
+    answers = [screen.polling.last for screen in app.screen_stack if isinstance(screen, PolledScreen)]
+    return next((answer.group.error for answer in answers if isinstance(answer, GroupSnapshot)), None)
 
 
-def drawn(app: KgctlApp, colours: bool) -> str:
-    """All lines of the screen as it is now."""
+def rendered(app: KgctlApp, colors: bool) -> str:
+    """All lines of the current screen."""
     width, height = app.size
     console = Console(
         width=width,
@@ -88,7 +88,7 @@ def drawn(app: KgctlApp, colours: bool) -> str:
         record=True,
         legacy_windows=False,
     )
-    # What App.export_screenshot prints; it has no form for text.
+    # This is what App.export_screenshot prints; it offers no text format.
     console.print(app.screen._compositor.render_update(full=True, screen_stack=app._background_screens))
-    lines = CURSOR_MOVE.sub("", console.export_text(styles=colours)).splitlines()
-    return "".join(f"{line if colours else line.rstrip()}\n" for line in lines)
+    lines = CURSOR_MOVE.sub("", console.export_text(styles=colors)).splitlines()
+    return "".join(f"{line if colors else line.rstrip()}\n" for line in lines)

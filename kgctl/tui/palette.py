@@ -1,10 +1,10 @@
-"""The commands of the palette: what the keys of a screen do, and every group to be opened."""
+"""The commands of the palette: the actions of a screen, and opening any group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import cast
 
 from textual.app import App
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -12,17 +12,15 @@ from textual.content import Content
 from textual.screen import Screen
 
 from kgctl.tui import cells
+from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.keys import Key, sections
-
-if TYPE_CHECKING:
-    from kgctl.tui.app import KgctlApp
 
 OPEN = "open "
 MOST_GROUPS = 50
 
 
 class KeyCommands(Provider):
-    """What can be done on this screen now, each with its key. How to move about is not among it."""
+    """The actions of this screen and of the app that are enabled now, each with its key. Cursor movement is left out."""
 
     async def discover(self) -> Hits:
         for key in self._keys():
@@ -44,21 +42,21 @@ class KeyCommands(Provider):
 
 
 class GroupCommands(Provider):
-    """`open GROUP`, also by a part of its name alone."""
+    """`open GROUP`; a part of the name suffices."""
 
     async def discover(self) -> Hits:
         return
         yield
 
     async def search(self, query: str) -> Hits:
-        app: KgctlApp = self.app  # type: ignore[assignment]
+        dashboard = cast(Dashboard, self.app)
         wanted = query.casefold().removeprefix(OPEN).strip()
-        found = [name for name in app.group_names() if wanted in name.casefold()] if wanted else []
-        # A name that begins so stands first; of many, only the first few: more would be no help.
+        found = [name for name in dashboard.group_names() if wanted in name.casefold()] if wanted else []
+        # Names that start with the query come first. A list of all 10,000 would be of no use.
         found.sort(key=lambda name: (not name.casefold().startswith(wanted), len(name), name))
-        for place, name in enumerate(found[:MOST_GROUPS]):
+        for rank, name in enumerate(found[:MOST_GROUPS]):
             text = OPEN + cells.name(name)
-            yield Hit(0.9 - place / 1000, Content(text), partial(app.open_group, name), text)
+            yield Hit(0.9 - rank / 1000, Content(text), partial(dashboard.open_group, name), text)
 
 
 def _text(key: Key) -> str:

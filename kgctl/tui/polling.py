@@ -1,4 +1,4 @@
-"""Asking again and again without overlap: what a screen shows, how old it is, and what to do when nobody answers."""
+"""Polling without overlap: it keeps asking, tracks how old the last answer is, and retries after a failure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kgctl.client.net.errors import KgctlError
 
 T = TypeVar("T")
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 5.0
-# Beyond these the wait is the longest; after a night without an answer the power would be no float any more.
+# The wait has reached its limit long before; after a night of failures 2 ** attempts would overflow a float.
 DOUBLINGS = 8
 
 
 @dataclass(slots=True)
 class Freshness:
-    """How it stands with the answers: when the last one came, and why there is none since."""
+    """When the last answer arrived, how long it took, and the error if later attempts failed."""
 
-    heard_at_s: float | None = None
+    answered_at_s: float | None = None
     took_s: float = 0.0
     error: KgctlError | None = None
     failed_at_s: float | None = None
@@ -32,10 +32,10 @@ class Freshness:
 
 
 class Polling(Generic[T]):
-    """Runs `ask` until it is cancelled, one at a time, and hands on what it answers.
+    """Calls `ask` until it is cancelled, one call at a time, and passes on the answers.
 
-    Times are seconds of `clock`. The next question waits for the interval, and at least as long as the last answer took:
-    a cluster that needs long is asked less often. After a failure it tries again after 0.5 s, 1 s, ... up to 5 s.
+    Times are seconds of `clock`. The next call waits for the interval, and at least as long as the last answer took: a slow
+    cluster is asked less often. After a failure it retries after 0.5 s, 1 s, ... up to 5 s.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Polling(Generic[T]):
         self.last: T | None = None
 
     def now(self) -> None:
-        """Ask at once, or right after the question that is under way."""
+        """Ask at once, or as soon as the call in progress has ended."""
         self._wanted.set()
 
     async def run(self) -> None:
@@ -73,8 +73,8 @@ class Polling(Generic[T]):
             fresh.error, fresh.attempts = error, fresh.attempts + 1
             self._failed(error)
             return
-        fresh.heard_at_s = self._clock()
-        fresh.took_s = fresh.heard_at_s - started
+        fresh.answered_at_s = self._clock()
+        fresh.took_s = fresh.answered_at_s - started
         fresh.error, fresh.failed_at_s, fresh.attempts = None, None, 0
         self.answers, self.last = self.answers + 1, answer
         self._answered(answer)
@@ -91,7 +91,7 @@ class Polling(Generic[T]):
             left_s = fresh.next_at_s - self._clock()
             if left_s <= 0 and not self.is_paused:
                 return
-            # Short steps: the interval may be changed meanwhile, and a pause ended.
+            # Short steps, because the interval may change meanwhile and a pause may end.
             try:
                 await asyncio.wait_for(self._wanted.wait(), 0.25 if self.is_paused else min(max(left_s, 0.0), 0.25))
             except TimeoutError:

@@ -1,4 +1,4 @@
-"""The colours: dark, light, and high contrast. NO_COLOR takes all of them away, whichever is chosen."""
+"""The themes: dark, light, and high contrast. NO_COLOR removes the colours of all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DARK = Theme(
     panel="#222a31",
     dark=True,
     variables={
-        # Of a fixed colour: what a widget draws by itself knows no background to mix with.
+        # A fixed colour: text that a widget renders itself has no background to blend with.
         "text-muted": "#8a9ba8",
         "block-cursor-background": "#2f5d7c",
         "block-cursor-foreground": "#ffffff",

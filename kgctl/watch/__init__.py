@@ -1,1 +1,1 @@
-"""What a series of looks at groups tells: rates, verdicts, rebalances. Pure: looks and times are arguments."""
+"""Derives health, rates and rebalances from successive snapshots of groups. Pure: snapshots and times are arguments."""

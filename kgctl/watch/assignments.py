@@ -1,4 +1,4 @@
-"""Who owns what in a group, and what changes hands between two assignments."""
+"""Compares the assignments of a group: who owns which partition, and how many partitions moved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kgctl.model.watched import Assignment
 
 
 def assignment_of(group: GroupDescription) -> Assignment | None:
-    """By member id; None while the group is not Stable, or where an assignment cannot be read. Of an Empty group, nothing."""
+    """The assignment by member id, empty for an Empty group; None if the group is not Stable or an assignment is unreadable."""
     if group.state == "Empty":
         return {}
     if group.state != "Stable":
@@ -29,7 +29,7 @@ def owners(assignment: Assignment) -> dict[TopicPartition, str]:
 
 
 def partitions_moved(before: Assignment | None, after: Assignment | None) -> int | None:
-    """Partitions whose owner is another one than before, or none; one that had no owner does not count. None: not known."""
+    """How many of the partitions that had an owner have another owner, or none. None if an assignment is not known."""
     if before is None or after is None:
         return None
     now = owners(after)

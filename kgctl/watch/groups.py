@@ -1,53 +1,62 @@
-"""All groups over successive looks: a row for each, ready to be shown."""
+"""All groups over successive snapshots: one row per group, ready to be shown."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kgctl.model.groups import GroupDescription
-from kgctl.model.watched import Look, Verdict, WatchedGroup
+from kgctl.model.health import Health
+from kgctl.model.watched import Snapshot, WatchedGroup
+from kgctl.watch.health import health
 from kgctl.watch.rates import WINDOW_S
-from kgctl.watch.track import GroupTrack, generation_of, is_gone
-from kgctl.watch.verdict import verdict
+from kgctl.watch.tracker import GroupTracker, generation_of, is_gone
 
 
 class GroupsWatch:
-    """What the looks so far have shown. It keeps a window of WINDOW_S per group, and forgets groups that are away for longer."""
+    """Tracks every group over a window of WINDOW_S. Groups that have been absent for longer are forgotten."""
 
     def __init__(self) -> None:
-        self._tracks: dict[str, GroupTrack] = {}
+        self._trackers: dict[str, GroupTracker] = {}
 
-    def add(self, look: Look) -> list[WatchedGroup]:
-        """The rows after one more look, by group id. A group that is gone is left out, one that cannot be asked has its error."""
-        rows = []
-        for name in sorted(look.groups):
-            group = look.groups[name]
+    def add(self, snapshot: Snapshot) -> list[WatchedGroup]:
+        """Add a snapshot and return its rows by group id: without deleted groups, and with an error for those that failed."""
+        return list(self.rows(snapshot))
+
+    def rows(self, snapshot: Snapshot) -> Iterator[WatchedGroup]:
+        """As `add`, one row at a time: a caller with 10,000 groups can do other things in between."""
+        count = 0
+        for name in sorted(snapshot.groups):
+            group = snapshot.groups[name]
             if group.error is not None:
                 if not is_gone(group.error):
-                    rows.append(failed(group))
+                    count += 1
+                    yield failed(group)
                 continue
-            track = self._tracks.get(name)
-            if track is None:
-                track = self._tracks[name] = GroupTrack()
-            track.add(look.at_s, look.wall_ms, group)
-            rows.append(row_of(track, group))
-        if len(self._tracks) > len(rows):
-            self._forget(look)
-        return rows
+            tracker = self._trackers.get(name)
+            if tracker is None:
+                tracker = self._trackers[name] = GroupTracker()
+            tracker.add(snapshot.at_s, snapshot.wall_ms, group)
+            count += 1
+            yield row_of(tracker, group)
+        if len(self._trackers) > count:
+            self._forget(snapshot)
 
-    def _forget(self, look: Look) -> None:
-        """A broker that cannot be asked hides its groups for a while; those that it told to be gone are gone."""
-        for name in [name for name, track in self._tracks.items() if self._is_away(track, look.groups.get(name), look)]:
-            del self._tracks[name]
+    def _forget(self, snapshot: Snapshot) -> None:
+        """Drop deleted groups. Groups of a broker that did not answer stay for a while."""
+        trackers = self._trackers
+        for name in [name for name in trackers if self._is_absent(trackers[name], snapshot.groups.get(name), snapshot)]:
+            del trackers[name]
 
-    def _is_away(self, track: GroupTrack, group: GroupDescription | None, look: Look) -> bool:
-        if group is None and not look.errors:
+    def _is_absent(self, tracker: GroupTracker, group: GroupDescription | None, snapshot: Snapshot) -> bool:
+        if group is None and not snapshot.errors:
             return True
-        return (group is not None and is_gone(group.error)) or track.at_s < look.at_s - WINDOW_S
+        return (group is not None and is_gone(group.error)) or tracker.at_s < snapshot.at_s - WINDOW_S
 
 
-def row_of(track: GroupTrack, group: GroupDescription) -> WatchedGroup:
-    """The row of a group that has just been looked at."""
-    word, reason = verdict(track)
-    pace = track.pace
+def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
+    """The row of a group whose newest snapshot the tracker has."""
+    word, reason = health(tracker)
+    throughput = tracker.throughput
     return WatchedGroup(
         group=group.group,
         type=group.type,
@@ -55,17 +64,17 @@ def row_of(track: GroupTrack, group: GroupDescription) -> WatchedGroup:
         generation=generation_of(group),
         protocol=group.assignment_strategy or None,
         members=len(group.members),
-        lag=None if track.lag is None else track.lag + track.left_over_lag,
-        rate_in=pace.rate_in,
-        rate_out=pace.rate_out,
-        rebalanced_s=track.rebalanced_s,
-        verdict=word,
-        verdict_reason=reason,
+        lag=None if tracker.lag is None else tracker.lag + tracker.left_over_lag,
+        rate_in=throughput.rate_in,
+        rate_out=throughput.rate_out,
+        rebalanced_s=tracker.rebalanced_s,
+        health=word,
+        health_reason=reason,
     )
 
 
 def failed(group: GroupDescription) -> WatchedGroup:
-    """The row of a group that could not be asked: what is known without its coordinator, and the error."""
+    """The row of a group that could not be described: its error, and what the listing told."""
     return WatchedGroup(
         group=group.group,
         type=group.type,
@@ -77,7 +86,7 @@ def failed(group: GroupDescription) -> WatchedGroup:
         rate_in=None,
         rate_out=None,
         rebalanced_s=None,
-        verdict=Verdict.ERROR,
-        verdict_reason=group.error.message if group.error else "",
+        health=Health.UNKNOWN,
+        health_reason=group.error.message if group.error else "",
         error=group.error,
     )

@@ -1,7 +1,7 @@
-"""Rates of records over the last minute of looks: in by log ends, out by commits.
+"""Rates of records over the last minute: appended, by log end offsets, and consumed, by committed offsets.
 
-A log end or a commit that goes backwards (a recreated topic, a reset) counts as no records: rates are never negative. A
-partition counts from the second look on that knows it. A reset forwards cannot be told from reading, and counts as it.
+An offset that moves back (a recreated topic, a reset) counts as no records, so rates are never negative. A partition counts
+from the second snapshot that knows its offsets. A reset to a later offset looks like consumption and counts as such.
 """
 
 from __future__ import annotations
@@ -12,37 +12,38 @@ from collections.abc import Iterator, Sequence
 from kgctl.model.groups import PartitionLag
 
 WINDOW_S = 60.0
-# Kept per window whatever the interval of looks is: 10,000 groups have a window each.
+# The number of samples per window does not depend on the refresh interval: 10,000 groups have a window each.
 SAMPLES = 15
 _SPACING_S = WINDOW_S / SAMPLES
 
-Sample = tuple[float, int, int, int]  # at_s, records in and out since the first look, lag
+Sample = tuple[float, int, int, int]
+"""at_s, records in and out since the first snapshot, lag."""
 
 
-class Pace:
-    """What came in and went out of some partitions over the last WINDOW_S; looks that are further apart make it longer.
+class Throughput:
+    """Records in and out of some partitions over the last WINDOW_S, or over two snapshots if these are further apart.
 
-    `came` and `went` are the records of the window, `span_s` its length. `rate_in` and `rate_out` are records/s, never
-    negative; None before two looks know the log ends, or the commits, of the same partition.
+    `records_in` and `records_out` count the records of the window; `span_s` is its length. `rate_in` and `rate_out` are in
+    records/s, and None until two snapshots know the log ends, or the commits, of the same partition.
     """
 
-    __slots__ = ("_samples", "_total_in", "_total_out", "came", "rate_in", "rate_out", "span_s", "went")
+    __slots__ = ("_samples", "_total_in", "_total_out", "rate_in", "rate_out", "records_in", "records_out", "span_s")
 
     def __init__(self) -> None:
         self._samples: deque[Sample] = deque()
         self._total_in = self._total_out = 0
-        self.came = self.went = 0
+        self.records_in = self.records_out = 0
         self.span_s = 0.0
         self.rate_in: float | None = None
         self.rate_out: float | None = None
 
-    def add(self, at_s: float, came: int | None, went: int | None, lag: int) -> None:
-        """A look: the records in and out since the one before, None where that is not known. One that is no later is left out."""
+    def add(self, at_s: float, records_in: int | None, records_out: int | None, lag: int) -> None:
+        """Add a snapshot: records in and out since the previous one (None if not known). Ignores one that is not newer."""
         samples = self._samples
         if samples and at_s <= samples[-1][0]:
             return
-        self._total_in += came or 0
-        self._total_out += went or 0
+        self._total_in += records_in or 0
+        self._total_out += records_out or 0
         if len(samples) > 1 and samples[-1][0] - samples[-2][0] < _SPACING_S:
             samples.pop()
         samples.append((at_s, self._total_in, self._total_out, lag))
@@ -50,27 +51,27 @@ class Pace:
             samples.popleft()
         from_s, from_in, from_out, _ = samples[0]
         span_s = self.span_s = at_s - from_s
-        self.came, self.went = self._total_in - from_in, self._total_out - from_out
-        self.rate_in = None if came is None or not span_s else self.came / span_s
-        self.rate_out = None if went is None or not span_s else self.went / span_s
+        self.records_in, self.records_out = self._total_in - from_in, self._total_out - from_out
+        self.rate_in = None if records_in is None or not span_s else self.records_in / span_s
+        self.rate_out = None if records_out is None or not span_s else self.records_out / span_s
 
     def is_lag_rising(self) -> bool:
-        """Whether every lag of the newer half of the window is above all those of the older half.
+        """Whether every lag in the newer half of the window is above all lags in the older half.
 
-        Commits that come seldom make it fall again and again, so that it is not: what is no more than that never alarms.
+        Infrequent commits make the lag a sawtooth; a sawtooth is not rising and must not raise an alarm.
         """
         lags = [sample[3] for sample in self._samples]
         older, newer = lags[: len(lags) // 2], lags[len(lags) // 2 :]
         return bool(older) and min(newer) > max(older)
 
 
-def gone_forward(before: int | None, now: int | None) -> int | None:
-    """Records between two offsets of one partition, 0 if it went backwards, None if one is not known."""
+def advance(before: int | None, now: int | None) -> int | None:
+    """Records between two offsets of one partition; 0 if the offset moved back, None if one is not known."""
     return None if before is None or now is None else max(now - before, 0)
 
 
 def eta_s(lag: int | None, rate_in: float | None, rate_out: float | None) -> float | None:
-    """Seconds until nothing is left to read; None where that is not known, or where the lag does not shrink."""
+    """Seconds until the lag is zero; None if not known or if the lag does not shrink."""
     if lag is None:
         return None
     if lag <= 0:
@@ -83,7 +84,7 @@ def eta_s(lag: int | None, rate_in: float | None, rate_out: float | None) -> flo
 def paired(
     before: Sequence[PartitionLag], now: Sequence[PartitionLag]
 ) -> Iterator[tuple[PartitionLag | None, PartitionLag]]:
-    """Each row of `now` with the one of the same partition in `before`. Their order is mostly the same, and then this is cheap."""
+    """Each row of `now` with the row of the same partition in `before`. Cheap when both have the same order, the usual case."""
     found: dict[tuple[str | None, int | None], PartitionLag] | None = None
     known = len(before)
     for place, row in enumerate(now):

@@ -1,73 +1,83 @@
-"""The rebalances of one group as a timeline: from its story where the cluster keeps one, else as looks show them."""
+"""The newest rebalances of a group, with the assignment before each."""
 
 from __future__ import annotations
 
-from kgctl.model.groups import REBALANCING
-from kgctl.model.history import UNREADABLE
-from kgctl.model.watched import Assignment, GroupLook, Rebalance
-from kgctl.watch import story
-from kgctl.watch.assignments import assignment_of
-from kgctl.watch.kept import UNDER_WAY, Rebalances
-from kgctl.watch.seen import SeenRebalances
-from kgctl.watch.track import generation_of
+from collections import deque
+from dataclasses import dataclass, replace
 
-# The description and the events of one look are not further apart.
-ONE_LOOK_MS = 60_000
+from kgctl.model.watched import Assignment, Outcome, Rebalance
+
+REBALANCES = 200
 
 
-class Timeline:
-    """The newest rebalances (kept.REBALANCES), oldest first."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A rebalance, the generation that it ended, and the assignment before it if snapshots showed it."""
+
+    row: Rebalance
+    from_generation: int | None = None
+    before: Assignment | None = None
+
+
+class Rebalances:
+    """Up to REBALANCES rows, oldest first. Assignments from snapshots fill in those that the rows lack."""
 
     def __init__(self) -> None:
-        self._rebalances = Rebalances()
-        self._seen = SeenRebalances(self._rebalances)
-        self.is_told = False  # whether the cluster keeps a story of the group
-        self.unreadable = 0  # events of the story that are known to be missing from it
+        self._entries: deque[Entry] = deque(maxlen=REBALANCES)
+        self._by_generation: dict[int, Assignment] = {}
 
     @property
     def rows(self) -> tuple[Rebalance, ...]:
-        return self._rebalances.rows
+        return tuple(entry.row for entry in self._entries)
 
-    def add(self, look: GroupLook, *, anew: bool = False) -> tuple[Rebalance, ...]:
-        """The rows after one more look. `anew`: its events are the whole story, not what came since the look before."""
-        if look.events is not None and (anew or not self.is_told):
-            self._rebalances.clear()
-            self.is_told, self.unreadable = True, 0
-        self.unreadable += sum(event.event == UNREADABLE for event in look.events or ())
-        if not self.is_told:
-            self._seen.add(look)
-            self._note(look)
-        elif look.events is not None:
-            self._note(look)
-            if not look.events and self._seems_over(look):
-                # What began before an earlier look, and has had no end since, never will have one.
-                story.interrupt(self._rebalances)
-            story.tell(self._rebalances, look.events)
-            if self._seems_over(look) and self._began_before(look, is_whole=anew):
-                story.interrupt(self._rebalances)
-            self._note(look)
-        return self.rows
+    @property
+    def last(self) -> Entry | None:
+        return self._entries[-1] if self._entries else None
 
-    def assignment_before(self, rebalance: Rebalance) -> Assignment | None:
-        """Who owned what before this rebalance, by member id; None where nobody knows."""
-        return self._rebalances.before(rebalance)
+    def append(self, entry: Entry) -> None:
+        self._entries.append(entry)
 
-    def _note(self, look: GroupLook) -> None:
-        if look.group.error is None:
-            self._rebalances.note(generation_of(look.group), assignment_of(look.group))
+    def replace_last(self, row: Rebalance) -> None:
+        self._entries[-1] = replace(self._entries[-1], row=row)
 
-    def _seems_over(self, look: GroupLook) -> bool:
-        """A rebalance seems to be under way in a group that is not rebalancing; it may have begun after the description."""
-        last, group = self._rebalances.last, look.group
-        is_settled = group.error is None and group.state not in REBALANCING
-        return last is not None and last.row.outcome == UNDER_WAY and is_settled
+    def clear(self) -> None:
+        """Remove the rows; keep the assignments that snapshots showed."""
+        self._entries.clear()
 
-    def _began_before(self, look: GroupLook, *, is_whole: bool) -> bool:
-        """Whether the newest rebalance began before the group was described: by the coordinator's clock, which may differ from ours."""
-        last, since_ms = self._rebalances.last, look.group.state_since_ms
-        if last is None:
-            return False
-        if since_ms is not None and last.row.started_ms < since_ms:
-            return True
-        # After a restart the state is an older one. What a look adds to the story is new; the whole of it is not.
-        return is_whole and last.row.started_ms < look.wall_ms - ONE_LOOK_MS
+    def observe(self, generation: int | None, assignment: Assignment | None) -> None:
+        """Add the assignment of a Stable group. The newest row of its generation takes it if it has none."""
+        if generation is None or not assignment:
+            return
+        self._by_generation.pop(generation, None)
+        self._by_generation[generation] = assignment
+        if len(self._by_generation) > REBALANCES:
+            del self._by_generation[next(iter(self._by_generation))]
+        for place in range(len(self._entries) - 1, -1, -1):
+            row = self._entries[place].row
+            if row.generation == generation and row.outcome in (Outcome.STABLE, Outcome.MEMBER_REPLACED):
+                if row.assignment is None:
+                    self._entries[place] = replace(self._entries[place], row=replace(row, assignment=assignment))
+                return
+
+    def before(self, rebalance: Rebalance) -> Assignment | None:
+        """The assignment before a rebalance: that of the newest earlier row that made or removed an assignment."""
+        entries = list(self._entries)
+        places = [place for place, each in enumerate(entries) if each.row == rebalance]
+        # The row may come from an earlier snapshot, when the rebalance was still under way.
+        places = places or [place for place, each in enumerate(entries) if each.row.started_ms == rebalance.started_ms]
+        if not places:
+            return None
+        chosen = entries[places[-1]]
+        if chosen.before is not None:
+            return chosen.before
+        for earlier in reversed(entries[: places[-1]]):
+            row = earlier.row
+            if row.outcome in (Outcome.EMPTY, Outcome.DELETED):
+                return {}
+            if row.outcome in (Outcome.STABLE, Outcome.MEMBER_REPLACED):
+                return self._known(row.assignment, row.generation)
+        # Generation 0 is a new group.
+        return {} if chosen.from_generation == 0 else self._known(None, chosen.from_generation)
+
+    def _known(self, assignment: Assignment | None, generation: int | None) -> Assignment | None:
+        return self._by_generation.get(-1 if generation is None else generation) if assignment is None else assignment

@@ -1,4 +1,4 @@
-"""A terminal that a program runs in, as a person has it: tmux, with a size, keys and a screen to read."""
+"""A real terminal for a program under test: tmux, with a size, keys, and a screen to read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from contextlib import contextmanager
 
 import pytest
 
-NO_TMUX = "the test reads the screen of a tmux, and there is none on this machine"
-LOOK_EVERY_S = 0.05
+NO_TMUX = "tmux is not installed"
+POLL_S = 0.05
 
 
 class Terminal:
-    """A tmux server of its own with one window. What the program leaves behind stays on the screen after its end."""
+    """A tmux server with one window. The screen stays readable after the program has ended."""
 
     def __init__(self, command: Sequence[str], columns: int, lines: int, environment: Mapping[str, str]) -> None:
         self._socket = f"kgctl-{uuid.uuid4().hex}"
@@ -31,7 +31,7 @@ class Terminal:
         self._tmux("-f", "/dev/null", "new-session", "-d", *size, f"{line}; exec cat")
 
     def press(self, *keys: str) -> None:
-        """Keys in tmux's names (Enter, Escape, C-c); a text is typed."""
+        """Press keys by their tmux names (Enter, Escape, C-c), or type a text."""
         self._tmux("send-keys", *keys)
 
     def screen(self) -> str:
@@ -41,18 +41,18 @@ class Terminal:
         return self._tmux("capture-pane", "-p", "-e")
 
     def wait_for(self, condition: Callable[[str], object], what: str, within_s: float = 30.0) -> str:
-        """The first screen that the condition holds for; AssertionError with the last one if there is none in time."""
+        """The first screen for which the condition holds; AssertionError with the last screen on a timeout."""
         deadline = time.monotonic() + within_s
-        while not condition(seen := self.screen()):
-            assert time.monotonic() < deadline, f"never seen: {what}\n{seen}"
-            time.sleep(LOOK_EVERY_S)
-        return seen
+        while not condition(screen := self.screen()):
+            assert time.monotonic() < deadline, f"timed out waiting for {what}\n{screen}"
+            time.sleep(POLL_S)
+        return screen
 
     def resize(self, columns: int, lines: int) -> None:
         self._tmux("resize-window", "-x", str(columns), "-y", str(lines))
 
     def terminate(self) -> None:
-        """SIGTERM to the program."""
+        """Send SIGTERM to the program."""
         shell = self._tmux("display-message", "-p", "#{pane_pid}").strip()
         found = subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True)
         os.kill(int(found.stdout.split()[0]), signal.SIGTERM)
@@ -61,9 +61,9 @@ class Terminal:
         self._tmux("kill-server")
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _tmux(self, *words: str) -> str:
+    def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["tmux", "-L", self._socket, *words],
+            ["tmux", "-L", self._socket, *arguments],
             capture_output=True,
             text=True,
             check=True,
@@ -77,7 +77,7 @@ class Terminal:
 def terminal(
     command: Sequence[str], columns: int = 80, lines: int = 24, environment: Mapping[str, str] | None = None
 ) -> Iterator[Terminal]:
-    """Skips the test where there is no tmux."""
+    """Skip the test if tmux is not installed."""
     if shutil.which("tmux") is None:
         pytest.skip(NO_TMUX)
     running = Terminal(command, columns, lines, environment or {})

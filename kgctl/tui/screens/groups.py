@@ -1,7 +1,8 @@
-"""All groups: one row each."""
+"""The screen of all groups: one row each."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -9,59 +10,60 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from kgctl.model.watched import Look, Verdict, WatchedGroup
+from kgctl.model.health import Health
+from kgctl.model.watched import Snapshot, WatchedGroup
+from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
-from kgctl.tui.screens.watching import Watching
-from kgctl.tui.widgets.filter_bar import FilterBar
-from kgctl.tui.widgets.group_columns import columns
-from kgctl.tui.widgets.group_lines import Detail, Summary, Unheard
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.frame.filter_bar import FilterBar
+from kgctl.tui.widgets.groups.columns import columns
+from kgctl.tui.widgets.groups.lines import Detail, FailedBrokers, Summary
+from kgctl.tui.widgets.table.rows import Rows
 from kgctl.watch.groups import GroupsWatch
 
 if TYPE_CHECKING:
     from textual.screen import ModalScreen
 
-NONE_YET, NONE_PASSES = "No groups.", "No group passes. Esc shows all."
+NO_GROUPS, NO_MATCH = "No groups.", "No group matches. Press Esc to show all groups."
+# Rows computed in one go: about 5 ms, so that keys do not wait for the rows of 10,000 groups.
+ROWS_AT_ONCE = 500
 
 
-class Seen(NamedTuple):
-    """A look, and what it and those before it tell."""
+class Observed(NamedTuple):
+    """A snapshot, and the rows that it leads to together with the snapshots before."""
 
-    look: Look
+    snapshot: Snapshot
     rows: Sequence[WatchedGroup]
 
 
-class GroupsScreen(Watching[Seen]):
+class GroupsScreen(PolledScreen[Observed]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "slash", "filter", "Filter", key_display="/", tooltip="Filter: text, a regex, or ! and what to leave out"
-        ),
+        Binding("slash", "filter", "Filter", key_display="/", tooltip="Filter by text, a regex, or !text to exclude"),
         Binding("s", "sort_next", "Sort", tooltip="Sort by the next column"),
-        Binding("S", "reverse", "Sort the other way", show=False),
-        Binding("f", "faults", "Faults", tooltip="Only groups with a fault, or all again"),
-        Binding("space", "mark", "Mark the group, or take its mark away", show=False),
-        Binding("m", "marked", "Only marked groups, or all again", show=False),
-        Binding("u", "unmark", "Unmark all", show=False),
+        Binding("S", "reverse", "Reverse the sort order", show=False),
+        Binding("f", "faults", "Faults", tooltip="Show only groups that are not OK, or all groups"),
+        Binding("space", "mark", "Mark or unmark the group", show=False),
+        Binding("m", "marked", "Show only marked groups, or all groups", show=False),
+        Binding("u", "unmark", "Unmark all groups", show=False),
         Binding("N", "sort('group')", "Sort by name", show=False),
-        Binding("V", "sort('verdict')", "Sort by verdict, worst first", show=False),
+        Binding("H,V", "sort('health')", "Sort by health, worst first", show=False),
         Binding("L", "sort('lag')", "Sort by lag", show=False),
         Binding("r", "change('reset')", "Reset", tooltip="Reset offsets of the group"),
         Binding("b", "change('rebalance')", "Rebalance", tooltip="Trigger a rebalance of the group"),
         Binding("x", "change('remove')", "Remove", tooltip="Remove a member of the group"),
-        Binding("escape", "show_all", "Show all groups again", show=False),
+        Binding("escape", "show_all", "Show all groups", show=False),
     ]
 
     def __init__(self) -> None:
         super().__init__("Groups")
-        self._watched = GroupsWatch()
+        self._watch = GroupsWatch()
         self.all: Sequence[WatchedGroup] = ()
         self.only_faults = self.only_marked = False
 
     def contents(self) -> ComposeResult:
         yield Summary()
-        yield Unheard()
+        yield FailedBrokers()
         yield Rows[WatchedGroup](columns(), key=lambda row: row.group)
         yield Detail()
         yield FilterBar()
@@ -73,45 +75,50 @@ class GroupsScreen(Watching[Seen]):
     def rows(self) -> Rows[WatchedGroup]:
         return self.query_one(Rows)
 
-    async def ask(self) -> Seen:
-        # With 10,000 groups that is a tenth of a second of computing, which keys do not have to wait for.
-        return await self.kgctl.feed.look(lambda look: Seen(look, self._watched.add(look)))
+    async def ask(self) -> Observed:
+        snapshot = await self.dashboard.feed.snapshot()
+        rows = []
+        for row in self._watch.rows(snapshot):
+            rows.append(row)
+            if len(rows) % ROWS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return Observed(snapshot, rows)
 
-    def answered(self, answer: Seen) -> None:
+    def answered(self, answer: Observed) -> None:
         self.all = answer.rows
-        self.query_one(Unheard).tell(answer.look.errors)
+        self.query_one(FailedBrokers).show(answer.snapshot.errors)
         self._show()
 
-    # ---- what is seen of it
+    # ---- contents
 
     def _show(self) -> None:
-        """The rows that are chosen, and the lines that tell of them."""
+        """Show the selected rows, and the lines around the table."""
         rows, bar = self.rows, self.query_one(FilterBar)
         was_empty = rows.cursor_row is None
-        chosen = bar.filter.of(self.all, lambda row: row.group)
+        selected = bar.filter.of(self.all, lambda row: row.group)
         if self.only_faults:
-            chosen = [row for row in chosen if row.verdict is not Verdict.OK]
+            selected = [row for row in selected if row.health is not Health.OK]
         if self.only_marked:
-            chosen = [row for row in chosen if row.group in rows.marked]
-        rows.empty = NONE_PASSES if self.all else NONE_YET
-        rows.show(chosen)
-        self._tell()
+            selected = [row for row in selected if row.group in rows.marked]
+        rows.empty = NO_MATCH if self.all else NO_GROUPS
+        rows.show(selected)
+        self._show_summary()
         if was_empty is not (rows.cursor_row is None):
             self.refresh_bindings()
 
-    def _tell(self) -> None:
+    def _show_summary(self) -> None:
         rows, bar = self.rows, self.query_one(FilterBar)
-        chosen_by = ["faults"] if self.only_faults else []
-        chosen_by += ["marked"] if self.only_marked else []
+        selected_by = ["faults"] if self.only_faults else []
+        selected_by += ["marked"] if self.only_marked else []
         marked = sum(row.group in rows.marked for row in self.all) if rows.marked else 0
-        self.query_one(Summary).tell(self.all, len(rows.rows), chosen_by, marked)
+        self.query_one(Summary).show(self.all, len(rows.rows), selected_by, marked)
         bar.note(f"{len(rows.rows):,} of {len(self.all):,}")
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
-        self.query_one(Detail).tell(event.row, self.rows.seen)
+        self.query_one(Detail).show(event.row, self.rows.visible_columns)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(lambda: self.query_one(Detail).tell(self.rows.cursor_row, self.rows.seen))
+        self.call_after_refresh(lambda: self.query_one(Detail).show(self.rows.cursor_row, self.rows.visible_columns))
 
     def on_filter_bar_changed(self, event: FilterBar.Changed) -> None:
         self._show()
@@ -122,7 +129,7 @@ class GroupsScreen(Watching[Seen]):
     # ---- keys
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        self.kgctl.open_group(event.row.group)
+        self.dashboard.open_group(event.row.group)
 
     def action_filter(self) -> None:
         self.query_one(FilterBar).open()
@@ -142,7 +149,7 @@ class GroupsScreen(Watching[Seen]):
 
     def action_mark(self) -> None:
         self.rows.toggle_mark()
-        self._tell()
+        self._show_summary()
 
     def action_marked(self) -> None:
         self.only_marked = not self.only_marked
@@ -154,7 +161,7 @@ class GroupsScreen(Watching[Seen]):
         self._show()
 
     def action_show_all(self) -> None:
-        """The last choice first: the filter, then the faults and the marked ones."""
+        """Clear the filter; without a filter, show healthy and unmarked groups again."""
         bar = self.query_one(FilterBar)
         if bar.filter.pattern is not None:
             bar.action_clear()
@@ -163,14 +170,14 @@ class GroupsScreen(Watching[Seen]):
         self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "change" and (self.kgctl.read_only or self.rows.cursor_row is None):
+        if action == "change" and (self.dashboard.read_only or self.rows.cursor_row is None):
             return None
         if action == "filter" and self.query_one(FilterBar).is_typing:
             return False
         return super().check_action(action, parameters)
 
     def action_change(self, what: str) -> None:
-        row, feed = self.rows.cursor_row, self.kgctl.feed
+        row, feed = self.rows.cursor_row, self.dashboard.feed
         if row is None:
             return
         dialog: ModalScreen[bool]
@@ -180,5 +187,5 @@ class GroupsScreen(Watching[Seen]):
             dialog = RebalanceDialog(feed, row.group)
         else:
             dialog = RemoveMemberDialog(feed, row.group)
-        # Whoever comes back to this screen sees a new look at once, changed or not.
+        # The result is not needed: this screen refreshes at once when it resumes.
         self.app.push_screen(dialog)

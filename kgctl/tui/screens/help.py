@@ -1,4 +1,4 @@
-"""Which keys do what, made from the bindings themselves."""
+"""The help: the keys of a screen, generated from its bindings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kgctl.tui.cells import fitted
 from kgctl.tui.keys import Key, Section, sections
 
 WIDEST_KEYS = 24
-SWITCHED_OFF = " (switched off)"
+DISABLED = " (disabled)"
 
 
 class HelpScreen(ModalScreen[None]):
-    """The keys of another screen, as they stood when it was opened."""
+    """The keys of another screen at the time when the help was opened."""
 
     DEFAULT_CSS = """
     HelpScreen {
@@ -46,13 +46,13 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, of: Screen[Any]) -> None:
         super().__init__()
-        # Now: while this screen is on, no widget of the other one has the focus.
+        # Read them now: once this screen is on top, no widget of the other one has the focus.
         self.sections = sections(of)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="keys", can_focus=False) as keys:
             keys.border_title = "Keys"
-            keys.border_subtitle = "Esc closes"
+            keys.border_subtitle = "Esc to close"
             yield Static(text_of(self.sections), markup=False)
 
     def action_scroll_keys(self, lines: int) -> None:
@@ -67,12 +67,12 @@ class HelpScreen(ModalScreen[None]):
         keys.scroll_to(y=0 if direction < 0 else keys.max_scroll_y, animate=False)
 
 
-def text_of(told: Sequence[Section]) -> Content:
-    """A line a key, the keys in a column of their own."""
-    all_keys = [" ".join(key.keys) for section in told for key in section.keys]
+def text_of(found: Sequence[Section]) -> Content:
+    """One line per action, with the keys in the first column."""
+    all_keys = [" ".join(key.keys) for section in found for key in section.keys]
     width = min(WIDEST_KEYS, max(map(len, all_keys), default=0))
     blocks = [
-        Content("\n").join([Content.styled(section.title, "bold"), *_lines(section.keys, width)]) for section in told
+        Content("\n").join([Content.styled(section.title, "bold"), *_lines(section.keys, width)]) for section in found
     ]
     return Content("\n\n").join(blocks)
 
@@ -83,7 +83,7 @@ def _lines(keys: Sequence[Key], width: int) -> list[Content]:
             "  ",
             (fitted(" ".join(key.keys), width), "$primary" if key.is_enabled else "$text-muted"),
             "  ",
-            key.description if key.is_enabled else (key.description + SWITCHED_OFF, "$text-muted"),
+            key.description if key.is_enabled else (key.description + DISABLED, "$text-muted"),
         )
         for key in keys
     ]

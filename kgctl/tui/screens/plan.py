@@ -1,4 +1,4 @@
-"""What the dialogs that change a group share: a plan that is shown, consent to it, its outcome, the same as a command."""
+"""The base of dialogs that change a group: a plan, consent to it, the outcome, and the same change as a command."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondit
 from kgctl.model.failure import RowError
 from kgctl.render.table import printable
 from kgctl.tui.feed import Feed
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.table.rows import Rows
 
-# Errors after which a change may have happened all the same.
-OPEN_OUTCOMES = ("TIMED_OUT", "REQUEST_TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
-READ_ONLY = "Started with --read-only: this shows what would be, and changes nothing."
-UNDER_WAY = "The change is under way; stay until its outcome is here."
-LEAVING = "The change is under way, and its outcome would not be seen. The same key once more leaves."
+# Errors after which the change may have happened nevertheless.
+INDETERMINATE = ("TIMED_OUT", "REQUEST_TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
+READ_ONLY = "Started with --read-only: this is a preview, and nothing can be changed."
+UNDER_WAY = "The change is in progress. Wait for its outcome."
+LEAVING = "The change is in progress. Press the key again to quit without its outcome."
 
 
 class Stage(Enum):
@@ -44,7 +44,7 @@ class Changed(Protocol):
 
 
 class PlanDialog(ModalScreen[bool]):
-    """One change of one group. It ends with True if something was changed, or may have been."""
+    """One change of one group. The result is True if the group was changed or may have been changed."""
 
     DEFAULT_CSS = """
     PlanDialog {
@@ -75,15 +75,15 @@ class PlanDialog(ModalScreen[bool]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Close"),
-        Binding("y", "copy", "Copy as kgctl command"),
-        Binding("ctrl+y", "copy", "Copy, also while typing", show=False),
-        Binding("ctrl+r", "plan", "Plan anew", priority=True),
+        Binding("y", "copy", "Copy as a kgctl command"),
+        Binding("ctrl+y", "copy", "Copy, also from an input", show=False),
+        Binding("ctrl+r", "plan", "Plan again", priority=True),
         Binding("question_mark", "app.help", "Help", show=False),
     ]
     DEBOUNCE_S: ClassVar[float] = 0.25
     NAME: ClassVar[str] = ""
     WORKING: ClassVar[str] = "changing"
-    KEYS: ClassVar[str] = "y or ^y copy - ^r plan anew - Esc close"
+    KEYS: ClassVar[str] = "y or ^y copy - ^r plan again - Esc close"
 
     def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
         super().__init__()
@@ -91,44 +91,44 @@ class PlanDialog(ModalScreen[bool]):
         self.stage = Stage.PLANNING
         self.was_changed = False
         self._began_s = 0.0
-        self._is_left = False
+        self._was_warned = False
 
-    # ---- what each dialog says for itself
+    # ---- implemented by each dialog
 
     @abstractmethod
     def form(self) -> Iterable[Widget]:
-        """What is asked, above the plan."""
+        """The inputs above the plan."""
 
     @abstractmethod
     def table(self) -> Rows[Any]: ...
 
     def consent(self) -> Iterable[Widget]:
-        """What stands above the buttons; by default their press is the consent."""
+        """Inputs for consent above the buttons. By default, pressing the button is the consent."""
         return ()
 
     @abstractmethod
     async def preview(self) -> None:
-        """Ask for the plan, show it and `enter` a stage. May raise a KgctlError."""
+        """Request the plan, show it and `enter` a stage. May raise a KgctlError."""
 
     @abstractmethod
     async def carry_out(self) -> None:
-        """Execute the plan that is shown, show the outcome and `enter` CHANGED. May raise a KgctlError."""
+        """Execute the current plan, show the outcome and `enter` CHANGED. May raise a KgctlError."""
 
     @abstractmethod
     def obstacle(self) -> str:
-        """Why the plan that is shown cannot be executed yet; empty if it can."""
+        """Why the current plan cannot be executed yet; empty if it can."""
 
     @abstractmethod
     def verb(self) -> str:
-        """What the button does."""
+        """The label of the button that executes the plan."""
 
     @abstractmethod
     def command(self) -> str:
-        """The same for a shell; empty as long as something is missing."""
+        """The same change as a shell command; empty while an input is missing."""
 
     @abstractmethod
     def detail(self, row: Any) -> str:
-        """All of what a row says, where its cells may be cut."""
+        """The full text of a row whose cells may be cut."""
 
     # ---- the frame
 
@@ -151,11 +151,11 @@ class PlanDialog(ModalScreen[bool]):
                 yield Button("Close", id="close", compact=True)
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self._tell_time)
-        self.plan_anew(0.0)
+        self.set_interval(1.0, self._show_elapsed)
+        self.plan_again(0.0)
 
-    def plan_anew(self, delay_s: float | None = None) -> None:
-        """Drop the plan that is shown, and whatever is on its way; ask when nothing was typed for a moment."""
+    def plan_again(self, delay_s: float | None = None) -> None:
+        """Discard the current plan and pending requests; plan again when the user has stopped typing for a moment."""
         if self.stage is Stage.CHANGING:
             return
         self.enter(Stage.PLANNING)
@@ -176,7 +176,7 @@ class PlanDialog(ModalScreen[bool]):
         self.show_state()
 
     def show_state(self) -> None:
-        """Bring buttons and the command line in step with what was typed and found."""
+        """Update buttons and the command from the inputs and the plan."""
         execute = self.query_one("#execute", Button)
         execute.label = f"{self.verb()}: read-only" if self.read_only else self.verb()
         execute.disabled = self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle())
@@ -184,26 +184,26 @@ class PlanDialog(ModalScreen[bool]):
         line = self.command()
         self.query_one("#copy", Button).disabled = not line
         self.query_one("#command", Static).update(f"As a command: {line}" if line else "")
-        is_under_way = self.stage is Stage.CHANGING
+        is_changing = self.stage is Stage.CHANGING
         for control in self.query("#body Input, #body Select, #body Checkbox, #consent Input, #consent Checkbox"):
-            control.disabled = is_under_way or self.is_idle(control)
+            control.disabled = is_changing or self.is_idle(control)
 
     def is_idle(self, control: Widget) -> bool:
-        """Whether a control of the form means nothing at the moment."""
+        """Whether a control has no meaning with the current inputs."""
         return False
 
     def say(self, sentence: str, kind: str = "") -> None:
-        """One sentence above the plan; `kind` is error, warning, good or nothing."""
-        words = {"error": "Error: ", "warning": "Note: "}.get(kind, "")
+        """Show one sentence above the plan; `kind` is "error", "warning", "good" or ""."""
+        prefix = {"error": "Error: ", "warning": "Note: "}.get(kind, "")
         message = self.query_one("#message", Static)
         message.set_classes(f"-{kind}" if kind else "")
-        message.update(printable(words + sentence) if sentence else "")
+        message.update(printable(prefix + sentence) if sentence else "")
 
     def say_totals(self, sentence: str) -> None:
         self.query_one("#totals", Static).update(printable(sentence))
 
     def refuse(self, sentence: str, kind: str = "error") -> None:
-        """There is no plan; say why."""
+        """Show why there is no plan."""
         self.query_one(Rows).show([])
         self.say_totals("")
         self.say(sentence, kind)
@@ -215,38 +215,40 @@ class PlanDialog(ModalScreen[bool]):
         if self.read_only:
             self.say(READ_ONLY, "warning")
         elif self.stage is Stage.PLANNING:
-            self.say("The plan is on its way; look at it first.", "warning")
+            self.say("The plan is not ready yet. Review it first.", "warning")
         elif self.stage is Stage.PLANNED and self.obstacle():
             self.say(self.obstacle(), "warning")
         elif self.stage is Stage.PLANNED:
-            self._began_s, self._is_left = time.monotonic(), False
-            asked_from = self.focused
+            self._began_s, self._was_warned = time.monotonic(), False
+            started_from = self.focused
             self.enter(Stage.CHANGING)
-            self._tell_time()
-            self.run_worker(self._carry_out(asked_from), group="change")
+            self._show_elapsed()
+            self.run_worker(self._carry_out(started_from), group="change")
 
-    async def _carry_out(self, asked_from: Widget | None) -> None:
+    async def _carry_out(self, started_from: Widget | None) -> None:
         try:
             await self.carry_out()
         except KgctlError as error:
-            if isinstance(error, Precondition | NotFound | BrokerError) and error.name not in OPEN_OUTCOMES:
+            if isinstance(error, Precondition | NotFound | BrokerError) and error.name not in INDETERMINATE:
                 self.say(f"{ended(str(error))} Nothing was changed.", "error")
                 self.enter(Stage.PLANNED)
             else:
-                # The plan may be half done: it is not offered again.
+                # The plan may be partly executed, so it must not be offered again.
                 self.was_changed = True
-                self.say(f"{ended(str(error))} Whether anything was changed is not known; ^r looks again.", "error")
+                self.say(
+                    f"{ended(str(error))} Part of the plan may have been executed; press ^r to plan again.", "error"
+                )
                 self.enter(Stage.REFUSED)
-        # What was asked from was switched off meanwhile, and has lost the focus.
-        if self.stage is Stage.PLANNED and asked_from is not None:
-            asked_from.focus()
+        # The control that started the change was disabled meanwhile and has lost the focus.
+        if self.stage is Stage.PLANNED and started_from is not None:
+            started_from.focus()
         else:
             self.query_one("#close", Button).focus()
 
     def note_outcome(self, rows: Sequence[Changed]) -> None:
-        self.was_changed |= any(row.error is None or row.error.name in OPEN_OUTCOMES for row in rows)
+        self.was_changed |= any(row.error is None or row.error.name in INDETERMINATE for row in rows)
 
-    def _tell_time(self) -> None:
+    def _show_elapsed(self) -> None:
         if self.stage is Stage.CHANGING:
             self.say(f"{self.WORKING[0].upper()}{self.WORKING[1:]}: {time.monotonic() - self._began_s:.0f} s")
 
@@ -258,22 +260,22 @@ class PlanDialog(ModalScreen[bool]):
             return
         self.dismiss(self.was_changed)
 
-    def holds_back(self) -> bool:
-        """Whether the program shall not end yet: once per change, when its outcome is not known."""
-        if self.stage is not Stage.CHANGING or self._is_left:
+    def blocks_quit(self) -> bool:
+        """Whether quitting must wait for the outcome of a change. True only once per change, so that a second key quits."""
+        if self.stage is not Stage.CHANGING or self._was_warned:
             return False
-        self._is_left = True
+        self._was_warned = True
         self.notify(LEAVING, severity="warning", markup=False)
         return True
 
     def action_plan(self) -> None:
-        self.plan_anew(0.0)
+        self.plan_again(0.0)
 
     def action_copy(self) -> None:
         line = self.command()
         if line:
             self.app.copy_to_clipboard(line)
-            self.notify("The command was given to the terminal's clipboard.", markup=False)
+            self.notify("Copied the command to the terminal's clipboard.", markup=False)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -290,5 +292,5 @@ class PlanDialog(ModalScreen[bool]):
 
 
 def ended(sentence: str) -> str:
-    """With a full stop, so that another sentence may follow."""
+    """The sentence with a full stop, so that another one can follow."""
     return sentence if sentence.endswith(".") else f"{sentence}."

@@ -1,4 +1,4 @@
-"""The dialog that lets a group rebalance: by the native request, else by consent to eviction."""
+"""The dialog that triggers a rebalance: with the native request if the broker has it, else by evicting all members."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
 from kgctl.tui.feed import Feed
 from kgctl.tui.screens.plan import PlanDialog, Stage, ended
-from kgctl.tui.widgets.columns import Column
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.table import catalogue
+from kgctl.tui.widgets.table.columns import Column
+from kgctl.tui.widgets.table.rows import Rows
+from kgctl.watch.figures import counted
 
-NATIVE = "All members are told to join again. Nobody is evicted, and they keep their ids."
+NATIVE = "All members rejoin the group. No member is evicted, and all keep their member ids."
 EVICTING = (
-    "This broker cannot be asked for a rebalance that evicts nobody. All members below would be made to leave; "
-    "those that run join again, under new ids."
+    "This broker cannot trigger a rebalance without eviction. It would remove all members below; "
+    "those that are running rejoin with new member ids."
 )
 
-KEPT = "kept in the group's history; may be left out"
-TOLD = "told to the broker, which logs it; may be left out"
-EVICT = "Evict all members; what they have not committed is read again"
+IN_HISTORY = "optional; recorded in the group's history"
+IN_LOG = "optional; recorded in the broker's log"
+EVICT = "Evict all members; they will process uncommitted records again"
 
 
 class Tick(Checkbox):
-    """A checkbox that is empty while it is off, also where there are no colours."""
+    """A checkbox whose state is visible without colours."""
 
     DEFAULT_CSS = """
     Tick { width: 1fr; &:focus { background: $block-cursor-background; color: $block-cursor-foreground; } }
@@ -50,30 +52,30 @@ class RebalanceDialog(PlanDialog):
     """
     AUTO_FOCUS: ClassVar[str | None] = "#plan"
     NAME: ClassVar[str] = "Rebalance group"
-    WORKING: ClassVar[str] = "waiting for the group to be Stable again"
+    WORKING: ClassVar[str] = "waiting for the group to become Stable"
 
     def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
         super().__init__(feed, group, read_only)
         self.plan: list[RebalanceRow] = []
 
-    # ---- what is asked
+    # ---- inputs
 
     def form(self) -> Iterable[Widget]:
         yield Horizontal(
             Static("Reason", classes="label"),
-            Input(placeholder=KEPT, compact=True, id="reason"),
+            Input(placeholder=IN_HISTORY, compact=True, id="reason"),
             classes="line",
         )
 
     def table(self) -> Rows[RebalanceRow]:
         columns: list[Column[RebalanceRow]] = [
-            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=8, most=60),
-            Column("instance", "INSTANCE", lambda row: cells.name(row.group_instance_id), 8, flex=1, most=24),
-            Column("client", "CLIENT", lambda row: cells.name(row.client_id), 8, flex=1, most=24, priority=1),
-            Column("host", "HOST", lambda row: cells.name(row.host), 10, most=20, flex=1),
+            catalogue.consumer_id(lambda row: row.consumer_id),
+            catalogue.instance(lambda row: row.group_instance_id),
+            catalogue.client_id(lambda row: row.client_id, priority=1),
+            catalogue.host(lambda row: row.host),
             Column("status", "STATUS", _status, 16, flex=1, style=_status_style),
         ]
-        return Rows(columns, key=_key, empty="no members", id="plan")
+        return Rows(columns, key=_key, empty="No members.", id="plan")
 
     def consent(self) -> Iterable[Widget]:
         yield Tick(EVICT, compact=True, id="evict", disabled=self.read_only)
@@ -87,12 +89,12 @@ class RebalanceDialog(PlanDialog):
 
     @property
     def evicts(self) -> bool:
-        """Whether the plan that is shown makes members leave."""
+        """Whether the current plan evicts members."""
         return any(row.method == EVICTION for row in self.plan)
 
     @on(Input.Changed, "#reason")
     @on(Checkbox.Changed, "#evict")
-    def _answer(self, event: Input.Changed | Checkbox.Changed) -> None:
+    def _update(self, event: Input.Changed | Checkbox.Changed) -> None:
         event.stop()
         self.show_state()
 
@@ -110,9 +112,9 @@ class RebalanceDialog(PlanDialog):
         self.plan = plan
         self.query_one("#plan", Rows).show(plan)
         self.query_one("#evict", Checkbox).display = self.evicts
-        self.query_one("#reason", Input).placeholder = TOLD if self.evicts else KEPT
+        self.query_one("#reason", Input).placeholder = IN_LOG if self.evicts else IN_HISTORY
         self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
-        self.say_totals(f"{_members(len(plan))}{_in_generation(plan)}")
+        self.say_totals(f"{counted(len(plan), 'member')}{_in_generation(plan)}")
         self.enter(Stage.PLANNED)
 
     async def carry_out(self) -> None:
@@ -130,7 +132,7 @@ class RebalanceDialog(PlanDialog):
         if not self.plan:
             return "There is nothing to do."
         if self.evicts and not self.query_one("#evict", Checkbox).value:
-            return "Tick the box to consent to eviction."
+            return "Check the box to consent to the eviction."
         return ""
 
     def verb(self) -> str:
@@ -145,7 +147,7 @@ class RebalanceDialog(PlanDialog):
 
 
 def _plan(admin: Admin, group: str) -> list[RebalanceRow]:
-    """The plan without eviction, else with it: what is refused without may be possible with consent."""
+    """The plan without eviction or, if the broker refuses that, with eviction."""
     try:
         return admin.plan_rebalance(group)
     except Precondition:
@@ -160,9 +162,9 @@ def _status(row: RebalanceRow) -> str:
     if row.error:
         return printable(f"failed: {row.error.message}")
     if row.status == PLANNED:
-        return "joins again" if row.method == TRIGGER else "is evicted"
+        return "will rejoin" if row.method == TRIGGER else "will be evicted"
     if row.status == DONE:
-        return "told to join" if row.method == TRIGGER else "evicted"
+        return "rejoining" if row.method == TRIGGER else "evicted"
     return row.status
 
 
@@ -172,30 +174,26 @@ def _status_style(row: RebalanceRow) -> str:
     return {REJOINED: "good", JOINED: "good", GONE: "warn"}.get(row.status, "dim")
 
 
-def _members(number: int) -> str:
-    return f"{number:,} {'member' if number == 1 else 'members'}"
-
-
 def _in_generation(plan: Sequence[RebalanceRow]) -> str:
     generation = plan[0].generation_before if plan else None
-    return "" if generation is None else f", now in generation {generation}"
+    return "" if generation is None else f", current generation {generation}"
 
 
 def _outcome(rows: Sequence[RebalanceRow]) -> tuple[str, str]:
-    """What came of it, and how it is meant."""
+    """The outcome as a sentence, and its kind."""
     errors = [row.error for row in rows if row.error]
     stable = next((row for row in rows if row.stable_after_ms is not None), None)
     if stable is None and errors and errors[0].name == "TIMED_OUT":
-        return f"The rebalance was begun. {ended(errors[0].message)}", "error"
+        return f"The rebalance was triggered. {ended(errors[0].message)}", "error"
     if errors:
         return f"{len(errors)} of {len(rows)} failed: {errors[0].message}", "error"
     if stable is None:
-        return "The rebalance was begun.", "good"
+        return "The rebalance was triggered.", "good"
     generations = ""
     if stable.generation_after is not None:
-        before = "" if stable.generation_before is None else f", before it {stable.generation_before}"
+        before = "" if stable.generation_before is None else f" (before: {stable.generation_before})"
         generations = f" in generation {stable.generation_after}{before}"
-    return f"Done: Stable again after {cells.milliseconds(stable.stable_after_ms)}{generations}.", "good"
+    return f"Done: the group is Stable after {cells.milliseconds(stable.stable_after_ms)}{generations}.", "good"
 
 
 def _counts(rows: Sequence[RebalanceRow]) -> str:

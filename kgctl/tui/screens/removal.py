@@ -14,22 +14,24 @@ from kgctl.client.admin.admin import Admin
 from kgctl.model.changes import DONE, MemberChange
 from kgctl.model.groups import GroupDescription
 from kgctl.render.table import printable
-from kgctl.tui import cells, command_line
+from kgctl.tui import command_line
 from kgctl.tui.feed import Feed
 from kgctl.tui.screens.plan import PlanDialog, Stage, ended
-from kgctl.tui.widgets.columns import Column
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.table import catalogue
+from kgctl.tui.widgets.table.columns import Column
+from kgctl.tui.widgets.table.rows import Rows
+from kgctl.watch.figures import counted
 
-DYNAMIC = "It leaves and the group rebalances. If its consumer still runs, it joins again under a new id."
-STATIC = "It leaves, by its instance id, and the group rebalances. If its consumer still runs, it joins again with that instance id."
+DYNAMIC = "The group rebalances. If the consumer is still running, it rejoins with a new member id."
+STATIC = "The group rebalances. If the consumer is still running, it rejoins with the same instance id."
 
 
 class RemoveMemberDialog(PlanDialog):
-    """`member_id` or `instance` is the member that the cursor stands on first. What the cursor is on is what is removed."""
+    """The dialog removes the member under the cursor; `member_id` or `instance` is where the cursor starts."""
 
     AUTO_FOCUS: ClassVar[str | None] = "#plan"
     NAME: ClassVar[str] = "Remove a member of group"
-    WORKING: ClassVar[str] = "removing the member and looking at the group"
+    WORKING: ClassVar[str] = "removing the member and reading the group back"
 
     def __init__(
         self,
@@ -44,31 +46,31 @@ class RemoveMemberDialog(PlanDialog):
         self._is_first = True
         self._missing = ""
 
-    # ---- what is asked
+    # ---- inputs
 
     def form(self) -> Iterable[Widget]:
         yield Horizontal(
             Static("Reason", classes="label"),
-            Input(placeholder="told to the broker, which logs it; may be left out", compact=True, id="reason"),
+            Input(placeholder="optional; recorded in the broker's log", compact=True, id="reason"),
             classes="line",
         )
 
     def table(self) -> Rows[MemberChange]:
         columns: list[Column[MemberChange]] = [
-            Column("member", "MEMBER", lambda row: cells.name(row.consumer_id), 18, flex=8, most=60),
-            Column("instance", "INSTANCE", lambda row: cells.name(row.group_instance_id), 8, flex=1, most=24),
-            Column("client", "CLIENT", lambda row: cells.name(row.client_id), 10, flex=1, most=24),
-            Column("host", "HOST", lambda row: cells.name(row.host), 10, flex=1, most=20),
+            catalogue.consumer_id(lambda row: row.consumer_id),
+            catalogue.instance(lambda row: row.group_instance_id),
+            catalogue.client_id(lambda row: row.client_id),
+            catalogue.host(lambda row: row.host),
             Column("status", "STATUS", self._status, 10, flex=1, style=_status_style),
         ]
-        return Rows(columns, key=_key, empty="no members", id="plan")
+        return Rows(columns, key=_key, empty="No members.", id="plan")
 
     @property
     def reason(self) -> str:
         return self.query_one("#reason", Input).value.strip()
 
     @property
-    def chosen(self) -> MemberChange | None:
+    def selected(self) -> MemberChange | None:
         row: MemberChange | None = self.query_one("#plan", Rows).cursor_row
         return row
 
@@ -83,9 +85,9 @@ class RemoveMemberDialog(PlanDialog):
         self.focus_next()
 
     @on(Rows.Moved)
-    def _choose(self, event: Rows.Moved) -> None:
+    def _select(self, event: Rows.Moved) -> None:
         if self.stage is Stage.PLANNED:
-            self._say_choice()
+            self._say_selection()
         self.show_state()
 
     # ---- plan and execution
@@ -96,15 +98,15 @@ class RemoveMemberDialog(PlanDialog):
         table = self.query_one("#plan", Rows)
         table.show(rows)
         self._missing = self._preselect(rows)
-        self.say_totals(f"{len(rows):,} {'member' if len(rows) == 1 else 'members'}")
+        self.say_totals(counted(len(rows), "member"))
         if not rows:
             self.refuse("The group has no active members.", "warning")
             return
         self.enter(Stage.PLANNED)
-        self._say_choice()
+        self._say_selection()
 
     def _preselect(self, rows: Sequence[MemberChange]) -> str:
-        """Put the cursor on the member that was asked for; what to say if it is not there. Once: later the cursor has moved."""
+        """Put the cursor on the requested member, the first time only; return a sentence if the member is gone."""
         member_id, instance = self._wanted
         if not self._is_first or (member_id is None and instance is None):
             return ""
@@ -118,33 +120,33 @@ class RemoveMemberDialog(PlanDialog):
                 table.focus()
                 return ""
         name = f"Instance '{instance}'" if instance is not None else f"Member '{member_id}'"
-        return f"{name} is not in the group any more. "
+        return f"{name} is no longer in the group. "
 
     async def carry_out(self) -> None:
-        row, group, reason = self._marked(), self.group, self.reason
+        row, group, reason = self._member(), self.group, self.reason
         (done,), after = await self.feed.ask(lambda admin: _remove(admin, group, row, reason))
         self.note_outcome([done])
         self.query_one("#plan", Rows).show([done])
         if done.error:
-            self.say(f"It was not removed: {ended(done.error.message)} ^r looks again.", "error")
+            self.say(f"The member was not removed: {ended(done.error.message)} Press ^r to plan again.", "error")
         else:
-            self.say(f"Done: removed. {_now(done, after)}", "good")
+            self.say(f"Done: the member was removed. {_now(done, after)}", "good")
         self.say_totals("")
         self.enter(Stage.CHANGED)
 
-    def _marked(self) -> MemberChange:
-        row = self.chosen
+    def _member(self) -> MemberChange:
+        row = self.selected
         assert row is not None
         return row
 
     def obstacle(self) -> str:
-        return "" if self.chosen else "There is no member to remove."
+        return "" if self.selected else "There is no member to remove."
 
     def verb(self) -> str:
         return "Remove this member"
 
     def command(self) -> str:
-        row = self.chosen
+        row = self.selected
         if row is None:
             return ""
         members, instances = ([], [row.group_instance_id]) if row.group_instance_id else ([row.consumer_id], [])
@@ -159,13 +161,13 @@ class RemoveMemberDialog(PlanDialog):
             return printable(f"failed: {row.error.message}")
         if row.status == DONE:
             return "removed"
-        return "leaves" if row == self.chosen else "stays"
+        return "leaves" if row == self.selected else "stays"
 
-    def _say_choice(self) -> None:
-        row = self.chosen
+    def _say_selection(self) -> None:
+        row = self.selected
         if row is not None:
-            who = row.group_instance_id or row.consumer_id
-            self.say(f"{self._missing}Removes {who}. {STATIC if row.group_instance_id else DYNAMIC}", "warning")
+            name = row.group_instance_id or row.consumer_id
+            self.say(f"{self._missing}This removes {name}. {STATIC if row.group_instance_id else DYNAMIC}", "warning")
 
 
 def _remove(admin: Admin, group: str, row: MemberChange, reason: str) -> tuple[list[MemberChange], GroupDescription]:
@@ -175,16 +177,15 @@ def _remove(admin: Admin, group: str, row: MemberChange, reason: str) -> tuple[l
 
 
 def _now(done: MemberChange, after: GroupDescription) -> str:
-    """What the group is after it, as it was read back."""
+    """The state of the group after the removal, as read back."""
     if after.error:
         return f"The group could not be read back: {ended(after.error.message)}"
     ids = {member.consumer_id for member in after.members}
     instances = {member.group_instance_id for member in after.members}
     if done.consumer_id in ids:
         return "The coordinator still lists it."
-    again = " It has joined again already." if done.group_instance_id in instances - {None} else ""
-    number = len(after.members)
-    return f"The group is {after.state} with {number} {'member' if number == 1 else 'members'}.{again}"
+    again = " The member has already rejoined." if done.group_instance_id in instances - {None} else ""
+    return f"The group is {after.state} with {counted(len(after.members), 'member')}.{again}"
 
 
 def _key(row: MemberChange) -> str:

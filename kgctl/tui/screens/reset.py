@@ -1,4 +1,4 @@
-"""The dialog that moves committed offsets of a group."""
+"""The dialog that resets committed offsets of a group."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
 from kgctl.tui.feed import Feed
 from kgctl.tui.screens.plan import READ_ONLY, PlanDialog, Stage
-from kgctl.tui.widgets.columns import Column
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.table import catalogue
+from kgctl.tui.widgets.table.columns import Column
+from kgctl.tui.widgets.table.rows import Rows
+from kgctl.watch.figures import counted
 
 CHOICES: tuple[tuple[str, Strategy], ...] = (
-    ("current: where it is", "to-current"),
+    ("current: the committed offset", "to-current"),
     ("earliest: start of the log", "to-earliest"),
     ("latest: end of the log", "to-latest"),
     ("offset", "to-offset"),
-    ("shift by so many records", "shift-by"),
-    ("by duration: that long ago", "by-duration"),
+    ("shift by a number of records", "shift-by"),
+    ("by duration: this long ago", "by-duration"),
     ("date and time", "to-datetime"),
     ("from a file of offsets", "from-file"),
 )
 VALUES: dict[Strategy, str] = {
-    "to-offset": "an offset, as 1200",
-    "shift-by": "records on, or back: -100",
-    "by-duration": "PT1H30M is an hour and a half",
-    "to-datetime": "2026-01-31T12:00:00+01:00; no zone is UTC",
-    "from-file": "CSV: topic,partition,offset",
+    "to-offset": "an offset, such as 1200",
+    "shift-by": "records, negative to go back: -100",
+    "by-duration": "an ISO 8601 duration, such as PT1H30M",
+    "to-datetime": "a time, such as 2026-01-31T12:00:00+01:00; UTC without a zone",
+    "from-file": "a CSV file of topic,partition,offset",
 }
-ALL_TOPICS = "all that the group has commits for; or TOPIC TOPIC:0,2 ..."
-TOPIC_WIDTH = 12
+ALL_TOPICS = "all topics with commits of the group; or TOPIC TOPIC:0,2 ..."
 CONSENT = "Nothing is changed until you consent."
-WITH_MEMBERS = "Then ^r plans anew."
+WITH_MEMBERS = "Then press ^r to plan again."
 
 
 class ResetDialog(PlanDialog):
-    """`topic` and `partition` are where the scope begins; without them it is all that the group has commits for."""
+    """`topic` and `partition` preset the scope; without them it is everything that the group has commits for."""
 
     DEFAULT_CSS = """
     ResetDialog {
@@ -72,13 +73,13 @@ class ResetDialog(PlanDialog):
         self.plan: ResetPlan | None = None
         self._scope = "" if topic is None else printable(topic) + ("" if partition is None else f":{partition}")
 
-    # ---- what is asked
+    # ---- inputs
 
     def form(self) -> Iterable[Widget]:
         value = Input(compact=True, id="value")
         value.display = False
         yield Horizontal(
-            Static("Move to", classes="label"),
+            Static("Reset to", classes="label"),
             Select(CHOICES, value=CHOICES[0][1], allow_blank=False, compact=True, id="strategy"),
             value,
             classes="line",
@@ -91,27 +92,25 @@ class ResetDialog(PlanDialog):
 
     def table(self) -> Rows[ResetRow]:
         columns: list[Column[ResetRow]] = [
-            Column("topic", "TOPIC", lambda row: cells.name(row.topic), TOPIC_WIDTH, flex=2, most=40),
-            Column("partition", "PARTITION", lambda row: cells.count(row.partition), 9, right=True),
+            catalogue.topic(lambda row: row.topic),
+            catalogue.partition(lambda row: row.partition),
             Column("old", "OLD", lambda row: cells.count(row.old_offset), 9, flex=1, most=12, right=True),
             Column("new", "NEW", lambda row: cells.count(row.new_offset), 9, flex=1, most=12, right=True),
             Column("delta", "DELTA", lambda row: _signed(row.delta), 9, flex=1, most=12, right=True),
             Column("note", "NOTE", _note, 12, flex=14, priority=1, style=_note_style),
         ]
-        return Rows(columns, key=lambda row: f"{row.topic}\0{row.partition}", empty="no plan", id="plan")
+        return Rows(columns, key=lambda row: f"{row.topic}\0{row.partition}", empty="No plan.", id="plan")
 
     def consent(self) -> Iterable[Widget]:
-        yield Static(
-            f"To execute, type the group's name and press Enter: {printable(self.group)}", id="ask", markup=False
-        )
-        yield Input(placeholder="the group's name", compact=True, id="name", disabled=self.read_only)
+        yield Static(f"To execute, type the group id and press Enter: {printable(self.group)}", id="ask", markup=False)
+        yield Input(placeholder="the group id", compact=True, id="name", disabled=self.read_only)
 
     def is_idle(self, control: Widget) -> bool:
         if control.id == "name":
             return self.read_only
         return control.id == "topics" and self.strategy == "from-file"
 
-    # ---- what was answered
+    # ---- values of the inputs
 
     @property
     def strategy(self) -> Strategy:
@@ -125,7 +124,7 @@ class ResetDialog(PlanDialog):
 
     @property
     def topics(self) -> list[str]:
-        """As written; none for a file, which brings its own."""
+        """As typed; none for a file, which names its own topics."""
         return [] if self.strategy == "from-file" else self.query_one("#topics", Input).value.split()
 
     @property
@@ -141,8 +140,8 @@ class ResetDialog(PlanDialog):
         with self.prevent(Input.Changed):
             value.value = ""
         topics = self.query_one("#topics", Input)
-        topics.placeholder = "the file says which" if self.strategy == "from-file" else ALL_TOPICS
-        self.plan_anew(0.0)
+        topics.placeholder = "given by the file" if self.strategy == "from-file" else ALL_TOPICS
+        self.plan_again(0.0)
 
     @on(Input.Changed)
     def _type(self, event: Input.Changed) -> None:
@@ -150,7 +149,7 @@ class ResetDialog(PlanDialog):
         if event.input.id == "name":
             self.show_state()
         else:
-            self.plan_anew()
+            self.plan_again()
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
@@ -158,14 +157,14 @@ class ResetDialog(PlanDialog):
         if event.input.id == "name":
             self.execute()
         else:
-            self.plan_anew(0.0)
+            self.plan_again(0.0)
 
     # ---- plan and execution
 
     async def preview(self) -> None:
         self.plan = None
         if not self._is_complete:
-            self.refuse(f"Write {VALUES[self.strategy].partition(';')[0]}.", kind="")
+            self.refuse(f"Enter {VALUES[self.strategy].partition(';')[0]}.", kind="")
             return
         group, strategy, value = self.group, self.strategy, self.value
         topics = tuple(topic_partitions(text) for text in self.topics)
@@ -183,7 +182,7 @@ class ResetDialog(PlanDialog):
             return
         self.plan = plan
         self._show(plan)
-        self.say(*_standing(plan, READ_ONLY if self.read_only else CONSENT))
+        self.say(*_plan_message(plan, READ_ONLY if self.read_only else CONSENT))
         self.enter(Stage.PLANNED)
 
     async def carry_out(self) -> None:
@@ -198,17 +197,17 @@ class ResetDialog(PlanDialog):
         if failed:
             self.say(f"{len(failed)} of {len(done.rows)} failed: {failed[0].message}", "error")
         else:
-            self.say(f"Done: {_partitions(len(done.rows))} committed, and read back as planned.", "good")
+            self.say(f"Done: {counted(len(done.rows), 'partition')} committed and read back as planned.", "good")
         self.enter(Stage.CHANGED)
 
     def obstacle(self) -> str:
         if self.plan is None or not self.plan.rows:
             return "There is nothing to do."
         if self.plan.failed:
-            return "An error stands in the way of all; nothing is changed by halves."
+            return "The plan has errors; a reset is executed as a whole or not at all."
         typed = self.query_one("#name", Input).value
         if not typed or typed not in (self.group, printable(self.group)):
-            return f"Type the group's name to consent: {self.group}"
+            return f"Type the group id to consent: {self.group}"
         return ""
 
     def verb(self) -> str:
@@ -228,8 +227,8 @@ class ResetDialog(PlanDialog):
 
     def detail(self, row: ResetRow) -> str:
         place = row.topic if row.partition is None else f"{row.topic}-{row.partition}"
-        said = _note(row) if row.error or row.note else ""
-        return f"{place}: {said}" if said else place if len(row.topic) > TOPIC_WIDTH else ""
+        note = _note(row) if row.error or row.note else ""
+        return f"{place}: {note}" if note else place if len(row.topic) > catalogue.TOPIC_WIDTH else ""
 
     def _show(self, plan: ResetPlan) -> None:
         self.query_one("#plan", Rows).show(plan.rows)
@@ -237,21 +236,20 @@ class ResetDialog(PlanDialog):
 
 
 def _check_file(path: str) -> None:
-    """BadValue for what may never end, as a pipe or a terminal: while a path is typed, many a one is tried."""
+    """Raise BadValue for a pipe or a terminal, which may never end: every path on the way to the typed one is tried."""
     with contextlib.suppress(OSError, ValueError):
         found = Path(path)
         if found.exists() and not (found.is_file() or found.is_dir()):
-            raise BadValue(f"Cannot read {path}: it is no file.")
+            raise BadValue(f"Cannot read {path}: it is not a regular file.")
 
 
-def _standing(plan: ResetPlan, otherwise: str) -> tuple[str, str]:
-    """What is to say of a plan, and how it is meant; `otherwise` if nothing is odd about it."""
+def _plan_message(plan: ResetPlan, otherwise: str) -> tuple[str, str]:
+    """The message about a plan and its kind; `otherwise` if there is nothing unusual."""
     errors = [row.error for row in plan.rows if row.error]
     if errors:
-        stand = "one error stands" if len(errors) == 1 else f"{len(errors)} errors stand"
-        return f"{stand} in the way of all: {errors[0].message}", "error"
+        return f"{counted(len(errors), 'error')} in the plan, so nothing can be reset: {errors[0].message}", "error"
     if plan.state is None:
-        return "The group does not exist yet; executing this makes it.", "warning"
+        return "The group does not exist; executing this plan creates it.", "warning"
     return otherwise, ""
 
 
@@ -259,20 +257,16 @@ def _totals(plan: ResetPlan) -> str:
     failed = sum(row.error is not None for row in plan.rows)
     deltas = [row.delta for row in plan.rows if row.delta is not None]
     parts = [
-        (-sum(delta for delta in deltas if delta < 0), "read again"),
-        (sum(delta for delta in deltas if delta > 0), "skipped"),
+        (-sum(delta for delta in deltas if delta < 0), "to read again"),
+        (sum(delta for delta in deltas if delta > 0), "to skip"),
     ]
-    said = [f"{number:,} {'record' if number == 1 else 'records'} {what}" for number, what in parts if number]
+    texts = [f"{counted(number, 'record')} {what}" for number, what in parts if number]
     fresh = sum(row.old_offset is None and row.new_offset is not None for row in plan.rows)
     if fresh:
-        said.append(f"{fresh:,} without a commit before")
+        texts.append(f"{counted(fresh, 'first commit')}")
     if failed:
-        said.append(f"{failed:,} failed")
-    return ", ".join([_partitions(len(plan.rows)), *(said or ["nothing moves"])])
-
-
-def _partitions(number: int) -> str:
-    return f"{number:,} {'partition' if number == 1 else 'partitions'}"
+        texts.append(f"{failed:,} failed")
+    return ", ".join([counted(len(plan.rows), "partition"), *(texts or ["no change"])])
 
 
 def _signed(number: int | None) -> str:
@@ -282,8 +276,8 @@ def _signed(number: int | None) -> str:
 def _note(row: ResetRow) -> str:
     if row.error:
         return printable(f"failed: {row.error.message}")
-    words = ["done"] if row.status == DONE else []
-    return printable("; ".join([*words, *([row.note] if row.note else [])]))
+    parts = ["done"] if row.status == DONE else []
+    return printable("; ".join([*parts, *([row.note] if row.note else [])]))
 
 
 def _note_style(row: ResetRow) -> str:

@@ -1,4 +1,4 @@
-"""What tests of the dashboard ask of our running broker; those that need another one give these names their own meaning."""
+"""Fixtures for tests of the dashboard on our running broker; a module that needs other clusters overrides them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def feed(our_cluster: Cluster) -> Iterator[ClusterFeed]:
 
 @pytest.fixture(scope="module")
 def topic(our_cluster: Cluster) -> str:
-    """Two partitions without records."""
+    """A topic with two partitions and no records."""
     name = fresh("t")
     assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", name, "--partitions", 2).exit_code == 0
     return name

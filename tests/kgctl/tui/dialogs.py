@@ -1,4 +1,4 @@
-"""A dialog on its own in a small app, opened and answered by keys; and feeds that hold answers back or lack a request."""
+"""An app with a single dialog, operated by keys; and feeds that delay answers or lack a request."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.steps import Endpoint
+from kgctl.model.watched import GroupSnapshot, Snapshot
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.plan import PlanDialog, Stage
 from kgctl.tui.themes import THEMES
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.table.rows import Rows
 from tests.kgctl.tui.waiting import until
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ BUSY = (Stage.PLANNING, Stage.CHANGING)
 
 
 class Host(App[None]):
-    """Nothing but the dialog; `answers` is what it ended with."""
+    """An app with nothing but the dialog; `answers` has its results."""
 
     CSS = "Screen { background: $surface; color: $foreground; }"
 
@@ -43,13 +44,13 @@ class Host(App[None]):
 
 
 class Scene:
-    """What a person does at the dialog, and sees there."""
+    """What the dialog shows, and what a user does."""
 
     def __init__(self, app: Host, pilot: Pilot[None], dialog: PlanDialog) -> None:
         self.app, self.pilot, self.dialog = app, pilot, dialog
 
     async def press(self, *keys: str) -> None:
-        """Keys one by one, and then the plan or the outcome that they lead to."""
+        """Press keys one by one and wait for the plan or the outcome."""
         await self.pilot.press(*keys)
         await self.settled()
 
@@ -57,7 +58,7 @@ class Scene:
         await self.press(*(NAMES.get(char, char) for char in text))
 
     async def paste(self, text: str) -> None:
-        """As a terminal gives what a person pastes into it."""
+        """Paste text, as a terminal does."""
         assert self.dialog.focused is not None
         self.dialog.focused.post_message(events.Paste(text))
         await self.settled()
@@ -68,12 +69,12 @@ class Scene:
         await self.pilot.pause()
 
     async def focus(self, widget: str) -> None:
-        """By Tab, as a person would; fails if Tab does not lead there."""
+        """Press Tab until the widget has the focus; fail if it does not get it."""
         for _ in range(12):
             if self.dialog.focused is not None and self.dialog.focused.id == widget:
                 return
             await self.pilot.press("tab")
-        raise AssertionError(f"Tab does not lead to {widget}")
+        raise AssertionError(f"Tab does not reach {widget}")
 
     def text(self, widget: str) -> str:
         return str(self.dialog.query_one(f"#{widget}", Static).content)
@@ -85,7 +86,7 @@ class Scene:
         return self.dialog.query_one(f"#{name}", Button)
 
     def screen(self) -> str:
-        """All that is drawn, as text."""
+        """Everything on the screen, as text."""
         width, height = self.dialog.size
         return "\n".join(
             "".join(segment.text for segment in line)
@@ -111,7 +112,7 @@ NAMES = {
 
 @asynccontextmanager
 async def opened(dialog: PlanDialog, size: tuple[int, int] = SMALL) -> AsyncIterator[Scene]:
-    """The dialog on a terminal of this size, with its first plan or the reason why there is none."""
+    """The dialog on a terminal of this size, once it shows its first plan or an error."""
     app = Host()
     async with app.run_test(size=size) as pilot:
         app.push_screen(dialog, app.answers.append)
@@ -124,8 +125,30 @@ def cluster_feed(bootstrap: str) -> ClusterFeed:
     return ClusterFeed(ConnectionSettings(parse(bootstrap), timeout=20))
 
 
+class AnswersFeed:
+    """A feed that answers every question with the same prepared value."""
+
+    name = "127.0.0.1:9092"
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    async def snapshot(self) -> Snapshot:
+        raise NotImplementedError
+
+    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
+        raise NotImplementedError
+
+    async def ask(self, question: Callable[[Admin], T]) -> T:
+        answer: T = self._answer
+        return answer
+
+    def close(self) -> None:
+        pass
+
+
 class GatedFeed(ClusterFeed):
-    """Counts questions; they wait before they are asked while the gate is closed."""
+    """Counts questions, and delays them while the gate is closed."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(ConnectionSettings(parse(bootstrap), timeout=20))
@@ -145,7 +168,7 @@ class _WithoutTrigger(Cluster):
 
 
 class OtherBrokerFeed(ClusterFeed):
-    """The cluster as one whose brokers know no rebalance without eviction."""
+    """The cluster, as if its brokers could not trigger a rebalance without eviction."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(ConnectionSettings(parse(bootstrap), timeout=20))

@@ -1,4 +1,4 @@
-"""The screen of a group in an app of its own: what a person does there, and sees."""
+"""The screen of one group in an app with a prepared feed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed import ClusterFeed, Feed
 from kgctl.tui.screens.group import GroupScreen
-from tests.kgctl.tui.group_looks import AT_S
+from tests.kgctl.tui.group_snapshots import AT_S
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
@@ -18,7 +18,7 @@ SMALL, MIDDLE, LARGE = (80, 24), (120, 40), (200, 60)
 
 
 class Scene:
-    """What a person does at the screen of a group, and sees there."""
+    """What the screen shows, and the keys a user presses."""
 
     def __init__(self, app: KgctlApp, pilot: Pilot[None]) -> None:
         self.app, self.pilot = app, pilot
@@ -30,15 +30,15 @@ class Scene:
 
     @property
     def text(self) -> str:
-        """All that is on the terminal."""
+        """Everything on the terminal."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
-    async def look(self) -> None:
-        """The next look, at once."""
+    async def refresh(self) -> None:
+        """Show the next prepared snapshot."""
         feed = self.app.feed
         assert isinstance(feed, PreparedFeed)
         before = feed.asked
@@ -57,6 +57,6 @@ async def opened(
     clocks = {} if isinstance(feed, ClusterFeed) else {"clock": lambda: AT_S}
     app = KgctlApp(feed, group=group, interval_s=interval_s, **clocks, **more)  # type: ignore[arg-type]
     async with app.run_test(size=size) as pilot:
-        await until(app.heard.is_set)
+        await until(app.ready.is_set)
         await pilot.pause()
         yield Scene(app, pilot)

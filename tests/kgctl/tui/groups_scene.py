@@ -1,4 +1,4 @@
-"""A person at the screen of all groups: what is seen there, and the keys."""
+"""The screen of all groups in an app with prepared snapshots."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.model.watched import Look
+from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.screens.groups import GroupsScreen
-from kgctl.tui.widgets.group_lines import Line, Unheard
-from tests.kgctl.tui import looks
+from kgctl.tui.widgets.groups.lines import FailedBrokers, Line
+from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 
 class Scene:
-    """What a person sees of the groups, and the keys."""
+    """What the screen shows, and the keys a user presses."""
 
     def __init__(self, app: KgctlApp, pilot: Pilot[None]) -> None:
         self.app, self.pilot = app, pilot
@@ -39,16 +39,16 @@ class Scene:
         row = self.screen.rows.cursor_row
         return row.group if row else None
 
-    def said(self, line: type[Line] | type[Unheard]) -> str:
+    def text(self, line: type[Line] | type[FailedBrokers]) -> str:
         found = self.screen.query_one(line)
-        return str(found.content if isinstance(found, Unheard) else found.render())
+        return str(found.content if isinstance(found, FailedBrokers) else found.render())
 
     @property
     def filter_note(self) -> str:
         return str(self.screen.query_one("#filter-note", Static).content)
 
     @property
-    def drawn(self) -> str:
+    def table(self) -> str:
         height = self.app.size.height
         return "\n".join(self.screen.rows.render_line(y).text for y in range(height))
 
@@ -56,8 +56,8 @@ class Scene:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
-    async def look(self) -> None:
-        """The next of what is prepared, shown."""
+    async def refresh(self) -> None:
+        """Show the next prepared snapshot."""
         before = self.screen.polling.answers
         await self.press("ctrl+r")
         await until(lambda: self.screen.polling.answers > before)
@@ -68,13 +68,17 @@ Walk = Callable[[Scene], Awaitable[Any]]
 
 
 def watching(
-    found: Sequence[Look | KgctlError | None], walk: Walk, size: tuple[int, int] = (120, 40), *, read_only: bool = False
+    found: Sequence[Snapshot | KgctlError | None],
+    walk: Walk,
+    size: tuple[int, int] = (120, 40),
+    *,
+    read_only: bool = False,
 ) -> None:
     async def run() -> None:
-        feed = PreparedFeed(found, {name: [None] for one in found if isinstance(one, Look) for name in one.groups})
-        app = KgctlApp(feed, clock=lambda: looks.NOW_S, read_only=read_only)
+        feed = PreparedFeed(found, {name: [None] for one in found if isinstance(one, Snapshot) for name in one.groups})
+        app = KgctlApp(feed, clock=lambda: snapshots.NOW_S, read_only=read_only)
         async with app.run_test(size=size) as pilot:
-            await until(app.heard.is_set)
+            await until(app.ready.is_set)
             await pilot.pause()
             await walk(Scene(app, pilot))
 

@@ -1,10 +1,11 @@
-"""A member of a real group whose every step a test takes: join, sync, leave. It sends no heartbeats."""
+"""A group member that a test controls step by step: join, sync, leave. It sends no heartbeats."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -14,11 +15,9 @@ from kgctl.client.net.cluster import Ask, Node
 from kgctl.client.net.connector import ConnectionSettings
 from tests.harness.group_answers import assignment
 
-MEMBER_ID_REQUIRED = 79
-
 
 class Joining:
-    """Its calls block; a join waits until the join phase ends, a sync until the leader's assignment is there."""
+    """Blocking calls: `join` returns when the join phase ends, `sync` when the leader has sent the assignment."""
 
     def __init__(self, address: str, group: str, topics: Sequence[str], client_id: str) -> None:
         self._admin = Admin(ConnectionSettings(parse(address), client_id))
@@ -30,14 +29,14 @@ class Joining:
 
     def join(self) -> None:
         joined = self._join()
-        if joined.error_code == MEMBER_ID_REQUIRED:
+        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = joined.member_id
             joined = self._join()
         assert joined.error_code == 0, joined
         self.member_id, self.generation, self.leader = joined.member_id, joined.generation_id, joined.leader
 
     def sync(self, owned: Mapping[str, dict[str, list[int]]] | None = None) -> None:
-        """`owned`, by member id and topic, is the leader's to give."""
+        """The leader passes `owned`, the assignment by member id and topic."""
         request = SyncGroupRequest(
             group_id=self._group,
             generation_id=self.generation,

@@ -1,4 +1,4 @@
-"""A host for one pane, and prepared assignments and partitions to show in it."""
+"""An app with a single pane, and prepared assignments and partitions to show in it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ W = TypeVar("W", bound=Widget)
 
 
 class Host(App[None], Generic[W]):
-    """One pane that fills the screen. `fill` gives it its first contents, before it is mounted."""
+    """An app whose screen is one pane. `fill` sets its contents before it is mounted."""
 
     CSS = "Screen { background: $surface; color: $foreground; }"
 
     def __init__(self, pane: W, fill: Callable[[W], None] = lambda _: None, theme: str = DARK.name) -> None:
         super().__init__()
         self.pane = pane
-        self.drawn = 0  # how often anything went to the terminal
+        self.redraws = 0  # how often the app wrote to the terminal
         fill(pane)
         for one in THEMES:
             self.register_theme(one)
@@ -40,7 +40,7 @@ class Host(App[None], Generic[W]):
         self.pane.focus()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        self.drawn += renderable is not None
+        self.redraws += renderable is not None
         super()._display(screen, renderable)
 
 
@@ -59,12 +59,12 @@ def _partitions(text: str) -> list[TopicPartition]:
 
 
 def dealt(members: int, partitions: int, skip: frozenset[int] = frozenset()) -> Assignment:
-    """Partitions of "orders" dealt out in turn to worker-00, worker-01, ... but those in `skip`."""
+    """Partitions of "orders" dealt in turn to worker-00, worker-01, ... except those in `skip`."""
     hands: dict[str, list[TopicPartition]] = {
         f"worker-{n:02}-{n:08x}-1111": [] for n in range(members) if n not in skip
     }
     names = list(hands)
-    # Who left gives its own to the others; everybody else keeps what it had.
+    # The partitions of skipped members go to the others; all other partitions stay.
     for number in range(partitions):
         at = number % members
         member = f"worker-{at:02}-{at:08x}-1111"
@@ -73,7 +73,7 @@ def dealt(members: int, partitions: int, skip: frozenset[int] = frozenset()) -> 
 
 
 def row(topic: str = "orders", partition: int = 0, **values: object) -> WatchedPartition:
-    """A partition that is read at 100/s while 80/s come in, unless `values` say otherwise."""
+    """A partition with 80 records/s in and 100 records/s out, changed by `values`."""
     usual: Mapping[str, object] = {
         "consumer_id": "worker-1-aaaa",
         "client_id": "worker-1",

@@ -1,4 +1,4 @@
-"""A feed whose looks a test has prepared, and the clocks that make its screens the same every time."""
+"""A feed with prepared answers."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TypeVar
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.errors import KgctlError, Refused
-from kgctl.model.watched import GroupLook, Look
+from kgctl.model.watched import GroupSnapshot, Snapshot
 
 T = TypeVar("T")
 
 
 class PreparedFeed:
-    """Each question takes the next of what is prepared; the last one stays. An error is raised, None never answers."""
+    """Each call takes the next prepared answer; the last one stays. An error is raised; None never answers."""
 
     def __init__(
         self,
-        looks: Sequence[Look | KgctlError | None] = (),
-        groups: Mapping[str, Sequence[GroupLook | KgctlError | None]] | None = None,
+        snapshots: Sequence[Snapshot | KgctlError | None] = (),
+        groups: Mapping[str, Sequence[GroupSnapshot | KgctlError | None]] | None = None,
         name: str = "127.0.0.1:9092",
     ) -> None:
         self.name = name
-        self._looks = list(looks)
+        self._snapshots = list(snapshots)
         self._groups = {group: list(some) for group, some in (groups or {}).items()}
         self.asked = 0
 
-    async def look(self, read: Callable[[Look], T]) -> T:
-        return read(await self._next(self._looks))
+    async def snapshot(self) -> Snapshot:
+        return await self._next(self._snapshots)
 
-    async def look_at(self, group: str, *, anew: bool) -> GroupLook:
+    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
         return await self._next(self._groups[group])
 
     async def ask(self, question: Callable[[Admin], T]) -> T:

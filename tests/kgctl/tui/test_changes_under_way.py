@@ -1,4 +1,4 @@
-"""A change whose outcome is not known: who leaves is told once, and what may have been done is not called undone."""
+"""A change in progress: quitting asks twice, and an indeterminate outcome is not reported as a failure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.model.changes import MemberChange
 from kgctl.tui.screens.plan import LEAVING, PlanDialog, Stage
 from tests.kgctl.tui.dialogs import Scene as DialogScene
-from tests.kgctl.tui.group_looks import GROUP, look
 from tests.kgctl.tui.group_scene import Scene, opened
+from tests.kgctl.tui.group_snapshots import GROUP, snapshot
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
@@ -24,10 +24,10 @@ PLAN = [MemberChange(GROUP, "worker-1", None, "/10.0.0.1", "worker")]
 
 
 class Planned(PreparedFeed):
-    """Plans the removal of a member; the removal itself fails, or None: never answers."""
+    """Plans the removal of a member. The removal raises the outcome, or never answers if it is None."""
 
     def __init__(self, outcome: KgctlError | None) -> None:
-        super().__init__([None], {GROUP: [look()]})
+        super().__init__([None], {GROUP: [snapshot()]})
         self._outcome, self._is_planned = outcome, False
 
     async def ask(self, question: Callable[[Admin], T]) -> T:
@@ -54,7 +54,7 @@ def removing(outcome: KgctlError | None, play: Callable[[Scene, PlanDialog], Awa
 
 
 @pytest.mark.parametrize("key", ["ctrl+c", "ctrl+q"])
-def test_who_leaves_during_a_change_is_told_once_that_its_outcome_will_not_be_seen(key: str) -> None:
+def test_quitting_during_a_change_needs_a_second_key(key: str) -> None:
     async def play(scene: Scene, dialog: PlanDialog) -> None:
         await scene.press(key)
         assert scene.app.return_code is None
@@ -65,21 +65,21 @@ def test_who_leaves_during_a_change_is_told_once_that_its_outcome_will_not_be_se
     removing(None, play)
 
 
-def test_a_broker_that_ran_out_of_time_may_have_done_it() -> None:
+def test_a_timeout_leaves_the_outcome_open() -> None:
     async def play(scene: Scene, dialog: PlanDialog) -> None:
         await until(lambda: dialog.stage is not Stage.CHANGING)
-        said = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
-        assert "Whether anything was changed is not known" in said
+        text = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
+        assert "Part of the plan may have been executed" in text
         assert (dialog.stage, dialog.was_changed) == (Stage.REFUSED, True)
 
     removing(BrokerError(ErrorCode.REQUEST_TIMED_OUT, f"group {GROUP!r}"), play)
 
 
-def test_what_the_coordinator_refused_was_not_done() -> None:
+def test_a_refused_change_changes_nothing() -> None:
     async def play(scene: Scene, dialog: PlanDialog) -> None:
         await until(lambda: dialog.stage is not Stage.CHANGING)
-        said = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
-        assert said.endswith("Nothing was changed.")
+        text = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
+        assert text.endswith("Nothing was changed.")
         assert (dialog.stage, dialog.was_changed) == (Stage.PLANNED, False)
 
     removing(BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {GROUP!r}"), play)

@@ -1,4 +1,4 @@
-"""The lines that the dialogs offer to copy do what the dialogs do, and are safe to paste."""
+"""The command lines that the dialogs offer plan the same changes as the dialogs, and are safe to paste."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tests.harness.commandline import Kgctl, fill, member_of
 from tests.kgctl.tui.dialogs import Scene, opened
 from tests.kgctl.tui.test_reset import choose, write
 
-# Not so old that retention takes the records.
+# Recent enough that retention keeps the records.
 BEGAN_MS = int(time.time()) * 1000 - 3 * 3_600_000
 
 
 def planned(line: str) -> list[dict[str, Any]]:
-    """The rows of the line's plan: all of it but its consent."""
-    words = shlex.split(line)
-    assert (words[0], words.count("--execute")) == ("kgctl", 1)
-    words.remove("--execute")
-    return Kgctl().rows(*words[1:])
+    """The rows of the plan that the line prints without --execute."""
+    arguments = shlex.split(line)
+    assert (arguments[0], arguments.count("--execute")) == ("kgctl", 1)
+    arguments.remove("--execute")
+    return Kgctl().rows(*arguments[1:])
 
 
 def shown(scene: Scene, *fields: str) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def shown(scene: Scene, *fields: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def topics(our_cluster: Cluster) -> list[str]:
-    """Two of two partitions with 100 and 50 records, one each ms from BEGAN_MS on."""
+    """Two topics of two partitions with 100 and 50 records, one record per ms from BEGAN_MS on."""
     kgctl, names = Kgctl(our_cluster.bootstrap_servers), [fresh("one"), fresh("two")]
     for name in names:
         assert kgctl("topics", "create", name, "--partitions", 2).exit_code == 0
@@ -62,7 +62,7 @@ def topics(our_cluster: Cluster) -> list[str]:
         ("file", "a plan's.csv", ""),
     ],
 )
-def test_a_line_plans_what_the_reset_dialog_shows(
+def test_the_line_of_the_reset_dialog_has_the_same_plan(
     kgctl: Kgctl, feed: ClusterFeed, topics: list[str], tmp_path: Path, strategy: str, value: str, scope: str
 ) -> None:
     (one, two), group = topics, fresh("g")
@@ -90,7 +90,7 @@ def test_a_line_plans_what_the_reset_dialog_shows(
     asyncio.run(play())
 
 
-def test_a_line_plans_what_the_other_dialogs_show(kgctl: Kgctl, feed: ClusterFeed) -> None:
+def test_the_lines_of_the_other_dialogs_have_the_same_plans(kgctl: Kgctl, feed: ClusterFeed) -> None:
     topic, group = fresh("t"), fresh("g")
     assert kgctl("topics", "create", topic, "--partitions", 1).exit_code == 0
 
@@ -117,15 +117,15 @@ def test_a_line_plans_what_the_other_dialogs_show(kgctl: Kgctl, feed: ClusterFee
     "name",
     ["plain", "two words", "it's", "$(reboot)`x`", "-x", "\x1b]0;x\x07", "a\nb", "\u202e1", "ü\t7", "back\\slash\x01"],
 )
-def test_a_shell_reads_the_name_back_and_sees_no_control_character(name: str) -> None:
+def test_a_shell_reads_names_back_without_control_characters(name: str) -> None:
     line = command_line.reset_offsets("127.0.0.1:9092", name, "to-offset", "5", [name])
     assert line.isprintable()
-    told = subprocess.run(
+    output = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
     ).stdout.decode()
-    words = told.split("\0")[:-1]
-    assert words[-1] == name if name.startswith("-") else words[3] == name
-    assert words[words.index("--topic") + 1] == name
+    found = output.split("\0")[:-1]
+    assert found[-1] == name if name.startswith("-") else found[3] == name
+    assert found[found.index("--topic") + 1] == name
 
 
 def test_a_group_that_looks_like_an_option_is_a_group(kgctl: Kgctl) -> None:

@@ -1,4 +1,4 @@
-"""The feed of a cluster: of which moment its looks are."""
+"""The feed of a cluster: the times of its snapshots."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.history import GroupEventRow
-from kgctl.tui.feed import look_at
+from kgctl.tui.feed import group_snapshot
 
 
 class Slow(Admin):
-    """Notes when it is asked for a story: as long as that takes, it is no part of the look's moment."""
+    """Records when the history is requested."""
 
     asked_at_s = 0.0
 
@@ -22,9 +22,9 @@ class Slow(Admin):
         return super().new_events(group, anew=anew)
 
 
-def test_a_look_at_a_group_is_of_the_moment_of_its_description() -> None:
+def test_a_group_snapshot_has_the_time_of_the_description() -> None:
     with LocalBroker() as broker, Slow(ConnectionSettings(parse(broker.bootstrap_servers))) as admin:
-        look = look_at(admin, "g", anew=True)
-    assert look.group.error is not None
-    assert look.events == ()
-    assert look.at_s <= admin.asked_at_s
+        found = group_snapshot(admin, "g", whole_history=True)
+    assert found.group.error is not None
+    assert found.events == ()
+    assert found.at_s <= admin.asked_at_s

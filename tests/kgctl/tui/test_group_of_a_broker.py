@@ -1,4 +1,4 @@
-"""The screen of a group of a real broker, which goes through a rebalance, and is acted upon."""
+"""The screen of a group on a running broker: a rebalance step by step, and actions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def feed(broker: LocalBroker) -> Iterator[ClusterFeed]:
     feed.close()
 
 
-def test_a_real_group_is_followed_through_every_state(broker: LocalBroker, feed: ClusterFeed) -> None:
+def test_the_screen_follows_a_group_through_every_state(broker: LocalBroker, feed: ClusterFeed) -> None:
     kgctl = Kgctl(broker.bootstrap_servers)
     assert kgctl("topics", "create", "walk", "--partitions", 2).exit_code == 0
 
@@ -49,18 +49,18 @@ def test_a_real_group_is_followed_through_every_state(broker: LocalBroker, feed:
         async with opened(feed, "walked", MIDDLE, interval_s=0.5) as scene:
             await scene.see("\u25cf Stable")
             assert "generation 1 \u00b7 leader worker-a" in scene.text
-            assert "1 member, which has its assignment" in scene.text
+            assert "1 member with its assignment" in scene.text
 
             joining = asyncio.create_task(asyncio.to_thread(second.join))
             await scene.see("\u25cf PreparingRebalance")
-            await scene.see("1 of 2 members joined, waiting for worker-a, up to ")
+            await scene.see("1 of 2 members joined, waiting for worker-a, for up to ")
             assert "\u25cb worker-a missing" in scene.text
             assert "\u25cf worker-b joined" in scene.text
             await scene.see("Under way \u00b7 member joined")
 
             await asyncio.gather(asyncio.to_thread(first.join), joining)
             await scene.see("\u25cf CompletingRebalance")
-            await scene.see("0 of 2 members synced, waiting for the assignment by the leader worker-a")
+            await scene.see("0 of 2 members synced, waiting for leader worker-a to assign partitions")
             syncing = asyncio.create_task(asyncio.to_thread(second.sync))
             await scene.see("\u2713 worker-b synced")
             owned = {first.member_id: {"walk": [0]}, second.member_id: {"walk": [1]}}
@@ -69,7 +69,7 @@ def test_a_real_group_is_followed_through_every_state(broker: LocalBroker, feed:
 
             await scene.see("\u25cf Stable")
             await scene.see("Generation 2 \u00b7 member joined")
-            assert "2 members, each has its assignment" in scene.text
+            assert "2 members, each with its assignment" in scene.text
             newest = scene.screen.overview.timeline.rows[0].rebalance
             assert (newest.generation, newest.joined, newest.partitions_moved) == (2, (second.member_id,), 1)
             await scene.press("3")
@@ -85,7 +85,7 @@ def test_a_real_group_is_followed_through_every_state(broker: LocalBroker, feed:
         asyncio.run(play(stack))
 
 
-def test_a_group_that_is_not_there_is_dead_until_it_is_there(broker: LocalBroker, feed: ClusterFeed) -> None:
+def test_a_missing_group_is_dead_until_it_exists(broker: LocalBroker, feed: ClusterFeed) -> None:
     kgctl = Kgctl(broker.bootstrap_servers)
     assert kgctl("topics", "create", "late", "--partitions", 1).exit_code == 0
     fill(kgctl, "late", [5])
@@ -93,7 +93,7 @@ def test_a_group_that_is_not_there_is_dead_until_it_is_there(broker: LocalBroker
     async def play() -> None:
         async with opened(feed, "later", interval_s=0.5) as scene:
             await scene.see("\u25cf Dead")
-            assert "This screen waits for it." in scene.text
+            assert "It will appear here once it exists." in scene.text
             await asyncio.to_thread(kgctl.commit, "later", "late", p0=3)
             await scene.see("\u25cf Empty")
             await scene.press("4")
@@ -102,7 +102,7 @@ def test_a_group_that_is_not_there_is_dead_until_it_is_there(broker: LocalBroker
     asyncio.run(play())
 
 
-def test_a_dialog_begins_with_what_the_cursor_is_on(broker: LocalBroker, feed: ClusterFeed) -> None:
+def test_a_dialog_starts_with_the_selected_member_or_partition(broker: LocalBroker, feed: ClusterFeed) -> None:
     kgctl = Kgctl(broker.bootstrap_servers)
     assert kgctl("topics", "create", "acts", "--partitions", 3).exit_code == 0
     fill(kgctl, "acts", [5, 5, 5])
@@ -123,11 +123,11 @@ def test_a_dialog_begins_with_what_the_cursor_is_on(broker: LocalBroker, feed: C
             await scene.press("2", "j", "x")
             dialog = scene.app.screen
             assert isinstance(dialog, RemoveMemberDialog)
-            await until(lambda: dialog.chosen is not None)
+            await until(lambda: dialog.selected is not None)
             wanted = scene.screen.members.cursor_row
             assert wanted is not None
-            assert dialog.chosen is not None
-            assert dialog.chosen.consumer_id == wanted.consumer_id == second.member_id
+            assert dialog.selected is not None
+            assert dialog.selected.consumer_id == wanted.consumer_id == second.member_id
             await scene.press("escape", "4", "j", "j", "r")
             assert isinstance(scene.app.screen, ResetDialog)
             assert scene.app.screen.query_one("#topics", Input).value == "acts:2"
@@ -136,7 +136,7 @@ def test_a_dialog_begins_with_what_the_cursor_is_on(broker: LocalBroker, feed: C
         asyncio.run(play(stack))
 
 
-def test_a_removed_member_is_seen_to_go_at_once(broker: LocalBroker, feed: ClusterFeed) -> None:
+def test_the_screen_refreshes_at_once_after_a_removal(broker: LocalBroker, feed: ClusterFeed) -> None:
     kgctl = Kgctl(broker.bootstrap_servers)
     assert kgctl("topics", "create", "cuts", "--partitions", 1).exit_code == 0
 
@@ -144,13 +144,13 @@ def test_a_removed_member_is_seen_to_go_at_once(broker: LocalBroker, feed: Clust
         only = stack.enter_context(closing(Joining(broker.bootstrap_servers, "cut", ["cuts"], "worker-a")))
         await asyncio.to_thread(only.join)
         await asyncio.to_thread(only.sync, {only.member_id: {"cuts": [0]}})
-        # Looks come once in five minutes: what is seen after the dialog is what it asked for.
+        # The interval is five minutes, so only a refresh after the dialog can show the removal.
         async with opened(feed, "cut", interval_s=300.0) as scene:
             await scene.see("\u25cf Stable")
             await scene.press("2", "x")
             dialog = scene.app.screen
             assert isinstance(dialog, RemoveMemberDialog)
-            await until(lambda: dialog.chosen is not None)
+            await until(lambda: dialog.selected is not None)
             dialog.query_one("#execute").focus()
             await scene.press("enter")
             await until(lambda: dialog.was_changed)

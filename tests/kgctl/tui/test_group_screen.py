@@ -1,22 +1,24 @@
-"""One group on the screen: every key, what each pane shows, what a refresh leaves as it is, how times go on."""
+"""The screen of one group: every key, the contents of each pane, refreshes, and durations that grow."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kgctl.client.net.errors import KgctlError, Unreachable
-from kgctl.model.watched import GroupLook
+from kgctl.model.watched import GroupSnapshot
 from kgctl.tui.screens.group import ASSIGNMENT, MEMBERS, OFFSETS, OVERVIEW
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
-from kgctl.tui.widgets.pane_names import PaneNames
-from tests.kgctl.tui.group_looks import (
+from kgctl.tui.widgets.frame.pane_names import PaneNames
+from tests.kgctl.tui.group_scene import MIDDLE, SMALL, Scene, opened
+from tests.kgctl.tui.group_snapshots import (
     AT_S,
     GROUP,
     WALL_MS,
@@ -24,25 +26,26 @@ from tests.kgctl.tui.group_looks import (
     completing,
     failed,
     group,
-    long_story,
-    look,
+    history,
+    long_history,
     member,
     member_id,
     on_kafka,
     preparing,
+    snapshot,
     started,
-    story,
 )
-from tests.kgctl.tui.group_scene import MIDDLE, SMALL, Scene, opened
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 Play = Callable[["Scene"], Awaitable[None]]
 
 
-def on(looks: Sequence[GroupLook | KgctlError | None], play: Play, size: tuple[int, int] = SMALL, **more: bool) -> None:
+def on(
+    found: Sequence[GroupSnapshot | KgctlError | None], play: Play, size: tuple[int, int] = SMALL, **more: bool
+) -> None:
     async def run() -> None:
-        async with opened(PreparedFeed([None], {GROUP: looks}), GROUP, size, **more) as scene:
+        async with opened(PreparedFeed([None], {GROUP: found}), GROUP, size, **more) as scene:
             await play(scene)
 
     asyncio.run(run())
@@ -51,59 +54,42 @@ def on(looks: Sequence[GroupLook | KgctlError | None], play: Play, size: tuple[i
 # --- panes ---
 
 
-@pytest.mark.parametrize(
-    ("keys", "pane"),
-    [
-        (["2"], MEMBERS),
-        (["3"], ASSIGNMENT),
-        (["4"], OFFSETS),
-        (["4", "1"], OVERVIEW),
-        (["tab"], MEMBERS),
-        (["tab", "tab", "tab"], OFFSETS),
-        (["tab"] * 4, OVERVIEW),
-        (["shift+tab"], OFFSETS),
-        (["l"], MEMBERS),
-        (["l"] * 2, ASSIGNMENT),
-        (["h"], OFFSETS),
-        (["h"] * 3, MEMBERS),
-        (["right"], MEMBERS),
-        (["right"] * 3, OFFSETS),
-        (["left"] * 2, ASSIGNMENT),
-        (["left"] * 4, OVERVIEW),
-    ],
-)
-def test_keys_change_the_pane_and_the_focus_goes_along(keys: list[str], pane: int) -> None:
+def test_keys_change_the_pane_and_the_focus_follows() -> None:
     async def play(scene: Scene) -> None:
-        await scene.press(*keys)
         screen = scene.screen
         panes = [screen.overview, screen.members, screen.assignment, screen.offsets]
-        assert screen.pane == pane
-        assert [one.display for one in panes] == [place == pane for place in range(4)]
-        assert screen.focused is not None
-        assert panes[pane] in screen.focused.ancestors
-        assert f"[{pane + 1} " in scene.text
+        steps = [("2", MEMBERS), ("3", ASSIGNMENT), ("4", OFFSETS), ("1", OVERVIEW), ("tab", MEMBERS)]
+        steps += [("l", ASSIGNMENT), ("right", OFFSETS), ("tab", OVERVIEW), ("shift+tab", OFFSETS)]
+        steps += [("h", ASSIGNMENT), ("left", MEMBERS)]
+        for key, pane in steps:
+            await scene.press(key)
+            assert screen.pane == pane
+            assert [one.display for one in panes] == [place == pane for place in range(4)]
+            assert screen.focused is not None
+            assert panes[pane] in screen.focused.ancestors
+            assert f"[{pane + 1} " in scene.text
 
-    on([look(events=story())], play)
+    on([snapshot(events=history())], play)
 
 
-def test_a_click_on_a_name_shows_its_pane() -> None:
+def test_a_click_on_a_pane_name_shows_the_pane() -> None:
     async def play(scene: Scene) -> None:
         assert await scene.pilot.click(PaneNames, offset=(18, 0))
         await scene.pilot.pause()
         assert scene.screen.pane == MEMBERS
 
-    on([look(events=story())], play)
+    on([snapshot(events=history())], play)
 
 
-def test_escape_goes_back_to_all_groups() -> None:
+def test_escape_returns_to_all_groups() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("escape")
         assert isinstance(scene.app.screen, GroupsScreen)
 
-    on([look(events=story())], play)
+    on([snapshot(events=history())], play)
 
 
-def test_members_are_below_the_rebalances_where_there_is_room() -> None:
+def test_members_are_below_the_rebalances_on_a_large_terminal() -> None:
     async def play(scene: Scene) -> None:
         screen = scene.screen
         assert (screen.overview.display, screen.members.display) == (True, True)
@@ -115,25 +101,25 @@ def test_members_are_below_the_rebalances_where_there_is_room() -> None:
         await scene.pilot.pause()
         assert (screen.overview.display, screen.members.display) == (True, False)
 
-    on([look(events=story())], play, MIDDLE)
+    on([snapshot(events=history())], play, MIDDLE)
 
 
-# --- what the panes show ---
+# --- contents ---
 
 
-def test_the_overview_has_the_story_and_the_cursor_its_details() -> None:
+def test_the_overview_shows_the_history_and_details_of_the_selected_rebalance() -> None:
     async def play(scene: Scene) -> None:
         assert "session timed out" in scene.text
-        assert "Out     worker-4-1f2e3d4c: session timed out" in scene.text
+        assert "Left      worker-4-1f2e3d4c: session timed out" in scene.text
         await scene.press("j", "j")
         assert "Generation 2 \u00b7 member joined" in scene.text
         await scene.press("k")
-        assert "Reason  \u201ca new pod\u201d" in scene.text
+        assert "Reason    \u201ca new pod\u201d" in scene.text
 
-    on([look(events=story())], play)
+    on([snapshot(events=history())], play)
 
 
-def test_enter_on_a_rebalance_shows_who_had_what_before_and_after() -> None:
+def test_enter_on_a_rebalance_shows_the_assignments_before_and_after() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("j", "enter")
         assert scene.screen.pane == ASSIGNMENT
@@ -143,76 +129,84 @@ def test_enter_on_a_rebalance_shows_who_had_what_before_and_after() -> None:
         assert "Generation 12" in scene.text
         assert "1 moves" in scene.text
 
-    on([look(events=story())], play)
+    on([snapshot(events=history())], play)
 
 
-def test_during_a_rebalance_the_assignment_is_said_to_be_open() -> None:
+def test_during_a_rebalance_there_is_no_assignment_yet() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("3")
         assert "A rebalance is under way" in scene.text
 
-    on([look(preparing(), [*story(), started(3.4, 12, "member joined")])], play)
+    on([snapshot(preparing(), [*history(), started(3.4, 12, "member joined")])], play)
 
 
-def test_the_bar_of_a_rebalance_in_its_second_phase_has_both() -> None:
+def test_the_bar_of_a_rebalance_in_its_second_phase_shows_both_phases() -> None:
     async def play(scene: Scene) -> None:
-        assert "Members were awaited for 3.2 s; now the leader's assignment is." in scene.text
+        assert "All members joined after 3.2 s; waiting for the leader's assignment." in scene.text
         assert "\u2591\u2588\u25b6" in scene.text
 
-    on([look(completing(), [*story(), started(3.4, 12, "member joined")])], play)
+    on([snapshot(completing(), [*history(), started(3.4, 12, "member joined")])], play)
 
 
-def test_a_real_kafka_says_what_it_does_not_tell_and_why() -> None:
+def test_values_that_kafka_does_not_report_are_explained() -> None:
     async def play(scene: Scene) -> None:
         assert "generation - \u00b7 leader -" in scene.text
-        assert "DescribeGroups has no such fields" in scene.text
-        assert "Rebalances are those seen since 15:00:00" in " ".join(scene.text.split())
+        assert "this cluster does not report them" in scene.text
+        assert "Only rebalances observed since 15:00:00 are shown" in " ".join(scene.text.split())
         await scene.press("2")
         assert "HEARTBEAT is -" in scene.text
 
-    on([look(on_kafka(), None)], play)
+    on([snapshot(on_kafka(), None)], play)
 
 
-def test_what_a_real_kafka_shows_of_a_rebalance_is_a_bar_too() -> None:
+def test_an_observed_rebalance_is_a_bar_too() -> None:
     async def play(scene: Scene) -> None:
-        await scene.look()
+        await scene.refresh()
         assert "PreparingRebalance" in scene.text
         assert len(scene.screen.overview.timeline.rows) == 1
-        await scene.look()
+        await scene.refresh()
         (bar,) = scene.screen.overview.timeline.rows
-        assert (bar.rebalance.is_seen, bar.rebalance.left_count) == (True, 1)
+        assert (bar.rebalance.is_observed, bar.rebalance.left_count) == (True, 1)
         assert "-1" in scene.text
 
     after = on_kafka(members=group().members[:2])
     on(
-        [look(on_kafka(), None), look(on_kafka("PreparingRebalance"), None, after_s=2), look(after, None, after_s=4)],
+        [
+            snapshot(on_kafka(), None),
+            snapshot(on_kafka("PreparingRebalance"), None, after_s=2),
+            snapshot(after, None, after_s=4),
+        ],
         play,
     )
 
 
-def test_what_was_seen_of_a_group_is_there_again_when_it_is_opened_again() -> None:
+def test_observed_rebalances_are_still_there_when_the_group_is_opened_again() -> None:
     async def play(scene: Scene) -> None:
-        await scene.look()
+        await scene.refresh()
         (bar,) = scene.screen.overview.timeline.rows
         await scene.press("escape")
         await until(lambda: isinstance(scene.app.screen, GroupsScreen))
         scene.app.open_group(GROUP)
-        await scene.see("Rebalances are those seen since 15:00:00")
+        await scene.see("Only rebalances observed since 15:00:00 are shown")
         assert [one.rebalance for one in scene.screen.overview.timeline.rows] == [bar.rebalance]
 
     after = on_kafka(members=group().members[:2])
-    on([look(on_kafka(), None), look(after, None, after_s=2), look(after, None, after_s=60)], play, size=MIDDLE)
+    on(
+        [snapshot(on_kafka(), None), snapshot(after, None, after_s=2), snapshot(after, None, after_s=60)],
+        play,
+        size=MIDDLE,
+    )
 
 
-def test_the_line_of_a_member_loses_whole_parts_where_there_is_no_room() -> None:
+def test_parts_of_the_member_line_that_do_not_fit_are_left_out() -> None:
     static = member(1, (0,), group_instance_id="instance-of-worker-1", client_id="reader-of-orders")
 
     async def narrow(scene: Scene) -> None:
         await scene.press("2")
         assert f"{member_id(1)} \u00b7 client id reader-of-orders " in scene.text
-        (said,) = [line for line in scene.text.splitlines() if "client id" in line]
-        assert "\u2026" not in said
-        assert "instance-of" not in said
+        (line,) = [line for line in scene.text.splitlines() if "client id" in line]
+        assert "\u2026" not in line
+        assert "instance-of" not in line
 
     async def wide(scene: Scene) -> None:
         await scene.press("2")
@@ -221,75 +215,77 @@ def test_the_line_of_a_member_loses_whole_parts_where_there_is_no_room() -> None
             in scene.text
         )
 
-    on([look(group(members=[static]))], narrow)
-    on([look(group(members=[static]))], wide, size=(140, 40))
+    on([snapshot(group(members=[static]))], narrow)
+    on([snapshot(group(members=[static]))], wide, size=(140, 40))
 
 
-def test_a_heartbeat_that_is_late_is_shown_as_such_and_the_leader_has_a_star() -> None:
+def test_a_late_heartbeat_is_highlighted_and_the_leader_has_a_star() -> None:
     late = [member(1, (0,)), member(2, (1,), heartbeat_age_ms=24_000)]
 
     async def play(scene: Scene) -> None:
         await scene.press("2")
         assert "\u2605 worker-1" in scene.text
         assert "24 s of 45 s" in scene.text
-        seats = scene.screen.members.rows.rows
-        assert [seat.standing.is_dead for seat in seats] == [False, True]
+        items = scene.screen.members.rows.rows
+        assert [item.phase.is_dead for item in items] == [False, True]
 
-    on([look(group(members=late))], play)
+    on([snapshot(group(members=late))], play)
 
 
 # --- refreshes ---
 
 
-def test_a_refresh_moves_no_cursor_and_no_scroll() -> None:
+def test_a_refresh_moves_neither_the_cursor_nor_the_scroll_position() -> None:
     async def play(scene: Scene) -> None:
         await scene.press(*["j"] * 12)
         timeline = scene.screen.overview.timeline
         before, row = timeline.scroll_offset, timeline.cursor_row
         assert before.y > 0
         text = scene.text
-        await scene.look()
+        await scene.refresh()
         assert timeline.scroll_offset == before
         assert timeline.cursor_row == row
         assert scene.text.splitlines()[5:] == text.splitlines()[5:]
 
-    on([look(events=long_story()), look(after_s=2)], play)
+    on([snapshot(events=long_history()), snapshot(after_s=2)], play)
 
 
-def test_a_group_that_goes_away_says_so_and_comes_back() -> None:
+def test_a_deleted_group_is_dead_until_it_exists_again() -> None:
     async def play(scene: Scene) -> None:
-        await scene.look()
+        await scene.refresh()
         assert "\u25cf Dead" in scene.text
         assert "does not exist" in scene.text
         assert "session timed out" in scene.text
         await scene.press("2")
         assert "No members." in scene.text
         await scene.press("4", "3", "1")
-        await scene.look()
+        await scene.refresh()
         assert "\u25cf Stable" in scene.text
 
-    gone = look(absent(), after_s=2)
-    on([look(events=story()), gone, look(after_s=4)], play)
+    gone = snapshot(absent(), after_s=2)
+    on([snapshot(events=history()), gone, snapshot(after_s=4)], play)
 
 
-def test_an_error_of_a_group_is_a_sentence_and_what_was_seen_stays() -> None:
+def test_an_error_of_a_group_is_a_sentence_and_the_contents_stay() -> None:
     async def play(scene: Scene) -> None:
-        await scene.look()
+        await scene.refresh()
         assert "Broker 1 is loading." in scene.text
         assert "session timed out" in scene.text
         await scene.press("2")
         assert "worker-3" in scene.text
 
-    error = look(failed("COORDINATOR_LOAD_IN_PROGRESS", "Broker 1 is loading."), None, after_s=2, story_error="no")
-    on([look(events=story()), error], play)
+    error = snapshot(
+        failed("COORDINATOR_LOAD_IN_PROGRESS", "Broker 1 is loading."), None, after_s=2, history_error="no"
+    )
+    on([snapshot(events=history()), error], play)
 
 
-def test_times_stand_still_while_nobody_answers() -> None:
+def test_durations_stop_while_the_cluster_does_not_answer() -> None:
     async def play(scene: Scene) -> None:
         assert "for 3.4 s" in scene.text
         await scene.pilot.press("ctrl+r")
         await until(lambda: scene.screen.polling.freshness.is_lost)
-        scene.screen.kgctl.clock = lambda: AT_S + 50
+        scene.app._clock = lambda: AT_S + 50
         scene.screen.tick()
         await scene.pilot.pause()
         assert "for 3.4 s" in scene.text
@@ -298,36 +294,36 @@ def test_times_stand_still_while_nobody_answers() -> None:
         assert GROUP in first
         assert "every" not in first
 
-    on([look(events=story()), Unreachable("nobody there")], play)
+    on([snapshot(events=history()), Unreachable("connection refused")], play)
 
 
-def test_times_go_on_between_looks() -> None:
+def test_durations_grow_between_refreshes() -> None:
     async def play(scene: Scene) -> None:
-        scene.screen.kgctl.clock = lambda: AT_S + 1
+        scene.app._clock = lambda: AT_S + 1
         scene.screen.tick()
         await scene.pilot.pause()
         assert "for 4.4 s" in scene.text
-        assert "up to 56 s more" in scene.text
+        assert "for up to 56 s" in scene.text
 
-    on([look(preparing(), [*story(), started(3.4, 12, "member joined")])], play)
+    on([snapshot(preparing(), [*history(), started(3.4, 12, "member joined")])], play)
 
 
-def test_a_broker_whose_clock_is_an_hour_behind_tells_no_other_times() -> None:
+def test_durations_do_not_depend_on_clock_skew() -> None:
     async def play(scene: Scene) -> None:
-        await scene.look()
+        await scene.refresh()
         await scene.see("PreparingRebalance")
         assert "so far" in scene.text
         assert "1 h" not in scene.text
         assert "60 min" not in scene.text
 
-    looks = [
-        look(events=story()),
-        look(replace(preparing(), state_since_ms=WALL_MS + 1_500), [started(-1.5, 12, "member joined")], after_s=2),
+    found = [
+        snapshot(events=history()),
+        snapshot(replace(preparing(), state_since_ms=WALL_MS + 1_500), [started(-1.5, 12, "member joined")], after_s=2),
     ]
-    on([replace(one, wall_ms=one.wall_ms + 3_600_000) for one in looks], play)
+    on([replace(one, wall_ms=one.wall_ms + 3_600_000) for one in found], play)
 
 
-def test_control_characters_and_markup_in_names_do_no_harm() -> None:
+def test_hostile_names_are_shown_as_text() -> None:
     evil = "\x1b[2J[bold]x[/bold]\n\u202e"
     rows = [member(1, (0,), client_id=evil, host=evil, group_instance_id=evil, consumer_id=evil), member(2, (1,))]
     described = group(members=rows, assignment_strategy=evil, coordinator=evil)
@@ -338,87 +334,92 @@ def test_control_characters_and_markup_in_names_do_no_harm() -> None:
             assert not {"\x1b", "\u202e"} & set(scene.text)
             assert "\\x1b[2J" in scene.text
 
-    on([look(described, [*story(), started(3, 12, evil, evil)])], play, MIDDLE)
+    on([snapshot(described, [*history(), started(3, 12, evil, evil)])], play, MIDDLE)
 
 
-class Remembering(PreparedFeed):
-    """Also knows whether each look was to have all of the story."""
+class RecordingFeed(PreparedFeed):
+    """Records for each snapshot whether it was to include the whole history."""
 
-    def __init__(self, looks: Sequence[GroupLook | KgctlError | None]) -> None:
-        super().__init__([None], {GROUP: looks})
-        self.anew: list[bool] = []
+    def __init__(self, found: Sequence[GroupSnapshot | KgctlError | None]) -> None:
+        super().__init__([None], {GROUP: found})
+        self.whole: list[bool] = []
 
-    async def look_at(self, group: str, *, anew: bool) -> GroupLook:
-        self.anew.append(anew)
-        return await super().look_at(group, anew=anew)
+    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
+        self.whole.append(whole_history)
+        return await super().group_snapshot(group, whole_history=whole_history)
 
 
-def test_all_of_the_story_is_asked_for_first_and_after_a_dialog_and_when_it_could_not_be_read() -> None:
-    unread = look(None, None, after_s=4, story_error="no answer in time")
+def test_the_whole_history_is_read_first_after_a_failure_and_after_a_dialog() -> None:
+    unread = snapshot(None, None, after_s=4, history_error="no answer in time")
 
     async def run() -> None:
-        feed = Remembering([look(events=story()), look(after_s=2), unread, look(events=story(), after_s=6)])
+        feed = RecordingFeed(
+            [snapshot(events=history()), snapshot(after_s=2), unread, snapshot(events=history(), after_s=6)]
+        )
         async with opened(feed, GROUP) as scene:
             for _ in range(4):
-                await scene.look()
-            assert feed.anew == [True, False, False, True, False]
+                await scene.refresh()
+            assert feed.whole == [True, False, False, True, False]
             await scene.press("b", "escape")
-            await until(lambda: len(feed.anew) == 6)
-            assert feed.anew[-1]
+            await until(lambda: len(feed.whole) == 6)
+            assert feed.whole[-1]
 
     asyncio.run(run())
 
 
-def test_a_story_that_could_not_be_read_again_stays_and_says_so() -> None:
+def test_a_history_that_cannot_be_read_again_stays_with_the_error() -> None:
     async def play(scene: Scene) -> None:
-        await scene.look()
-        assert "The story could not be read again: no answer in time" in scene.text
+        await scene.refresh()
+        assert "Reading the history failed: no answer in time" in scene.text
         assert "session timed out" in scene.text
 
-    on([look(events=story()), look(None, None, after_s=2, story_error="no answer in time")], play)
+    on([snapshot(events=history()), snapshot(None, None, after_s=2, history_error="no answer in time")], play)
 
 
-def test_events_that_cannot_be_read_are_said_to_be_left_out() -> None:
-    lost = replace(story()[0], event="unreadable")
+def test_unreadable_events_are_reported_as_left_out() -> None:
+    lost = replace(history()[0], event="unreadable")
 
     async def play(scene: Scene) -> None:
-        assert "Unreadable and left out: 1 of the events." in scene.text
+        assert "The history is incomplete: 1 unreadable event left out." in scene.text
         assert "session timed out" in scene.text
 
-    on([look(events=[lost, *story()])], play, MIDDLE)
+    on([snapshot(events=[lost, *history()])], play, MIDDLE)
 
 
-def test_what_members_have_during_a_rebalance_is_not_told_to_be_nothing() -> None:
+def test_partitions_of_members_are_unknown_during_a_rebalance() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("2")
-        assert [seat.partitions for seat in scene.screen.members.rows.rows] == [None, None, None]
+        assert [item.partitions for item in scene.screen.members.rows.rows] == [None, None, None]
         assert "PARTITIONS is -" in scene.text
-        await scene.look()
-        assert [seat.partitions for seat in scene.screen.members.rows.rows] == [2, 2, 2]
+        await scene.refresh()
+        assert [item.partitions for item in scene.screen.members.rows.rows] == [2, 2, 2]
         assert "PARTITIONS is -" not in scene.text
 
-    on([look(preparing(), story()), look(after_s=2)], play)
+    on([snapshot(preparing(), history()), snapshot(after_s=2)], play)
 
 
 # --- actions ---
 
 
 @pytest.mark.parametrize(("key", "dialog"), [("r", ResetDialog), ("b", RebalanceDialog), ("x", RemoveMemberDialog)])
-@pytest.mark.parametrize("pane", ["1", "2", "3", "4"])
-def test_a_key_opens_its_dialog_from_every_pane(key: str, dialog: type, pane: str) -> None:
+def test_an_action_key_opens_its_dialog_from_every_pane(key: str, dialog: type[Any]) -> None:
     async def play(scene: Scene) -> None:
-        await scene.press(pane, key)
-        assert isinstance(scene.app.screen, dialog)
-        assert scene.app.screen.group == GROUP
+        for pane in ("1", "2", "3", "4"):
+            await scene.press(pane, key)
+            opened: Any = scene.app.screen
+            assert isinstance(opened, dialog)
+            assert opened.group == GROUP
+            await scene.press("escape")
+            await until(lambda: scene.app.screen is scene.screen)
 
-    on([look(events=story())], play)
+    on([snapshot(events=history())], play)
 
 
-@pytest.mark.parametrize("key", ["r", "b", "x"])
-def test_read_only_switches_the_actions_off_in_plain_sight(key: str) -> None:
+def test_read_only_disables_the_actions() -> None:
     async def play(scene: Scene) -> None:
-        await scene.press(key)
-        assert scene.app.screen is scene.screen
-        assert not scene.screen.active_bindings[key].enabled
+        for key in ("r", "b", "x"):
+            await scene.press(key)
+            assert scene.app.screen is scene.screen
+            assert not scene.screen.active_bindings[key].enabled
 
-    on([look(events=story())], play, read_only=True)
+    on([snapshot(events=history())], play, read_only=True)

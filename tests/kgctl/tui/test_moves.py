@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kgctl.model.groups import TopicPartitions, by_topic
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment
-from kgctl.tui.widgets.matrix import Sheet, View, sheet
-from kgctl.tui.widgets.moves import in_words, moves, ranges
+from kgctl.tui.widgets.assignment.matrix import Sheet, View, sheet
+from kgctl.tui.widgets.assignment.moves import in_words, moves, ranges
 from tests.kgctl.tui.panes import assigned
 
 ORDERS = [("orders", number) for number in range(8)]
@@ -33,14 +33,14 @@ def having(assignment: Assignment, member: str) -> set[TopicPartition]:
 
 
 def lines_of(shown: Sheet) -> dict[str, str]:
-    """What stands right of each label."""
+    """The text to the right of each label."""
     return {row.label[0]: "".join(text for text, _ in shown.body(row)).rstrip() for row in shown.rows}
 
 
-# ---- what a rebalance changed
+# ---- comparison
 
 
-def test_each_member_kept_gained_and_lost() -> None:
+def test_each_member_keeps_gains_and_loses_partitions() -> None:
     change = moves(AFTER, BEFORE)
     assert change.kept == {"a": orders(0, 1, 2), "b": orders(3), "c": orders(), "d": orders()}
     assert change.gained == {"a": orders(5), "b": orders(), "c": orders(), "d": orders(4)}
@@ -48,7 +48,7 @@ def test_each_member_kept_gained_and_lost() -> None:
     assert (change.joined, change.left) == ({"d"}, {"c"})
 
 
-def test_each_partition_stays_moves_is_new_unassigned_or_assigned_twice() -> None:
+def test_each_partition_stays_moves_is_new_unassigned_or_doubled() -> None:
     change = moves(assigned(a="orders:0,1,3,4", b="orders:4"), assigned(a="orders:0,2,4", b="orders:1"), ORDERS[:6])
     assert change.stay == orders(0)
     assert change.moved == orders(1)
@@ -57,12 +57,12 @@ def test_each_partition_stays_moves_is_new_unassigned_or_assigned_twice() -> Non
     assert change.doubled == orders(4)
 
 
-def test_what_one_of_two_owners_keeps_stays() -> None:
+def test_a_partition_that_one_of_two_owners_keeps_stays() -> None:
     change = moves(assigned(a="orders:0"), assigned(a="orders:0", b="orders:0"))
     assert (change.stay, change.lost["b"]) == (orders(0), orders(0))
 
 
-def test_without_a_before_nothing_is_gained_or_lost() -> None:
+def test_without_an_assignment_before_nothing_is_gained_or_lost() -> None:
     change = moves(AFTER, None, ORDERS)
     assert change.stay == orders(0, 1, 2, 3, 4, 5)
     assert change.unassigned == orders(6, 7)
@@ -74,7 +74,7 @@ def test_without_a_before_nothing_is_gained_or_lost() -> None:
 @pytest.mark.parametrize(
     ("stay", "of", "stickiness"), [(0, 3, 0), (1, 3, 33), (2, 3, 66), (3, 3, 100), (999, 1000, 99)]
 )
-def test_stickiness_is_whole_only_if_all_stay(stay: int, of: int, stickiness: int) -> None:
+def test_stickiness_is_100_only_if_all_partitions_stay(stay: int, of: int, stickiness: int) -> None:
     before = {"a": (TopicPartitions("orders", tuple(range(of))),), "b": ()}
     after = {
         "a": (TopicPartitions("orders", tuple(range(stay))),),
@@ -83,12 +83,12 @@ def test_stickiness_is_whole_only_if_all_stay(stay: int, of: int, stickiness: in
     assert moves(after, before).stickiness == stickiness
 
 
-def test_stickiness_of_nothing_is_not_known() -> None:
+def test_stickiness_without_owned_partitions_is_unknown() -> None:
     assert moves(AFTER, assigned(a="")).stickiness is None
 
 
 @pytest.mark.parametrize(
-    ("after", "before", "said"),
+    ("after", "before", "text"),
     [
         (AFTER, BEFORE, "7 partitions: 4 stay, 2 move, 1 unassigned; stickiness 57 %"),
         (assigned(a="orders:0-1"), assigned(a="orders:0"), "2 partitions: 1 stays, 0 move, 1 new; stickiness 100 %"),
@@ -97,12 +97,12 @@ def test_stickiness_of_nothing_is_not_known() -> None:
         ({}, None, "0 partitions"),
     ],
 )
-def test_a_line_sums_it_up(after: Assignment, before: Assignment | None, said: str) -> None:
-    assert in_words(moves(after, before)) == said
+def test_a_line_summarizes_the_comparison(after: Assignment, before: Assignment | None, text: str) -> None:
+    assert in_words(moves(after, before)) == text
 
 
 @given(ASSIGNMENTS, st.none() | ASSIGNMENTS, st.lists(PARTITIONS, max_size=5))
-def test_every_partition_has_one_fate_and_every_member_its_due(
+def test_every_partition_is_in_one_class_and_every_member_is_complete(
     after: Assignment, before: Assignment | None, reading: list[TopicPartition]
 ) -> None:
     change = moves(after, before, reading)
@@ -120,7 +120,7 @@ def test_every_partition_has_one_fate_and_every_member_its_due(
 
 
 @given(ASSIGNMENTS)
-def test_who_has_the_same_as_before_moved_nothing(same: Assignment) -> None:
+def test_equal_assignments_move_nothing(same: Assignment) -> None:
     change = moves(same, same)
     assert not change.moved
     assert not change.new
@@ -134,7 +134,7 @@ def test_who_has_the_same_as_before_moved_nothing(same: Assignment) -> None:
 
 
 @given(st.frozensets(st.integers(0, 300)))
-def test_ranges_say_each_number_once_in_as_few_parts_as_can_be(numbers: frozenset[int]) -> None:
+def test_ranges_contain_each_number_once_in_as_few_parts_as_possible(numbers: frozenset[int]) -> None:
     parts = [part.split("-") for part in ranges(numbers).split(",") if part]
     spans = [(int(part[0]), int(part[-1])) for part in parts]
     assert [n for first, last in spans for n in range(first, last + 1)] == sorted(numbers)
@@ -142,15 +142,15 @@ def test_ranges_say_each_number_once_in_as_few_parts_as_can_be(numbers: frozense
     assert all(len(part) == 1 or int(part[0]) < int(part[1]) for part in parts)
 
 
-def test_ranges_take_numbers_in_any_order_and_twice() -> None:
+def test_ranges_accept_unsorted_and_repeated_numbers() -> None:
     assert ranges([14, 3, 1, 2, 2, 0]) == "0-3,14"
     assert ranges([]) == ""
 
 
-# ---- the sheet
+# ---- layout
 
 
-def test_columns_have_a_sign_for_kept_gained_lost_and_nobody() -> None:
+def test_columns_have_signs_for_kept_gained_lost_and_unassigned() -> None:
     shown = sheet(moves(AFTER, BEFORE), NAMES, View.BOTH, 76)
     assert lines_of(shown) == {
         "! unassigned": " \u00b7 \u00b7 \u00b7 \u00b7 \u00b7 \u00b7 \u25cb",
@@ -161,7 +161,7 @@ def test_columns_have_a_sign_for_kept_gained_lost_and_nobody() -> None:
     }
 
 
-def test_a_view_of_one_side_has_only_who_was_there() -> None:
+def test_a_view_of_one_side_has_only_its_members() -> None:
     change = moves(AFTER, BEFORE)
     assert list(lines_of(sheet(change, NAMES, View.AFTER, 76))) == [
         "! unassigned", "  worker-a", "  worker-b", "  worker-d"
@@ -173,12 +173,12 @@ def test_a_view_of_one_side_has_only_who_was_there() -> None:
     }
 
 
-def test_a_partition_of_several_says_of_how_many() -> None:
+def test_a_doubled_partition_shows_the_number_of_owners() -> None:
     crowd = {f"m{number:02}": (TopicPartitions("orders", (0, 1) if number < 3 else (0,)),) for number in range(12)}
     assert lines_of(sheet(moves(crowd), {}, View.AFTER, 76))["! assigned twice"] == " + 3"
 
 
-def test_members_of_the_same_label_are_rows_of_their_own() -> None:
+def test_members_with_equal_labels_are_separate_rows() -> None:
     shown = sheet(moves(assigned(a="orders:0", b="orders:1")), {"a": "worker", "b": "worker"}, View.AFTER, 76)
     assert [row.label[0] for row in shown.rows] == ["  worker"] * 2
     bodies = ["".join(text for text, _ in shown.body(row)) for row in shown.rows]
@@ -186,7 +186,7 @@ def test_members_of_the_same_label_are_rows_of_their_own() -> None:
     assert len({row.key for row in shown.rows}) == 2
 
 
-def test_what_does_not_fit_in_columns_is_ranges() -> None:
+def test_partitions_that_do_not_fit_as_columns_are_ranges() -> None:
     wide = moves(assigned(a="orders:0-59", b="orders:60-99"), assigned(a="orders:0-49", b="orders:50-99"))
     shown = sheet(wide, NAMES, View.BOTH, 60)
     assert shown.is_folded
@@ -200,7 +200,7 @@ def test_what_does_not_fit_in_columns_is_ranges() -> None:
 
 
 @given(ASSIGNMENTS, st.none() | ASSIGNMENTS, st.sampled_from(View), st.integers(20, 120), st.none() | st.booleans())
-def test_columns_and_ranges_tell_the_same_and_keep_to_their_width(
+def test_columns_and_ranges_agree_and_keep_their_width(
     after: Assignment, before: Assignment | None, view: View, room: int, folded: bool | None
 ) -> None:
     shown = sheet(moves(after, before), {}, view, room, folded)

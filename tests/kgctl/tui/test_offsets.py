@@ -1,4 +1,4 @@
-"""The offsets pane: its sum, why something is `-`, every key, and what it does at a refresh."""
+"""The offsets pane: totals, reasons for missing values, keys, and refreshes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from kgctl.model.failure import RowError
 from kgctl.model.watched import WatchedPartition
-from kgctl.tui.widgets.offsets import NOTHING, OffsetsPane, total_line, why
+from kgctl.tui.widgets.group.offsets import NOTHING, OffsetsPane, total_line, why
 from tests.kgctl.tui.panes import FAILED, UNCOMMITTED, Host, row
 
 SMALL, LARGE = (80, 24), (160, 24)
@@ -25,7 +25,7 @@ FOUR = [
 
 
 class Scene:
-    """What a person does at the pane, and sees there."""
+    """What the pane shows, and what a user does."""
 
     def __init__(self, app: Host[OffsetsPane], pilot: Pilot[None]) -> None:
         self.app, self.pane, self._pilot = app, app.pane, pilot
@@ -44,7 +44,7 @@ class Scene:
         return [int(line.split()[1]) for line in self.lines[2:-2] if line.strip()]
 
     @property
-    def on(self) -> tuple[str, int] | None:
+    def cursor(self) -> tuple[str, int] | None:
         found = self.pane.cursor_row
         return (found.topic, found.partition) if found else None
 
@@ -71,65 +71,65 @@ def at_a_pane(
     asyncio.run(run())
 
 
-# ---- the sum
+# ---- totals
 
 
-def test_the_sum_of_all_partitions() -> None:
+def test_totals_of_all_partitions() -> None:
     assert total_line(FOUR) == "4 partitions \u00b7 lag 4,320 \u00b7 in 108/s \u00b7 out 104/s"
     assert total_line(FOUR[:1]) == "1 partition \u00b7 lag 300 \u00b7 in 5.0/s \u00b7 out 80/s"
     assert total_line([]) == ""
 
 
-def test_a_sum_that_leaves_something_out_says_so() -> None:
+def test_totals_say_how_many_lags_are_known() -> None:
     assert "lag 300 of 1 known" in total_line([FOUR[0], row(**UNCOMMITTED)])
     assert total_line([row(**UNCOMMITTED)]) == "1 partition \u00b7 lag - \u00b7 in - \u00b7 out -"
 
 
-def test_what_is_committed_beyond_the_end_lessens_no_lag_of_others() -> None:
+def test_a_negative_lag_does_not_reduce_the_total() -> None:
     assert "lag 300 " in total_line([FOUR[0], row(partition=1, lag=-50)])
 
 
-def test_a_sum_tells_how_many_have_an_error_and_the_first() -> None:
+def test_totals_count_errors_and_show_the_first() -> None:
     failed = [row("t\x1b", 3, **FAILED), row("u", 4, **FAILED)]
-    said = total_line([FOUR[0], *failed])
-    assert "2 with an error" in said
-    assert "3: its leader is not available (LEADER_NOT_AVAILABLE)" in said
-    assert "\x1b" not in said
+    text = total_line([FOUR[0], *failed])
+    assert "2 with an error" in text
+    assert "3: its leader is not available (LEADER_NOT_AVAILABLE)" in text
+    assert "\x1b" not in text
 
 
-# ---- why
+# ---- reasons
 
 
 @pytest.mark.parametrize(
-    ("partition", "said"),
+    ("partition", "reason"),
     [
         (row(), ""),
         (row(lag=0, eta_s=0.0), ""),
-        (row(**UNCOMMITTED), "Nothing is committed: there is no lag to tell. No member has it."),
-        (row(consumer_id=None, client_id=None), "No member has it."),
-        (row(log_end=None, lag=None, rate_in=None, rate_out=None, eta_s=None), "Its log end is not known."),
-        (row(rate_in=None, rate_out=None, eta_s=None), "Rates need a second look."),
+        (row(**UNCOMMITTED), "No offset is committed, so there is no lag. No member owns this partition."),
+        (row(consumer_id=None, client_id=None), "No member owns this partition."),
+        (row(log_end=None, lag=None, rate_in=None, rate_out=None, eta_s=None), "The log end offset is not known."),
+        (row(rate_in=None, rate_out=None, eta_s=None), "Rates need two refreshes."),
         (row(eta_s=None), "No ETA: the lag does not shrink."),
-        (row(lag=-3, eta_s=None), "It is committed beyond the log end: the topic was cut or made anew."),
+        (row(lag=-3, eta_s=None), "The committed offset is beyond the log end: the topic was truncated or recreated."),
     ],
 )
-def test_each_cell_that_is_not_known_has_its_reason(partition: WatchedPartition, said: str) -> None:
-    assert why(partition) == said
+def test_each_missing_value_has_a_reason(partition: WatchedPartition, reason: str) -> None:
+    assert why(partition) == reason
 
 
-def test_an_error_stands_first_and_nothing_else_is_guessed() -> None:
+def test_an_error_comes_first_and_excludes_guesses() -> None:
     assert why(row(**FAILED)) == "Its leader is not available (LEADER_NOT_AVAILABLE)."
     nameless = {**FAILED, "error": RowError("UNKNOWN_TOPIC_OR_PARTITION", ""), "consumer_id": None}
-    assert why(row(**nameless)) == "UNKNOWN_TOPIC_OR_PARTITION. No member has it."
+    assert why(row(**nameless)) == "UNKNOWN_TOPIC_OR_PARTITION. No member owns this partition."
 
 
 # ---- the table
 
 
-def test_partitions_stand_in_the_order_of_their_numbers() -> None:
+def test_partitions_are_sorted_by_number() -> None:
     async def play(scene: Scene) -> None:
         assert scene.order == [0, 1, 2, 10]
-        assert scene.on == ("orders", 0)
+        assert scene.cursor == ("orders", 0)
 
     at_a_pane(play)
 
@@ -138,24 +138,24 @@ def test_offsets_lag_rates_and_eta_of_a_partition() -> None:
     async def play(scene: Scene) -> None:
         (line,) = [line for line in scene.lines[2:-2] if line.strip()]
         assert line.split()[:5] == ["orders", "0", "9,000", "10,200", "1,200"]
-        assert line.split()[-5:] == ["80/s", "100/s", "1", "min", "worker-1"]
+        assert line.split()[-5:] == ["80", "100", "1", "min", "worker-1"]
         assert "\u2588" in line, "the trend"
 
     at_a_pane(play, [row(topic="orders")], LARGE)
 
 
-def test_a_narrow_terminal_keeps_offsets_and_lag_and_tells_the_rest_in_words() -> None:
+def test_a_narrow_terminal_shows_the_hidden_columns_in_words() -> None:
     async def play(scene: Scene) -> None:
         assert scene.lines[1].split()[:5] == ["TOPIC", "PARTITION\u2191", "COMMITTED", "END", "LAG"]
         assert "MEMBER" not in scene.lines[1]
-        said = "orders 0 \u00b7 lag 1,200 \u00b7 in 80/s \u00b7 out 100/s \u00b7 ETA 1 min \u00b7 member worker-1"
-        assert scene.lines[-2].strip() == said
+        text = "orders 0 \u00b7 lag 1,200 \u00b7 in 80/s \u00b7 out 100/s \u00b7 ETA 1 min \u00b7 member worker-1"
+        assert scene.lines[-2].strip() == text
         assert scene.lines[-1].strip() == ""
 
     at_a_pane(play, [row()])
 
 
-def test_a_number_too_long_for_its_column_is_shortened_not_cut() -> None:
+def test_a_number_too_long_for_its_column_gets_a_unit() -> None:
     async def play(scene: Scene) -> None:
         (line,) = [line for line in scene.lines[2:-2] if line.strip()]
         assert line.split()[2:5] == ["9,999,999,999", "1.2T", "1.19T"]
@@ -164,7 +164,7 @@ def test_a_number_too_long_for_its_column_is_shortened_not_cut() -> None:
     at_a_pane(play, [row(committed=9_999_999_999, log_end=1_200_000_000_000, lag=1_190_000_000_001)])
 
 
-def test_a_partition_with_an_error_says_so_without_a_colour() -> None:
+def test_a_partition_with_an_error_is_recognizable_without_colour() -> None:
     async def play(scene: Scene) -> None:
         assert " error" in scene.lines[2]
         assert scene.pane.why.startswith("Its leader is not available")
@@ -176,19 +176,19 @@ def test_a_partition_with_an_error_says_so_without_a_colour() -> None:
 # ---- keys
 
 
-def test_s_sorts_by_each_column_that_is_seen_and_by_the_partition_again() -> None:
+def test_s_sorts_by_each_visible_column() -> None:
     async def play(scene: Scene) -> None:
-        seen = []
+        orders = []
         for _ in range(8):
             await scene.press("s")
-            seen.append(scene.order)
-        assert seen == [
+            orders.append(scene.order)
+        assert orders == [
             [10, 2, 1, 0],  # committed
             [1, 10, 2, 0],  # log end
             [1, 10, 2, 0],  # lag
             [1, 0, 2, 10],  # rate in
             [10, 1, 2, 0],  # rate out
-            [2, 10, 0, 1],  # ETA; not known is last
+            [2, 10, 0, 1],  # ETA, unknown last
             [2, 10, 1, 0],  # client id
             [0, 1, 2, 10],
         ]
@@ -196,7 +196,7 @@ def test_s_sorts_by_each_column_that_is_seen_and_by_the_partition_again() -> Non
     at_a_pane(play, size=LARGE)
 
 
-def test_s_leaves_out_columns_that_have_no_room() -> None:
+def test_s_skips_hidden_columns() -> None:
     async def play(scene: Scene) -> None:
         titles = []
         for _ in range(5):
@@ -210,7 +210,7 @@ def test_s_leaves_out_columns_that_have_no_room() -> None:
     at_a_pane(play)
 
 
-def test_capital_s_turns_the_order_round_and_not_known_stays_last() -> None:
+def test_shift_s_reverses_the_order_and_unknown_values_stay_last() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("S")
         assert scene.order == [10, 2, 1, 0]
@@ -223,7 +223,7 @@ def test_capital_s_turns_the_order_round_and_not_known_stays_last() -> None:
     at_a_pane(play)
 
 
-def test_partitions_of_equal_lag_stand_in_order_whatever_was_sorted_before() -> None:
+def test_partitions_of_equal_lag_are_sorted_by_number() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("S", "s", "s", "s")
         assert scene.order == [0, 1, 2, 3]
@@ -231,11 +231,11 @@ def test_partitions_of_equal_lag_stand_in_order_whatever_was_sorted_before() -> 
     at_a_pane(play, [row(partition=number) for number in (3, 1, 0, 2)])
 
 
-def test_the_cursor_moves_and_tells_of_its_partition() -> None:
+def test_the_selected_partition_is_described_in_words() -> None:
     async def play(scene: Scene) -> None:
-        for key, partition in (("j", 1), ("down", 2), ("k", 1), ("G", 10), ("g", 0), ("end", 10), ("home", 0)):
+        for key, partition in (("j", 1), ("G", 10), ("g", 0)):
             await scene.press(key)
-            assert scene.on == ("orders", partition)
+            assert scene.cursor == ("orders", partition)
             assert scene.lines[-2].strip().startswith(f"orders {partition} \u00b7 ")
         await scene.press("j")
         assert scene.pane.why == "No ETA: the lag does not shrink."
@@ -244,59 +244,48 @@ def test_the_cursor_moves_and_tells_of_its_partition() -> None:
     at_a_pane(play)
 
 
-@pytest.mark.parametrize(("down", "up"), [("pagedown", "pageup"), ("ctrl+f", "ctrl+b"), ("ctrl+d", "ctrl+u")])
-def test_pages_and_half_pages(down: str, up: str) -> None:
-    async def play(scene: Scene) -> None:
-        await scene.press(down)
-        assert scene.on == ("orders", 10 if down == "ctrl+d" else 20)
-        await scene.press(up)
-        assert scene.on == ("orders", 0)
-
-    at_a_pane(play, [row(partition=number) for number in range(100)])
-
-
-# ---- a refresh
+# ---- refreshes
 
 
 def test_a_refresh_keeps_the_cursor_on_its_partition_and_the_order() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("s", "s", "s", "g", "j")
-        assert scene.on == ("orders", 10)
+        assert scene.cursor == ("orders", 10)
         await scene.show([*(one for one in FOUR if one.partition != 10), row(partition=10, lag=9_000), row("audit", 7)])
-        assert scene.on == ("orders", 10)
+        assert scene.cursor == ("orders", 10)
         assert scene.order == [10, 1, 7, 2, 0]
         assert "lag 9,000" in scene.lines[-2]
 
     at_a_pane(play)
 
 
-def test_a_look_that_says_the_same_draws_nothing() -> None:
+def test_an_unchanged_refresh_redraws_nothing() -> None:
     async def play(scene: Scene) -> None:
-        before = scene.app.drawn
+        before = scene.app.redraws
         await scene.show([replace(one) for one in FOUR])
         await scene.show([replace(one) for one in FOUR])
-        assert scene.app.drawn == before
+        assert scene.app.redraws == before
         await scene.show(FOUR[:3])
-        assert scene.app.drawn > before
+        assert scene.app.redraws > before
 
     at_a_pane(play)
 
 
-def test_the_same_numbers_of_two_topics_are_two_rows() -> None:
+def test_equal_partition_numbers_of_two_topics_are_two_rows() -> None:
     async def play(scene: Scene) -> None:
-        assert scene.on == ("a", 0)
+        assert scene.cursor == ("a", 0)
         await scene.show([row("b", 0), row("a", 0), row("a", 1)])
-        assert scene.on == ("a", 0)
+        assert scene.cursor == ("a", 0)
         await scene.press("G")
         await scene.show([row("b", 0), row("a", 0)])
-        assert scene.on == ("b", 0)
+        assert scene.cursor == ("b", 0)
 
     at_a_pane(play, [row("b", 0), row("a", 0)])
 
 
-def test_without_partitions_there_is_a_sentence_and_nothing_to_act_on() -> None:
+def test_an_empty_pane_shows_a_sentence_and_has_no_selection() -> None:
     async def play(scene: Scene) -> None:
-        assert scene.on is None
+        assert scene.cursor is None
         assert NOTHING in scene.text
         assert scene.pane.why == ""
         await scene.press("j", "G", "s", "S", "enter")
@@ -310,7 +299,7 @@ def test_without_partitions_there_is_a_sentence_and_nothing_to_act_on() -> None:
     at_a_pane(play, [])
 
 
-def test_names_of_topics_and_clients_are_neither_commands_nor_markup() -> None:
+def test_names_are_never_terminal_commands_or_markup() -> None:
     evil = {"client_id": "[bold]c[/bold]\x1b]0;x\x07", "error": RowError("E", "[red]why[/red]\x1b[2J\n")}
 
     async def play(scene: Scene) -> None:
@@ -319,6 +308,6 @@ def test_names_of_topics_and_clients_are_neither_commands_nor_markup() -> None:
         assert "[bold]c[/bold]" in scene.lines[2]
         assert "[red]why[/red]" in scene.lines[0]
         assert "[red]why[/red]" in scene.lines[-1]
-        assert scene.on == ("[red]t[/red]\x1b[31m\u202e", 0)
+        assert scene.cursor == ("[red]t[/red]\x1b[31m\u202e", 0)
 
     at_a_pane(play, [row("[red]t[/red]\x1b[31m\u202e", 0, **evil)], (200, 24))

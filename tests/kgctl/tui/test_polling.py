@@ -1,4 +1,4 @@
-"""Asking again and again: never two at once, less often where answers take long, and on and on where nobody answers."""
+"""Polling: retries after failures without end, and recovery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgctl.tui.polling import LONGEST_RETRY_S, Polling
 
 
 async def polled(ask: Callable[[], Awaitable[int]], until_asked: int, **freshness: object) -> Polling[int]:
-    """The polling after so many questions, each asked as soon as its time has come by a clock that leaps there."""
+    """The polling after `until_asked` calls, with a clock that jumps past every wait."""
     now_s = 0.0
     asked = asyncio.Event()
     count = 0
@@ -44,20 +44,20 @@ async def polled(ask: Callable[[], Awaitable[int]], until_asked: int, **freshnes
     return polling
 
 
-async def nobody() -> int:
-    raise Refused("127.0.0.1:1: nobody")
+async def refuse() -> int:
+    raise Refused("127.0.0.1:1: connection refused")
 
 
-def test_a_night_without_an_answer_is_no_end_of_asking() -> None:
-    error: KgctlError = Refused("nobody")
-    polling = asyncio.run(polled(nobody, 3, attempts=100_000, error=error, failed_at_s=0.0))
+def test_polling_continues_after_a_hundred_thousand_failures() -> None:
+    error: KgctlError = Refused("connection refused")
+    polling = asyncio.run(polled(refuse, 3, attempts=100_000, error=error, failed_at_s=0.0))
     assert polling.freshness.attempts >= 100_002
     assert polling.freshness.failed_at_s == 0.0
 
 
-def test_an_answer_ends_the_count_of_failures() -> None:
+def test_an_answer_resets_the_count_of_failures() -> None:
     async def answer() -> int:
         return 7
 
-    polling = asyncio.run(polled(answer, 2, attempts=3, error=Refused("nobody"), failed_at_s=0.0))
+    polling = asyncio.run(polled(answer, 2, attempts=3, error=Refused("connection refused"), failed_at_s=0.0))
     assert (polling.last, polling.freshness.error, polling.freshness.attempts) == (7, None, 0)

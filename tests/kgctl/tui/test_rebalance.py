@@ -1,4 +1,4 @@
-"""The dialog that lets a group rebalance: by the native request, by eviction, and what it tells of both."""
+"""The rebalance dialog: the native request, eviction, and the outcome of both."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ def described(kgctl: Kgctl, group: str) -> GroupDescription:
 
 @contextmanager
 def living(kgctl: Kgctl, group: str, topic: str, count: int) -> Iterator[None]:
-    """So many consumers in processes of their own, which join again whenever they are told to."""
+    """`count` consumer processes, which rejoin in every rebalance."""
     assert kgctl.bootstrap
-    words = ["kgctl", "consume", topic, "--group", group, "--bootstrap", kgctl.bootstrap]
-    programs = [Popen([sys.executable, "-m", *words], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) for _ in range(count)]
+    command = ["kgctl", "consume", topic, "--group", group, "--bootstrap", kgctl.bootstrap]
+    programs = [
+        Popen([sys.executable, "-m", *command], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) for _ in range(count)
+    ]
     try:
 
-        def are_there() -> bool:
+        def have_joined() -> bool:
             found = described(kgctl, group)
             return found.state == "Stable" and len(found.members) == count
 
-        asyncio.run(until(are_there, 30.0))
+        asyncio.run(until(have_joined, 30.0))
         yield
     finally:
         for program in programs:
@@ -55,7 +57,7 @@ async def trigger(scene: Scene) -> None:
     await scene.press("enter")
 
 
-def test_the_native_trigger_keeps_everybody_and_tells_the_generations(
+def test_the_native_trigger_keeps_all_members_and_shows_the_generations(
     kgctl: Kgctl, feed: ClusterFeed, topic: str
 ) -> None:
     group = fresh("g")
@@ -65,9 +67,9 @@ def test_the_native_trigger_keeps_everybody_and_tells_the_generations(
             before = described(kgctl, group)
             assert scene.dialog.focused is not None
             assert scene.dialog.focused.id == "plan"
-            assert "Nobody is evicted" in scene.text("message")
+            assert "No member is evicted" in scene.text("message")
             assert not scene.dialog.query_one("#evict", Checkbox).display
-            assert scene.text("totals") == f"2 members, now in generation {before.generation}"
+            assert scene.text("totals") == f"2 members, current generation {before.generation}"
             await scene.press("enter")
             assert described(kgctl, group).generation == before.generation
             await trigger(scene)
@@ -75,8 +77,8 @@ def test_the_native_trigger_keeps_everybody_and_tells_the_generations(
             assert before.generation is not None
             assert after.generation is not None
             assert after.generation > before.generation
-            assert scene.text("message").startswith("Done: Stable again after ")
-            assert f"in generation {after.generation}, before it {before.generation}." in scene.text("message")
+            assert scene.text("message").startswith("Done: the group is Stable after ")
+            assert f"in generation {after.generation} (before: {before.generation})." in scene.text("message")
             assert scene.text("totals") == "2 rejoined"
             assert {member.consumer_id for member in after.members} == {row.consumer_id for row in scene.rows()}
             await scene.press("escape")
@@ -86,7 +88,7 @@ def test_the_native_trigger_keeps_everybody_and_tells_the_generations(
         asyncio.run(play())
 
 
-def test_the_reason_that_was_written_is_kept_in_the_history(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+def test_the_reason_is_recorded_in_the_history(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
     group = fresh("g")
 
     async def play() -> None:
@@ -102,17 +104,19 @@ def test_the_reason_that_was_written_is_kept_in_the_history(kgctl: Kgctl, feed: 
         assert "new hosts" in kgctl("groups", "history", group).stdout
 
 
-def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Cluster, kgctl: Kgctl, topic: str) -> None:
+def test_without_a_native_trigger_eviction_needs_explicit_consent(
+    our_cluster: Cluster, kgctl: Kgctl, topic: str
+) -> None:
     group = fresh("g")
 
     async def play() -> None:
         feed = OtherBrokerFeed(our_cluster.bootstrap_servers)
         async with opened(RebalanceDialog(feed, group)) as scene:
             before = {member.consumer_id for member in described(kgctl, group).members}
-            assert "cannot be asked for a rebalance that evicts nobody" in scene.text("message")
+            assert "cannot trigger a rebalance without eviction" in scene.text("message")
             assert {row.consumer_id for row in scene.rows()} == before
-            assert "is evicted" in scene.screen()
-            assert "told to the broker" in scene.dialog.query_one("#reason", Input).placeholder
+            assert "will be evicted" in scene.screen()
+            assert "recorded in the broker's log" in scene.dialog.query_one("#reason", Input).placeholder
             box = scene.dialog.query_one("#evict", Checkbox)
             assert box.display
             assert not box.value
@@ -120,14 +124,14 @@ def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Clust
             assert scene.button().disabled
             assert "--evict" in scene.text("command")
             scene.dialog.execute()
-            assert scene.text("message") == "Note: Tick the box to consent to eviction."
+            assert scene.text("message") == "Note: Check the box to consent to the eviction."
             assert {member.consumer_id for member in described(kgctl, group).members} == before
             await scene.focus("evict")
             await scene.press("space")
             assert "[x] Evict all members" in scene.screen()
             assert str(scene.button().label) == "Evict all members"
             await trigger(scene)
-            assert scene.text("message").startswith("Done: Stable again")
+            assert scene.text("message").startswith("Done: the group is Stable")
             assert not box.value
             after = {member.consumer_id for member in described(kgctl, group).members}
             assert not after & before
@@ -139,7 +143,7 @@ def test_where_no_trigger_is_eviction_needs_a_tick_of_its_own(our_cluster: Clust
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_group_without_members_or_a_reader_has_nothing_to_press(
+def test_without_members_or_with_read_only_the_button_is_disabled(
     kgctl: Kgctl, feed: ClusterFeed, topic: str, read_only: bool
 ) -> None:
     group = fresh("g")
@@ -165,7 +169,7 @@ def test_a_group_without_members_or_a_reader_has_nothing_to_press(
     asyncio.run(play())
 
 
-def test_members_that_left_since_the_plan_make_it_refused(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+def test_a_plan_is_refused_if_its_members_have_left(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
     group = fresh("g")
 
     async def play() -> None:
@@ -180,7 +184,7 @@ def test_members_that_left_since_the_plan_make_it_refused(kgctl: Kgctl, feed: Cl
     asyncio.run(play())
 
 
-def test_while_it_waits_it_says_so_and_escape_waits_too(our_cluster: Cluster, kgctl: Kgctl, topic: str) -> None:
+def test_the_dialog_shows_the_elapsed_time_and_escape_waits(our_cluster: Cluster, kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
 
     async def play() -> None:
@@ -190,7 +194,7 @@ def test_while_it_waits_it_says_so_and_escape_waits_too(our_cluster: Cluster, kg
             await scene.focus("execute")
             await scene.pilot.press("enter")
             await until(lambda: scene.dialog.stage is Stage.CHANGING)
-            assert scene.text("message") == "Waiting for the group to be Stable again: 0 s"
+            assert scene.text("message") == "Waiting for the group to become Stable: 0 s"
             await scene.pilot.press("escape")
             await scene.pilot.pause()
             assert scene.app.screen is scene.dialog
@@ -203,9 +207,7 @@ def test_while_it_waits_it_says_so_and_escape_waits_too(our_cluster: Cluster, kg
         asyncio.run(play())
 
 
-def test_a_rebalance_that_does_not_end_in_time_was_begun_all_the_same(
-    our_cluster: Cluster, kgctl: Kgctl, topic: str
-) -> None:
+def test_a_rebalance_that_times_out_was_triggered_nevertheless(our_cluster: Cluster, kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
 
     async def play() -> None:
@@ -213,7 +215,7 @@ def test_a_rebalance_that_does_not_end_in_time_was_begun_all_the_same(
         with member_of(kgctl, group, {topic: [0]}):
             async with opened(RebalanceDialog(feed, group)) as scene:
                 await trigger(scene)
-                assert scene.text("message").startswith("Error: The rebalance was begun. gave up after 1 s: ")
+                assert scene.text("message").startswith("Error: The rebalance was triggered. gave up after 1 s: ")
                 await scene.press("escape")
                 assert scene.app.answers == [True]
         feed.close()
@@ -221,7 +223,7 @@ def test_a_rebalance_that_does_not_end_in_time_was_begun_all_the_same(
     asyncio.run(play())
 
 
-def test_a_broker_that_is_gone_is_one_sentence() -> None:
+def test_an_unreachable_broker_is_one_sentence() -> None:
     async def play(feed: ClusterFeed) -> None:
         async with opened(RebalanceDialog(feed, "g")) as scene:
             assert scene.text("message").startswith("Error: ")
@@ -235,7 +237,7 @@ def test_a_broker_that_is_gone_is_one_sentence() -> None:
     feed.close()
 
 
-def test_keys_copy_the_command_and_the_mouse_closes(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+def test_a_key_copies_the_command_and_a_click_closes(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
     group = fresh("g")
 
     async def play() -> None:

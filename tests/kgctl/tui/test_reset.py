@@ -1,4 +1,4 @@
-"""The dialog that resets offsets, on a running broker: what it shows, what it needs, and what it leaves behind."""
+"""The reset dialog on a running broker: plan, consent, outcome, keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRATEGIES = ("current", "earliest", "latest", "offset", "shift", "duration", "d
 
 @pytest.fixture(scope="module")
 def topic(our_cluster: Cluster) -> str:
-    """Three partitions with 100, 50 and no records."""
+    """A topic of three partitions with 100, 50 and no records."""
     kgctl, name = Kgctl(our_cluster.bootstrap_servers), fresh("orders")
     assert kgctl("topics", "create", name, "--partitions", 3).exit_code == 0
     fill(kgctl, name, [100, 50, 0])
@@ -34,7 +34,7 @@ def topic(our_cluster: Cluster) -> str:
 
 @pytest.fixture
 def group(kgctl: Kgctl, topic: str) -> str:
-    """It has committed 60 and 50."""
+    """A group with the committed offsets 60 and 50."""
     name = fresh("g")
     kgctl.commit(name, topic, p0=60, p1=50)
     return name
@@ -67,20 +67,20 @@ def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(play())
 
 
-def news(scene: Scene) -> dict[tuple[str, int], int | None]:
+def new_offsets(scene: Scene) -> dict[tuple[str, int], int | None]:
     return {(row.topic, row.partition): row.new_offset for row in scene.rows()}
 
 
 # --- the plan ---
 
 
-def test_it_opens_with_where_the_offsets_are_and_changes_nothing(
+def test_it_opens_with_the_committed_offsets_and_changes_nothing(
     kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str
 ) -> None:
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
-            assert news(scene) == {(topic, 0): 60, (topic, 1): 50}
-            assert scene.text("totals") == "2 partitions, nothing moves"
+            assert new_offsets(scene) == {(topic, 0): 60, (topic, 1): 50}
+            assert scene.text("totals") == "2 partitions, no change"
             assert scene.text("message") == "Nothing is changed until you consent."
             assert scene.button().disabled
             await scene.press("escape")
@@ -90,42 +90,40 @@ def test_it_opens_with_where_the_offsets_are_and_changes_nothing(
     assert offsets(kgctl, group) == {(topic, 0): 60, (topic, 1): 50}
 
 
-def test_topic_and_partition_of_the_caller_are_the_scope_and_can_be_widened(
-    feed: ClusterFeed, topic: str, group: str
-) -> None:
+def test_the_preset_scope_can_be_widened(feed: ClusterFeed, topic: str, group: str) -> None:
     async def play() -> None:
         async with opened(ResetDialog(feed, group, topic, 1)) as scene:
             assert scene.dialog.query_one("#topics", Input).value == f"{topic}:1"
             await choose(scene, "earliest")
-            assert news(scene) == {(topic, 1): 0}
+            assert new_offsets(scene) == {(topic, 1): 0}
             await write(scene, "topics", f" {topic}:2")
-            assert news(scene) == {(topic, 1): 0, (topic, 2): 0}
-            assert scene.text("totals") == "2 partitions, 50 records read again, 1 without a commit before"
+            assert new_offsets(scene) == {(topic, 1): 0, (topic, 2): 0}
+            assert scene.text("totals") == "2 partitions, 50 records to read again, 1 first commit"
 
     run(play)
 
 
-def test_the_plan_follows_the_typing_and_only_its_end_is_asked(our_cluster: Cluster, topic: str, group: str) -> None:
+def test_the_plan_is_requested_once_when_typing_stops(our_cluster: Cluster, topic: str, group: str) -> None:
     async def play() -> None:
         feed = GatedFeed(our_cluster.bootstrap_servers)
         async with opened(ResetDialog(feed, group)) as scene:
             await choose(scene, "shift")
             assert scene.rows() == []
-            assert scene.text("message") == "Write records on, or back: -100."
+            assert scene.text("message") == "Enter records, negative to go back: -100."
             before = feed.asked
             await scene.focus("value")
             await scene.pilot.press("minus", "1", "0")
             assert scene.dialog.stage is Stage.PLANNING
             await scene.settled()
             assert feed.asked == before + 1
-            assert news(scene) == {(topic, 0): 50, (topic, 1): 40}
-            assert scene.text("totals") == "2 partitions, 20 records read again"
+            assert new_offsets(scene) == {(topic, 0): 50, (topic, 1): 40}
+            assert scene.text("totals") == "2 partitions, 20 records to read again"
         feed.close()
 
     run(play)
 
 
-def test_an_answer_to_what_was_typed_before_is_dropped(our_cluster: Cluster, topic: str, group: str) -> None:
+def test_an_answer_to_an_earlier_input_is_dropped(our_cluster: Cluster, topic: str, group: str) -> None:
     async def play() -> None:
         feed = GatedFeed(our_cluster.bootstrap_servers)
         async with opened(ResetDialog(feed, group)) as scene:
@@ -145,40 +143,42 @@ def test_an_answer_to_what_was_typed_before_is_dropped(our_cluster: Cluster, top
     run(play)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "text", "sentence"),
-    [
-        ("duration", "1h", "Error: '1h' is not a duration; PT1H30M is an hour and a half."),
-        ("datetime", "noon", "Error: 'noon' is not a time; write it as 2026-01-31T12:00:00.000+01:00."),
+def test_invalid_values_are_one_sentence_each(feed: ClusterFeed, group: str) -> None:
+    cases = [
+        ("duration", "1h", "Error: '1h' is not a duration; "),
+        ("datetime", "noon", "Error: 'noon' is not a time; "),
         ("offset", "x", "Error: 'x' is not a whole number."),
-        ("offset", "99999999999999999999", ""),
         ("duration", f"P{'9' * 400}D", "Error: The duration is longer than any log."),
         ("file", "/no/such", "Error: Cannot read /no/such: No such file or directory."),
-        ("file", "/dev/zero", "Error: Cannot read /dev/zero: it is no file."),
-    ],
-)
-def test_what_cannot_be_meant_is_one_sentence(
-    feed: ClusterFeed, group: str, strategy: str, text: str, sentence: str
-) -> None:
+        ("offset", "", "Enter an offset, such as 1200."),
+        ("file", "/dev/zero", "Error: Cannot read /dev/zero: it is not a regular file."),
+    ]
+
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
-            await choose(scene, strategy)
-            await write(scene, "value", text)
-            if sentence:
-                assert scene.text("message") == sentence
+            for strategy, text, sentence in cases:
+                await choose(scene, strategy)
+                if text:
+                    await write(scene, "value", text)
+                assert scene.text("message").startswith(sentence)
                 assert scene.rows() == []
                 assert scene.button().disabled
-            else:
-                # Clamped, as on the command line.
-                assert {row.new_offset for row in scene.rows()} == {100, 50}
-                assert "is after the end of the log: clamped" in scene.text("detail")
 
     run(play)
 
 
-def test_a_scope_that_cannot_be_read_or_is_not_there_stands_in_the_way_of_all(
-    kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str
-) -> None:
+def test_an_offset_beyond_the_log_is_clamped_as_on_the_command_line(feed: ClusterFeed, group: str) -> None:
+    async def play() -> None:
+        async with opened(ResetDialog(feed, group)) as scene:
+            await choose(scene, "offset")
+            await write(scene, "value", "99999999999999999999")
+            assert {row.new_offset for row in scene.rows()} == {100, 50}
+            assert "clamped" in scene.text("detail")
+
+    run(play)
+
+
+def test_one_error_in_the_scope_blocks_the_whole_reset(kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str) -> None:
     async def play() -> None:
         async with opened(ResetDialog(feed, group, topic)) as scene:
             await choose(scene, "earliest")
@@ -188,16 +188,16 @@ def test_a_scope_that_cannot_be_read_or_is_not_there_stands_in_the_way_of_all(
             assert scene.button("copy").disabled
             await scene.press("backspace", "0", "comma", "7")
             assert [row.error is None for row in scene.rows()] == [True, False]
-            assert scene.text("message").startswith(f"Error: one error stands in the way of all: {topic}-7: ")
+            assert scene.text("message").startswith(f"Error: 1 error in the plan, so nothing can be reset: {topic}-7: ")
             await consent(scene, group)
             assert scene.button().disabled
-            assert "nothing is changed by halves" in scene.text("message")
+            assert "as a whole or not at all" in scene.text("message")
 
     run(play)
     assert offsets(kgctl, group) == {(topic, 0): 60, (topic, 1): 50}
 
 
-def test_a_group_with_members_is_told_what_to_do_and_planned_when_they_are_gone(
+def test_a_group_with_members_is_refused_with_advice_and_planned_once_they_left(
     kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str
 ) -> None:
     async def play() -> None:
@@ -205,19 +205,17 @@ def test_a_group_with_members_is_told_what_to_do_and_planned_when_they_are_gone(
             async with opened(ResetDialog(feed, group)) as scene:
                 message = scene.text("message")
                 assert "if the group" in message
-                assert message.endswith("with `kgctl groups remove-members`. Then ^r plans anew.")
+                assert message.endswith("Then press ^r to plan again.")
                 assert scene.rows() == []
                 with kgctl.admin() as admin:
                     admin.remove_members(group, admin.plan_member_removal(group, everyone=True))
                 await scene.press("ctrl+r")
-                assert news(scene) == {(topic, 0): 60, (topic, 1): 50}
+                assert new_offsets(scene) == {(topic, 0): 60, (topic, 1): 50}
 
     run(play)
 
 
-def test_a_group_without_commits_needs_topics_and_is_made_by_the_reset(
-    kgctl: Kgctl, feed: ClusterFeed, topic: str
-) -> None:
+def test_a_group_without_commits_needs_topics_and_is_created(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
     group = fresh("new")
 
     async def play() -> None:
@@ -225,7 +223,7 @@ def test_a_group_without_commits_needs_topics_and_is_made_by_the_reset(
             assert scene.text("message") == f"Error: Group '{group}' has no committed offsets; name the topics above."
             await choose(scene, "latest")
             await write(scene, "topics", f"{topic}:0")
-            assert scene.text("message") == "Note: The group does not exist yet; executing this makes it."
+            assert scene.text("message") == "Note: The group does not exist; executing this plan creates it."
             await consent(scene, group)
             assert scene.text("message").startswith("Done: 1 partition committed")
 
@@ -236,21 +234,21 @@ def test_a_group_without_commits_needs_topics_and_is_made_by_the_reset(
 # --- consent and outcome ---
 
 
-def test_the_group_s_name_and_enter_do_it_and_the_outcome_is_read_back(
+def test_the_group_id_and_enter_execute_the_plan_and_the_outcome_is_read_back(
     kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str
 ) -> None:
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
             await choose(scene, "earliest")
             await consent(scene, group[:-1])
-            assert scene.text("message") == f"Note: Type the group's name to consent: {group}"
+            assert scene.text("message") == f"Note: Type the group id to consent: {group}"
             assert offsets(kgctl, group) == {(topic, 0): 60, (topic, 1): 50}
             await scene.type(group[-1])
             assert not scene.button().disabled
             await scene.press("enter")
-            assert scene.text("message") == "Done: 2 partitions committed, and read back as planned."
+            assert scene.text("message") == "Done: 2 partitions committed and read back as planned."
             assert [row.status for row in scene.rows()] == [DONE, DONE]
-            assert scene.text("totals") == "2 partitions, 110 records read again"
+            assert scene.text("totals") == "2 partitions, 110 records to read again"
             assert scene.dialog.query_one("#name", Input).value == ""
             assert scene.button().disabled
             assert scene.dialog.focused is scene.button("close")
@@ -262,7 +260,7 @@ def test_the_group_s_name_and_enter_do_it_and_the_outcome_is_read_back(
 
 
 @pytest.mark.parametrize("by", ["key", "mouse"])
-def test_the_button_does_it_too(kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str, by: str) -> None:
+def test_the_button_executes_the_plan(kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str, by: str) -> None:
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
             await choose(scene, "latest")
@@ -281,7 +279,7 @@ def test_the_button_does_it_too(kgctl: Kgctl, feed: ClusterFeed, topic: str, gro
     assert offsets(kgctl, group) == {(topic, 0): 100, (topic, 1): 50}
 
 
-def test_what_was_shown_is_what_is_executed(kgctl: Kgctl, feed: ClusterFeed) -> None:
+def test_the_displayed_plan_is_executed(kgctl: Kgctl, feed: ClusterFeed) -> None:
     topic, group = fresh("grows"), fresh("g")
     assert kgctl("topics", "create", topic, "--partitions", 1).exit_code == 0
     fill(kgctl, topic, [10])
@@ -290,7 +288,7 @@ def test_what_was_shown_is_what_is_executed(kgctl: Kgctl, feed: ClusterFeed) -> 
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
             await choose(scene, "latest")
-            assert news(scene) == {(topic, 0): 10}
+            assert new_offsets(scene) == {(topic, 0): 10}
             fill(kgctl, topic, [10])
             await consent(scene, group)
 
@@ -298,7 +296,7 @@ def test_what_was_shown_is_what_is_executed(kgctl: Kgctl, feed: ClusterFeed) -> 
     assert offsets(kgctl, group) == {(topic, 0): 10}
 
 
-def test_a_group_that_got_members_since_the_plan_refuses_and_can_be_tried_again(
+def test_a_group_with_new_members_is_refused_and_can_be_tried_again(
     kgctl: Kgctl, feed: ClusterFeed, topic: str, group: str
 ) -> None:
     async def play() -> None:
@@ -320,9 +318,7 @@ def test_a_group_that_got_members_since_the_plan_refuses_and_can_be_tried_again(
     assert offsets(kgctl, group) == {(topic, 0): 0, (topic, 1): 0}
 
 
-def test_escape_does_not_lose_the_outcome_of_a_change_that_is_under_way(
-    our_cluster: Cluster, kgctl: Kgctl, topic: str, group: str
-) -> None:
+def test_escape_waits_for_the_outcome_of_a_change(our_cluster: Cluster, kgctl: Kgctl, topic: str, group: str) -> None:
     async def play() -> None:
         feed = GatedFeed(our_cluster.bootstrap_servers)
         async with opened(ResetDialog(feed, group)) as scene:
@@ -337,7 +333,7 @@ def test_escape_does_not_lose_the_outcome_of_a_change_that_is_under_way(
             assert scene.app.screen is scene.dialog
             assert scene.dialog.stage is Stage.CHANGING
             assert [toast.message for toast in scene.app._notifications] == [
-                "The change is under way; stay until its outcome is here."
+                "The change is in progress. Wait for its outcome."
             ]
             feed.gate.set()
             await scene.settled()
@@ -354,7 +350,7 @@ def test_read_only_shows_the_plan_and_executes_nothing(kgctl: Kgctl, feed: Clust
     async def play() -> None:
         async with opened(ResetDialog(feed, group, read_only=True)) as scene:
             await choose(scene, "earliest")
-            assert news(scene) == {(topic, 0): 0, (topic, 1): 0}
+            assert new_offsets(scene) == {(topic, 0): 0, (topic, 1): 0}
             assert str(scene.button().label) == "Reset offsets: read-only"
             assert scene.button().disabled
             assert scene.dialog.query_one("#name", Input).disabled
@@ -370,7 +366,7 @@ def test_read_only_shows_the_plan_and_executes_nothing(kgctl: Kgctl, feed: Clust
 
 
 @pytest.mark.alone
-def test_a_broker_that_is_gone_is_one_sentence_and_the_dialog_goes_on_when_it_is_back() -> None:
+def test_a_lost_broker_is_one_sentence_and_the_dialog_recovers() -> None:
     async def play(broker: LocalBroker, kgctl: Kgctl) -> None:
         feed = cluster_feed(broker.bootstrap_servers)
         async with opened(ResetDialog(feed, "g")) as scene:
@@ -387,7 +383,7 @@ def test_a_broker_that_is_gone_is_one_sentence_and_the_dialog_goes_on_when_it_is
             await write(scene, "name", "g")
             broker.kill()
             await scene.press("enter")
-            assert "Whether anything was changed is not known" in scene.text("message")
+            assert "Part of the plan may have been executed" in scene.text("message")
             assert scene.button().disabled
             await scene.press("escape")
             assert scene.app.answers == [True]
@@ -423,7 +419,7 @@ def test_the_command_is_shown_and_copied_by_key_and_button(feed: ClusterFeed, to
     run(play)
 
 
-def test_control_characters_and_markup_of_a_name_are_spelled_out(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+def test_hostile_names_are_shown_as_text(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
     group = fresh("a\x1b]0;x\x07[red]b[/red]\n")
     with kgctl.admin() as admin:
         make(admin, group, topic)
@@ -431,9 +427,9 @@ def test_control_characters_and_markup_of_a_name_are_spelled_out(kgctl: Kgctl, f
 
     async def play() -> None:
         async with opened(ResetDialog(feed, group, topic), LARGE) as scene:
-            drawn = scene.screen()
-            assert spelled in drawn
-            assert not set(drawn) & {"\x1b", "\x07"}
+            text = scene.screen()
+            assert spelled in text
+            assert not set(text) & {"\x1b", "\x07"}
             assert "\\033]0;x\\007[red]b[/red]\\012" in scene.text("command")
             await choose(scene, "earliest")
             await consent(scene, spelled)
@@ -450,8 +446,8 @@ def make(admin: Admin, group: str, topic: str) -> None:
     assert not done.failed
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE, (60, 16)])
-def test_everything_is_on_the_screen_or_can_be_scrolled_to(
+@pytest.mark.parametrize("size", [SMALL, (60, 16)])
+def test_every_control_is_visible_or_reachable_by_scrolling(
     kgctl: Kgctl, feed: ClusterFeed, size: tuple[int, int]
 ) -> None:
     topic, group = fresh("wide"), fresh("g")

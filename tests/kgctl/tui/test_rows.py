@@ -1,4 +1,4 @@
-"""The table: sorting, cursor, marks, and what it does when its rows change under it."""
+"""The table: columns, cursor, sorting, marks, and refreshes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from kgctl.tui.widgets.columns import Column, in_order, laid_out
-from kgctl.tui.widgets.rows import Rows
+from kgctl.tui.widgets.table.columns import Column, in_order, laid_out
+from kgctl.tui.widgets.table.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -76,23 +75,23 @@ def line(app: OneTable, y: int) -> str:
 # ---- columns
 
 
-def test_the_highest_priority_goes_first_where_there_is_no_room() -> None:
+def test_columns_with_the_highest_priority_are_hidden_first() -> None:
     columns = [NAME, LAG, NOTE, WIDE]
     assert [column.key for column, _ in laid_out(columns, 46)] == ["name", "lag", "note", "wide"]
     assert [column.key for column, _ in laid_out(columns, 45)] == ["name", "lag", "wide"]
     assert [column.key for column, _ in laid_out(columns, 30)] == ["name", "lag"]
 
 
-def test_room_that_is_left_goes_to_those_that_flex_up_to_their_most() -> None:
+def test_remaining_cells_go_to_flexible_columns_up_to_their_maximum() -> None:
     assert {column.key: width for column, width in laid_out([NAME, LAG], 20)} == {"name": 12, "lag": 6}
     assert {column.key: width for column, width in laid_out([NAME, LAG], 99)} == {"name": 30, "lag": 6}
 
 
-def test_what_must_stay_is_squeezed_into_what_there_is() -> None:
+def test_columns_that_cannot_be_hidden_shrink() -> None:
     assert sum(width for _, width in laid_out([NAME, LAG], 10)) + 2 <= 10
 
 
-def test_rows_without_a_value_stand_last_either_way() -> None:
+def test_rows_without_a_value_are_last_in_both_directions() -> None:
     rows = [Row("a", None), Row("b", 1), Row("c", 2), Row("d", None)]
     assert [row.name for row in in_order(rows, LAG, False)] == ["b", "c", "a", "d"]
     assert [row.name for row in in_order(rows, LAG, True)] == ["c", "b", "a", "d"]
@@ -101,36 +100,22 @@ def test_rows_without_a_value_stand_last_either_way() -> None:
 # ---- keys
 
 
-@pytest.mark.parametrize(
-    ("keys", "place"),
-    [
-        (["j"], 1),
-        (["down", "down"], 2),
-        (["j", "j", "k"], 1),
-        (["j", "up", "up"], 0),
-        (["pagedown"], 23),
-        (["ctrl+f", "ctrl+b"], 0),
-        (["pagedown", "pageup"], 0),
-        (["ctrl+d"], 12),
-        (["ctrl+d", "ctrl+u"], 0),
-        (["G"], 99),
-        (["end", "home"], 0),
-        (["G", "g"], 0),
-        (["G", "j"], 99),
-    ],
-)
-def test_keys_move_the_cursor(keys: list[str], place: int) -> None:
+def test_keys_move_the_cursor_and_keep_it_in_view() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
-        await pilot.press(*keys)
-        assert app.table.cursor_row == app.table.rows[place]
-        region = app.table.region_of_cursor()
-        assert 1 <= region.y < 24
-        assert app.table.rows[place].name in line(app, region.y)
+        steps = [("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0), ("pagedown", 23), ("pageup", 0)]
+        steps += [("ctrl+f", 23), ("ctrl+b", 0), ("ctrl+d", 12), ("ctrl+u", 0), ("G", 99), ("j", 99), ("g", 0)]
+        steps += [("end", 99), ("home", 0)]
+        for key, place in steps:
+            await pilot.press(key)
+            assert app.table.cursor_row == app.table.rows[place]
+            region = app.table.cursor_region
+            assert 1 <= region.y < 24
+            assert app.table.rows[place].name in line(app, region.y)
 
     on_table(numbered(100), walk)
 
 
-def test_enter_and_a_double_click_choose() -> None:
+def test_enter_and_a_double_click_open_a_row() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.press("j", "enter")
         await pilot.click(Rows, offset=(4, 4), times=2)
@@ -140,7 +125,7 @@ def test_enter_and_a_double_click_choose() -> None:
     on_table(numbered(10), walk)
 
 
-def test_a_click_below_the_rows_moves_nothing() -> None:
+def test_a_click_below_the_rows_does_nothing() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.click(Rows, offset=(4, 20), times=2)
         assert (app.table.cursor_row, app.chosen) == (Row("r00000", 0), [])
@@ -148,7 +133,7 @@ def test_a_click_below_the_rows_moves_nothing() -> None:
     on_table(numbered(3), walk)
 
 
-def test_a_table_without_rows_says_so_and_takes_every_key() -> None:
+def test_an_empty_table_shows_a_sentence_and_accepts_every_key() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.press("j", "G", "g", "pagedown", "enter")
         app.table.toggle_mark()
@@ -162,19 +147,19 @@ def test_a_table_without_rows_says_so_and_takes_every_key() -> None:
 # ---- sorting
 
 
-def test_the_next_column_is_one_that_is_seen_and_after_the_last_comes_the_first() -> None:
+def test_sorting_cycles_through_the_visible_columns() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
-        seen = []
+        found = []
         for _ in range(3):
             app.table.sort_next()
-            seen.append(app.table.sorted_by)
-        assert seen == [("name", False), ("lag", True), ("name", False)]
+            found.append(app.table.sorted_by)
+        assert found == [("name", False), ("lag", True), ("name", False)]
 
-    # 34 cells have no room for the columns that may go.
+    # 34 cells have no room for the columns with a priority.
     on_table(numbered(9), walk, size=(34, 10))
 
 
-def test_a_header_tells_by_what_it_is_sorted() -> None:
+def test_the_header_shows_the_sort_column() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         app.table.sort_by("lag")
         assert "LAG\u2193" in line(app, 0)
@@ -184,7 +169,7 @@ def test_a_header_tells_by_what_it_is_sorted() -> None:
     on_table(numbered(9), walk)
 
 
-def test_a_click_on_a_header_sorts_and_a_second_one_reverses() -> None:
+def test_a_click_on_a_header_sorts_and_a_second_click_reverses() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.click(Rows, offset=(3, 0))
         assert app.table.sorted_by == ("name", False)
@@ -194,7 +179,7 @@ def test_a_click_on_a_header_sorts_and_a_second_one_reverses() -> None:
     on_table(numbered(9), walk)
 
 
-def test_equal_rows_stand_after_sorting_as_they_do_after_the_next_refresh() -> None:
+def test_the_order_of_equal_rows_is_the_same_after_a_refresh() -> None:
     rows = [Row("a", 1), Row("b", 2), Row("c", 1)]
 
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
@@ -207,7 +192,7 @@ def test_equal_rows_stand_after_sorting_as_they_do_after_the_next_refresh() -> N
     on_table(rows, walk)
 
 
-def test_the_cursor_stays_on_its_row_when_the_order_changes() -> None:
+def test_sorting_keeps_the_cursor_on_its_row() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.press("j", "j")
         app.table.sort_by("name", descending=True)
@@ -216,22 +201,22 @@ def test_the_cursor_stays_on_its_row_when_the_order_changes() -> None:
     on_table(numbered(9), walk)
 
 
-# ---- other rows
+# ---- refreshes
 
 
-def test_a_refresh_moves_neither_the_cursor_nor_what_is_seen() -> None:
+def test_a_refresh_moves_neither_the_cursor_nor_its_line() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.press(*["pagedown"] * 2, "k", "k")
-        before, at = app.table.cursor_row, app.table.region_of_cursor()
+        before, at = app.table.cursor_row, app.table.cursor_region
         app.table.show([Row(f"q{number}") for number in range(5)] + numbered(100))
         await pilot.pause()
         assert app.table.cursor_row == before
-        assert app.table.region_of_cursor() == at
+        assert app.table.cursor_region == at
 
     on_table(numbered(100), walk)
 
 
-def test_when_its_row_goes_the_cursor_keeps_its_place() -> None:
+def test_the_cursor_keeps_its_line_when_its_row_disappears() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         await pilot.press("j", "j")
         app.table.show([row for row in numbered(9) if row.name != "r00002"])
@@ -242,7 +227,7 @@ def test_when_its_row_goes_the_cursor_keeps_its_place() -> None:
     on_table(numbered(9), walk)
 
 
-def test_it_tells_when_the_row_of_the_cursor_says_something_else() -> None:
+def test_a_change_of_the_selected_row_posts_a_message() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         app.moved.clear()
         app.table.show([Row("r00000", 5), *numbered(9)[1:]])
@@ -273,10 +258,10 @@ def test_marks_stay_with_their_rows() -> None:
     on_table(numbered(9), walk)
 
 
-# ---- what a terminal is shown
+# ---- rendering
 
 
-def test_every_line_has_the_width_of_the_table_whatever_is_in_it() -> None:
+def test_every_line_has_the_width_of_the_table() -> None:
     rows = [Row("\u7d44" * 60), Row("x" * 200), Row("[red]no markup[/red]"), Row("e\u0301" * 40)]
 
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
@@ -289,7 +274,7 @@ def test_every_line_has_the_width_of_the_table_whatever_is_in_it() -> None:
     on_table(rows, walk)
 
 
-def test_ten_thousand_rows_draw_no_more_lines_than_are_seen() -> None:
+def test_only_visible_lines_of_ten_thousand_rows_are_rendered() -> None:
     drawn: list[str] = []
     column = Column[Row]("name", "NAME", lambda row: drawn.append(row.name) or row.name, 10)  # type: ignore[func-returns-value]
 

@@ -1,4 +1,4 @@
-"""The states of a group, what is told about it, and who is awaited."""
+"""The state machine, the facts about a group, and the members that it waits for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from kgctl.model.groups import SHARE, GroupDescription
-from kgctl.tui.widgets.standing import names, sentence, short_id
-from kgctl.tui.widgets.state_machine import StateMachine, facts, path_of, state_of
-from tests.kgctl.tui.group_looks import (
+from kgctl.tui.widgets.group.progress import names, sentence, short_id
+from kgctl.tui.widgets.group.state_machine import StateMachine, facts, path_of, state_of
+from tests.kgctl.tui.group_snapshots import (
     WALL_MS,
     absent,
     completing,
@@ -27,7 +27,7 @@ from tests.kgctl.tui.panes import Host
 
 
 def lines(of: GroupDescription, width: int = 80, **more: float) -> list[str]:
-    """What the widget draws, line by line, without the spaces at the ends."""
+    """The lines of the widget without trailing spaces."""
 
     async def draw() -> list[str]:
         machine = StateMachine()
@@ -41,7 +41,7 @@ def lines(of: GroupDescription, width: int = 80, **more: float) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("of", "lit"),
+    ("of", "current"),
     [
         (group(), "Stable"),
         (preparing(), "PreparingRebalance"),
@@ -53,35 +53,35 @@ def lines(of: GroupDescription, width: int = 80, **more: float) -> list[str]:
         (group("Odd\x1b[31m"), "Odd\\x1b[31m"),
     ],
 )
-def test_one_state_is_lit_by_a_sign_and_all_fit_into_80_columns(of: GroupDescription, lit: str) -> None:
+def test_one_state_is_highlighted_and_all_fit_into_80_columns(of: GroupDescription, current: str) -> None:
     first = lines(of)[0]
     assert first.count("\u25cf") == 1
-    assert f"\u25cf {lit}" in first
+    assert f"\u25cf {current}" in first
     assert len(first) <= 79
 
 
-def test_no_state_is_lit_of_a_group_that_could_not_be_asked() -> None:
+def test_a_group_with_an_error_has_no_highlighted_state() -> None:
     first, second, third, _ = lines(failed("TIMED_OUT", "no answer in 10 s"))
     assert "\u25cf" not in first
     assert second.strip() == "Its state is not known."
     assert third.strip() == "no answer in 10 s"
 
 
-def test_states_do_not_move_when_another_is_lit() -> None:
+def test_states_do_not_move_when_another_one_is_highlighted() -> None:
     here, there = lines(preparing())[0], lines(group())[0]
     assert [here.index(state) for state in ("Empty", "PreparingRebalance", "Stable", "Dead")] == [
         there.index(state) for state in ("Empty", "PreparingRebalance", "Stable", "Dead")
     ]
 
 
-def test_newer_protocols_have_states_of_their_own() -> None:
+def test_each_group_type_has_its_own_states() -> None:
     assert path_of(newer()) == ("Empty", "Assigning", "Reconciling", "Stable")
     assert path_of(replace(newer("Stable"), type=SHARE)) == ("Empty", "Stable")
     assert path_of(group("NotReady")) == ("NotReady",)
     assert state_of(absent()) == "Dead"
 
 
-def test_the_facts_have_fewer_words_where_they_do_not_fit() -> None:
+def test_facts_are_abbreviated_if_they_do_not_fit() -> None:
     assert facts(group(), 3.4, 100, is_least=False) == (
         "for 3.4 s \u00b7 generation 12 \u00b7 leader worker-1 \u00b7 protocol range \u00b7 coordinator 127.0.0.1:9092"
     )
@@ -90,18 +90,18 @@ def test_the_facts_have_fewer_words_where_they_do_not_fit() -> None:
     )
 
 
-def test_an_address_that_does_not_fit_is_left_out_and_not_cut() -> None:
+def test_an_address_that_does_not_fit_is_left_out() -> None:
     far = group(coordinator="broker-17.kafka.internal.example.org:9092")
     assert facts(far, 3.4, 78, is_least=False) == "for 3.4 s \u00b7 generation 12 \u00b7 leader worker-1 \u00b7 range"
 
 
-def test_a_member_that_is_not_heard_of_is_named_although_the_group_is_stable() -> None:
+def test_a_silent_member_of_a_stable_group_is_named() -> None:
     quiet = group(members=[member(1), member(2, heartbeat_age_ms=30_000), member(3)])
-    assert sentence(quiet, WALL_MS) == "3 members, not heard of: worker-2 for 30 s of 45 s"
+    assert sentence(quiet, WALL_MS) == "3 members, no heartbeat from worker-2 for 30 s (session timeout 45 s)"
     assert lines(quiet)[3].strip() == "\u2713 worker-1   ! worker-2 silent   \u2713 worker-3"
 
 
-def test_what_a_cluster_does_not_tell_is_a_dash_and_a_time_is_at_least_what_was_seen() -> None:
+def test_unreported_facts_are_dashes_and_observed_durations_are_lower_bounds() -> None:
     assert facts(on_kafka(), 75.0, 100, is_least=True).startswith(
         "for at least 1 min \u00b7 generation - \u00b7 leader - \u00b7 "
     )
@@ -109,18 +109,18 @@ def test_what_a_cluster_does_not_tell_is_a_dash_and_a_time_is_at_least_what_was_
     assert facts(newer(), 75.0, 100, is_least=False).startswith("for 1 min \u00b7 epoch 9 \u00b7 protocol uniform")
 
 
-def test_a_sentence_says_who_has_joined_and_who_is_awaited_for_how_long() -> None:
-    assert sentence(preparing(), WALL_MS) == ("1 of 3 members joined, waiting for worker-2, worker-3, up to 57 s more")
-    untold = replace(preparing(), state_since_ms=None)
-    assert sentence(untold, WALL_MS) == "1 of 3 members joined, waiting for worker-2, worker-3"
+def test_the_sentence_counts_joined_members_and_names_missing_ones() -> None:
+    assert sentence(preparing(), WALL_MS) == ("1 of 3 members joined, waiting for worker-2, worker-3, for up to 57 s")
+    without_time = replace(preparing(), state_since_ms=None)
+    assert sentence(without_time, WALL_MS) == "1 of 3 members joined, waiting for worker-2, worker-3"
     late = replace(preparing(), state_since_ms=WALL_MS - 70_000)
-    assert sentence(late, WALL_MS).endswith("up to 0 s more")
+    assert sentence(late, WALL_MS).endswith("for up to 0 s")
     joined = group("PreparingRebalance", [member(1, phase="joined")])
-    assert sentence(joined, WALL_MS) == "1 of 1 member joined; others may still come, up to 57 s more"
+    assert sentence(joined, WALL_MS) == "1 of 1 member joined; more members may join, for up to 57 s"
 
 
-def test_a_sentence_says_that_the_leader_owes_the_assignment() -> None:
-    assert sentence(completing(), WALL_MS) == "2 of 3 members synced, waiting for the assignment by the leader worker-1"
+def test_the_sentence_says_that_the_group_waits_for_the_leader() -> None:
+    assert sentence(completing(), WALL_MS) == "2 of 3 members synced, waiting for leader worker-1 to assign partitions"
     given = replace(
         completing(), members=(member(1, phase="synced"), member(2, phase="sync awaited"), member(3, phase="synced"))
     )
@@ -128,28 +128,28 @@ def test_a_sentence_says_that_the_leader_owes_the_assignment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "said"),
+    ("of", "text"),
     [
-        (group(), "3 members, each has its assignment"),
-        (group(members=[member(1)]), "1 member, which has its assignment"),
+        (group(), "3 members, each with its assignment"),
+        (group(members=[member(1)]), "1 member with its assignment"),
         (group(members=[member(1), member(2, phase="sync awaited")]), "1 of 2 members have their assignment, waiting for worker-2"),
-        (empty(), "No members: nobody reads for this group."),
-        (group("Dead", []), "The group is gone: it has no members and no offsets."),
-        (absent(), "Consumer group 'billing' does not exist. This screen waits for it."),
-        (on_kafka("PreparingRebalance"), "3 members; where each stands in a rebalance this cluster does not tell"),
+        (empty(), "No members: no consumer of this group is running."),
+        (group("Dead", []), "The group no longer exists: it has no members and no offsets."),
+        (absent(), "Consumer group 'billing' does not exist. It will appear here once it exists."),
+        (on_kafka("PreparingRebalance"), "3 members; this cluster does not report their phases"),
         (newer(), "1 of 2 members have their assignment, waiting for worker-2"),
     ],
 )  # fmt: skip
-def test_a_sentence_for_every_state(of: GroupDescription, said: str) -> None:
-    assert sentence(of, WALL_MS) == said
+def test_the_sentence_of_each_state(of: GroupDescription, text: str) -> None:
+    assert sentence(of, WALL_MS) == text
 
 
-def test_more_than_three_who_are_awaited_are_counted() -> None:
+def test_more_than_three_missing_members_are_counted() -> None:
     many = group("PreparingRebalance", [member(n, phase="join awaited") for n in range(1, 8)], state_since_ms=None)
     assert sentence(many, WALL_MS) == ("0 of 7 members joined, waiting for worker-1, worker-2, worker-3 and 4 more")
 
 
-def test_each_member_stands_in_the_line_with_a_sign_and_a_word() -> None:
+def test_each_member_has_a_sign_and_its_phase() -> None:
     assert lines(preparing())[3].strip() == "\u25cf worker-1 joined   \u25cb worker-2 missing   \u25cb worker-3 missing"
     assert (
         lines(completing())[3].strip()
@@ -158,7 +158,7 @@ def test_each_member_stands_in_the_line_with_a_sign_and_a_word() -> None:
     assert lines(group())[3].strip() == "\u2713 worker-1   \u2713 worker-2   \u2713 worker-3"
 
 
-def test_of_many_members_those_who_are_awaited_are_seen_first() -> None:
+def test_missing_members_come_first_if_not_all_fit() -> None:
     members = [member(n, phase="join awaited" if n == 30 else "joined") for n in range(1, 31)]
     last = lines(group("PreparingRebalance", members))[3].strip()
     assert last.startswith("\u25cb worker-30 missing")
@@ -168,7 +168,7 @@ def test_of_many_members_those_who_are_awaited_are_seen_first() -> None:
     assert f"and {30 - shown} more" in last
 
 
-def test_members_with_the_same_client_id_are_called_by_their_ids() -> None:
+def test_members_with_the_same_client_id_are_named_by_their_member_ids() -> None:
     twins = [member(1, client_id="app"), member(2, client_id="app"), member(3, group_instance_id="shop-3")]
     assert list(names(twins).values()) == ["worker-1-1f2e3d4c", "worker-2-1f2e3d4c", "shop-3"]
     assert short_id("1f2e3d4c-5b6a-4978-8695-a4b3c2d1e0f1") == "1f2e3d4c"

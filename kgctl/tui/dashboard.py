@@ -1,0 +1,30 @@
+"""What screens and palette commands use of the app. They do not import the app itself, which imports them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kgctl.tui.feed import Feed
+
+
+class Dashboard(Protocol):
+    """`interval_s` is the refresh interval; `read_only` disables everything that changes a group."""
+
+    feed: Feed
+    interval_s: float
+    read_only: bool
+    is_paused: bool
+
+    def now_s(self) -> float:
+        """Monotonic seconds, of the clock by which ages are computed."""
+        ...
+
+    def open_group(self, group: str) -> None: ...
+
+    def group_names(self) -> list[str]:
+        """All groups of the newest snapshot."""
+        ...
+
+    def set_ready(self) -> None:
+        """Tell the app that a screen has its first answer, or the error that replaces it."""
+        ...

@@ -1,0 +1,123 @@
+"""The base of screens that show a cluster: status line, polling while the screen is on top, and an error page."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Footer
+from textual.worker import Worker
+
+from kgctl.client.net.errors import KgctlError
+from kgctl.tui.dashboard import Dashboard
+from kgctl.tui.polling import Polling
+from kgctl.tui.widgets.frame.status import Status
+from kgctl.tui.widgets.frame.unreachable import Unreachable
+
+T = TypeVar("T")
+TICK_S = 0.5
+
+
+class PolledScreen(Screen[None], Generic[T]):
+    """A screen implements `contents`, `ask` and `answered`; `place` is its name in the status line."""
+
+    DEFAULT_CSS = """
+    PolledScreen { background: $surface; color: $foreground; }
+    PolledScreen #contents { height: 1fr; }
+    PolledScreen Footer { background: $panel; color: $foreground; }
+    """
+    AUTO_FOCUS = ""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+        self.polling: Polling[T] = Polling(
+            self.ask,
+            self._on_answer,
+            self._on_failure,
+            lambda: self.dashboard.interval_s,
+            lambda: self.dashboard.now_s(),
+        )
+        self._worker: Worker[None] | None = None
+
+    @property
+    def dashboard(self) -> Dashboard:
+        return cast(Dashboard, self.app)
+
+    # ---- implemented by each screen
+
+    def contents(self) -> ComposeResult:
+        """The widgets between the status line and the footer."""
+        raise NotImplementedError
+
+    async def ask(self) -> T:
+        """Ask the feed once."""
+        raise NotImplementedError
+
+    def answered(self, answer: T) -> None:
+        """Show the answer."""
+        raise NotImplementedError
+
+    # ---- common to all
+
+    def compose(self) -> ComposeResult:
+        yield Status(self.place)
+        yield Unreachable()
+        with Vertical(id="contents"):
+            yield from self.contents()
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._show_contents(False)
+        self.set_interval(TICK_S, self._tick_on_top)
+        self.tick()
+
+    def on_screen_resume(self) -> None:
+        self.polling.is_paused = self.dashboard.is_paused
+        if self._worker is None:
+            self._worker = self.run_worker(self.polling.run, exit_on_error=True)
+
+    def on_screen_suspend(self) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = None
+
+    def _tick_on_top(self) -> None:
+        # A change on a covered screen would redraw all of the screen above it.
+        if self.app.screen is self:
+            self.tick()
+
+    def tick(self) -> None:
+        """Update what changes with time alone, such as the age of the data."""
+        dashboard, polling = self.dashboard, self.polling
+        now_s = dashboard.now_s()
+        self.query_one(Status).show(
+            dashboard.feed.name,
+            polling.freshness,
+            now_s,
+            dashboard.interval_s,
+            paused=dashboard.is_paused,
+            read_only=dashboard.read_only,
+        )
+        self.query_one(Unreachable).show(dashboard.feed.name, polling.freshness, now_s)
+
+    def _on_answer(self, answer: T) -> None:
+        self._show_contents(True)
+        self.answered(answer)
+        self.tick()
+        self.dashboard.set_ready()
+
+    def _on_failure(self, error: KgctlError) -> None:
+        # Earlier contents stay on the screen; the status line shows how old they are.
+        self._show_contents(self.polling.freshness.answered_at_s is not None)
+        self.tick()
+        self.dashboard.set_ready()
+
+    def _show_contents(self, is_known: bool) -> None:
+        contents = self.query_one("#contents")
+        self.query_one(Unreachable).display = not is_known
+        if is_known and not contents.display and self.focused is None:
+            self.call_after_refresh(self.focus_next)
+        contents.display = is_known

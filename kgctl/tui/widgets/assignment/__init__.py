@@ -1,0 +1,1 @@
+"""The assignment of a group: members x partitions."""

@@ -1,0 +1,1 @@
+"""What surrounds the contents of a screen: status line, error page, pane names, filter."""

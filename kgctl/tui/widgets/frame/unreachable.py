@@ -1,0 +1,44 @@
+"""The page that a screen shows until a broker has answered: which cluster, what failed, what to do."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import RenderResult
+from textual.widget import Widget
+
+from kgctl.tui import cells
+from kgctl.tui.polling import Freshness
+
+
+class Unreachable(Widget):
+    DEFAULT_CSS = """
+    Unreachable { height: 1fr; padding: 2 4; color: $foreground; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = Text()
+
+    def show(self, cluster: str, fresh: Freshness, now_s: float) -> None:
+        if not self.display:
+            return
+        if fresh.error is None:
+            self._text = Text(f"Connecting to {cells.name(cluster)} \u2026")
+            self.refresh()
+            return
+        wait_s = max(0.0, fresh.next_at_s - now_s)
+        retry = "Retrying now." if wait_s < 0.05 else f"Retrying in {cells.duration(float(round(wait_s + 0.5)))}."
+        self._text = Text.assemble(
+            (f"No answer from {cells.name(cluster)}", "bold"),
+            "\n\n",
+            cells.name(str(fresh.error)),
+            "\n\n",
+            f"{retry} Attempts: {fresh.attempts}.",
+            "\n\n",
+            "Start a local broker with `kgctl broker start`, or name a cluster with `kgctl ui --bootstrap HOST:PORT`.\n",
+            "Press ctrl+r to retry now, q to quit.",
+        )
+        self.refresh()
+
+    def render(self) -> RenderResult:
+        return self._text

@@ -1,0 +1,1 @@
+"""The generic table: columns, rows, and the cursor that it shares with the assignment grid."""

@@ -1,0 +1,71 @@
+"""The columns of a table, and their widths at a given terminal width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+GAP = 2
+
+
+@dataclass(frozen=True)
+class Column(Generic[R]):
+    """`width` is the minimum and, without `flex`, the exact width; columns that flex share the remaining cells, up to `most`.
+
+    Columns with `priority` 0 are always shown; where room is short, the highest priority goes first. `style` returns one of
+    Rows.STYLES or "". `order` returns the sort key; None sorts last, and a column without `order` cannot be sorted by.
+    `falling`: sorting by this column starts with the largest value.
+    """
+
+    key: str
+    title: str
+    text: Callable[[R], str]
+    width: int
+    flex: int = 0
+    most: int = 200
+    right: bool = False
+    style: Callable[[R], str] = lambda _: ""
+    order: Callable[[R], Any] | None = None
+    falling: bool = False
+    priority: int = 0
+
+
+def laid_out(columns: Sequence[Column[R]], room: int) -> list[tuple[Column[R], int]]:
+    """The columns that fit into `room` cells, each with its width. The result depends on no value that a refresh changes."""
+    shown = list(columns)
+    while _least(shown) > room and any(column.priority for column in shown):
+        highest = max(column.priority for column in shown)
+        shown.remove(next(column for column in reversed(shown) if column.priority == highest))
+    widths = {column.key: column.width for column in shown}
+    left = room - _least(shown)
+    growing = [column for column in shown if column.flex]
+    while left > 0 and growing:
+        shares = sum(column.flex for column in growing)
+        share, left_before = left, left
+        for column in growing:
+            more = min(max(1, share * column.flex // shares), column.most - widths[column.key], left)
+            widths[column.key] += more
+            left -= more
+        growing = [column for column in growing if widths[column.key] < column.most]
+        if left == left_before:
+            break
+    if left < 0:
+        # No more columns may be hidden, so the widest one shrinks.
+        widest = max(shown, key=lambda column: widths[column.key])
+        widths[widest.key] = max(1, widths[widest.key] + left)
+    return [(column, widths[column.key]) for column in shown]
+
+
+def _least(columns: Sequence[Column[R]]) -> int:
+    return sum(column.width for column in columns) + GAP * max(0, len(columns) - 1)
+
+
+def in_order(rows: Sequence[R], column: Column[R] | None, descending: bool) -> list[R]:
+    """Rows sorted by the column. Rows without a value come last in both directions; equal rows keep their order."""
+    if column is None or column.order is None:
+        return list(rows)
+    order = column.order
+    known = [row for row in rows if order(row) is not None]
+    return sorted(known, key=order, reverse=descending) + [row for row in rows if order(row) is None]

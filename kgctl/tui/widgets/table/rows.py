@@ -1,0 +1,246 @@
+"""A table of any number of rows. It renders only visible lines, and a refresh moves neither the cursor nor the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+
+from kgctl.tui.cells import fitted
+from kgctl.tui.widgets.table.columns import GAP, Column, R, in_order, laid_out
+from kgctl.tui.widgets.table.cursor import CursorView
+
+MARK, NO_MARK = "\u25cf ", "  "
+RISING, FALLING = "\u2191", "\u2193"
+
+
+class Rows(CursorView, Generic[R]):
+    """Rows of any type under a header line. `key` identifies a row across refreshes; `empty` is shown if there are no rows."""
+
+    HELP_TITLE: ClassVar[str] = "In the table"
+    STYLES: ClassVar[tuple[str, ...]] = ("good", "warn", "bad", "dim", "strong")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--header", "rows--cursor", *(f"rows--{style}" for style in STYLES)}
+    DEFAULT_CSS = """
+    Rows {
+        & > .rows--header { color: $text-muted; text-style: bold; }
+        & > .rows--cursor { background: $panel; }
+        & > .rows--good { color: $text-success; }
+        & > .rows--warn { color: $text-warning; }
+        & > .rows--bad { color: $text-error; text-style: bold; }
+        & > .rows--dim { color: $text-muted; }
+        & > .rows--strong { text-style: bold; }
+        &:focus > .rows--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", show=False)]
+
+    class Moved(Message):
+        """The cursor is on another row or on none, or its row has changed."""
+
+        def __init__(self, rows: Rows[Any], row: Any) -> None:
+            super().__init__()
+            self.rows, self.row = rows, row
+
+        @property
+        def control(self) -> Rows[Any]:
+            return self.rows
+
+    class Chosen(Message):
+        """The user opens a row."""
+
+        def __init__(self, rows: Rows[Any], row: Any) -> None:
+            super().__init__()
+            self.rows, self.row = rows, row
+
+        @property
+        def control(self) -> Rows[Any]:
+            return self.rows
+
+    def __init__(
+        self,
+        columns: Sequence[Column[R]],
+        *,
+        key: Callable[[R], str],
+        empty: str = "",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.columns = tuple(columns)
+        self.marked: set[str] = set()
+        self.empty = empty
+        self._key = key
+        self._given: Sequence[R] = ()
+        self._rows: list[R] = []
+        self._sorted: Column[R] | None = None
+        self._descending = False
+        self._layout_at: tuple[int, list[tuple[Column[R], int]]] = (-1, [])
+        self._rendered: dict[int, Strip] = {}
+
+    # ---- contents
+
+    @property
+    def rows(self) -> Sequence[R]:
+        """The rows in the order in which they are shown."""
+        return self._rows
+
+    @property
+    def line_count(self) -> int:
+        return len(self._rows)
+
+    @property
+    def cursor_row(self) -> R | None:
+        return self._rows[self.cursor] if self._rows else None
+
+    @property
+    def sorted_by(self) -> tuple[str, bool] | None:
+        """The key of the sort column, and whether the order is descending."""
+        return (self._sorted.key, self._descending) if self._sorted else None
+
+    @property
+    def visible_columns(self) -> set[str]:
+        """The keys of the columns that fit."""
+        return {column.key for column, _ in self._laid_out()}
+
+    def width_of(self, key: str) -> int:
+        """The width of a column in cells; 0 if it does not fit."""
+        return next((width for column, width in self._laid_out() if column.key == key), 0)
+
+    def show(self, rows: Sequence[R]) -> None:
+        """Replace the rows. The cursor stays on its row, or at its line if that row is gone."""
+        before, offset = self.cursor_row, self.cursor_offset
+        key = None if before is None else self._key(before)
+        self._given = rows
+        self._rows = in_order(rows, self._sorted, self._descending)
+        lines = {self._key(row): line for line, row in enumerate(self._rows)} if key is not None else {}
+        line = lines.get(key) if key is not None else None
+        self.cursor = max(0, min(self.cursor, len(self._rows) - 1)) if line is None else line
+        self.fit_lines()
+        if line is not None:
+            self.keep_cursor_offset(offset)
+        self._refresh_changed()
+        after = self.cursor_row
+        if (None if after is None else self._key(after)) != key or after != before:
+            self.cursor_moved()
+
+    def sort_by(self, key: str | None, descending: bool | None = None) -> None:
+        """Sort by a column, now and after each refresh; None keeps the order in which `show` gets the rows."""
+        self._sorted = next((column for column in self.columns if column.key == key and column.order), None)
+        self._descending = bool(descending if descending is not None else self._sorted and self._sorted.falling)
+        # Sort the given order, so that equal rows already stand as they will after the next refresh.
+        self.show(self._given)
+
+    def sort_next(self) -> None:
+        """Sort by the next visible column; after the last one, by the first."""
+        columns = [column for column, _ in self._laid_out() if column.order]
+        at = next((place for place, column in enumerate(columns) if column is self._sorted), -1)
+        if columns:
+            self.sort_by(columns[(at + 1) % len(columns)].key)
+
+    def reverse(self) -> None:
+        """Sort by the same column in the other direction."""
+        if self._sorted is not None:
+            self.sort_by(self._sorted.key, not self._descending)
+
+    def put_cursor(self, key: str) -> bool:
+        """Move the cursor to the row with this key; False if there is none."""
+        for line, row in enumerate(self._rows):
+            if self._key(row) == key:
+                self.go_to(line)
+                return True
+        return False
+
+    # ---- keys and mouse
+
+    def action_choose(self) -> None:
+        if self.cursor_row is not None:
+            self.post_message(self.Chosen(self, self.cursor_row))
+
+    def toggle_mark(self) -> None:
+        """Mark or unmark the row of the cursor and move to the next row."""
+        if self.cursor_row is not None:
+            self.marked ^= {self._key(self.cursor_row)}
+            self.refresh()
+            self.action_move(1)
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved(self, self.cursor_row))
+
+    def line_opened(self) -> None:
+        self.action_choose()
+
+    def header_clicked(self, x: int) -> None:
+        left = len(NO_MARK)
+        for column, width in self._laid_out():
+            if left <= x < left + width + GAP and column.order:
+                is_again = self._sorted is column
+                self.sort_by(column.key, not self._descending if is_again else None)
+            left += width + GAP
+
+    # ---- rendering
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.fit_lines()
+        self.go_to(self.cursor)
+
+    def _laid_out(self) -> list[tuple[Column[R], int]]:
+        room = self.scrollable_content_region.width - len(NO_MARK)
+        if self._layout_at[0] != room:
+            self._layout_at = (room, laid_out(self.columns, room))
+        return self._layout_at[1]
+
+    def render_line(self, y: int) -> Strip:
+        self._rendered[y] = strip = self._line(y)
+        return strip
+
+    def _refresh_changed(self) -> None:
+        """Redraw only the lines that differ: over SSH, a refresh should send only what has changed."""
+        changed = [y for y in range(self.size.height) if self._rendered.get(y) != self._line(y)]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def _line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if y == 0:
+            return self._header().adjust_cell_length(width, base)
+        place = self.scroll_offset.y + y - 1
+        if place >= len(self._rows):
+            note = self.empty if not self._rows and y == 2 else ""
+            style = base + self.get_component_rich_style("rows--dim", partial=True)
+            return Strip([Segment(fitted(NO_MARK + note, width), style)], width)
+        row = self._rows[place]
+        line = base
+        if place == self.cursor:
+            line += self.get_component_rich_style("rows--cursor", partial=True)
+        segments = [Segment(MARK if self._key(row) in self.marked else NO_MARK, line)]
+        for column, room in self._laid_out():
+            segments.append(Segment(fitted(column.text(row), room, right=column.right), self._style(column, row, line)))
+            segments.append(Segment(" " * GAP, line))
+        return Strip(segments).adjust_cell_length(width, line)
+
+    def _style(self, column: Column[R], row: R, line: Style) -> Style:
+        name = column.style(row)
+        if not name:
+            return line
+        own = self.get_component_rich_style(f"rows--{name}", partial=True)
+        is_highlighted = self.has_focus and self.cursor_row is row
+        # On the cursor line the cell keeps its weight and takes the colours of the cursor, which stay readable.
+        return line + (Style(bold=own.bold, dim=own.dim) if is_highlighted else own)
+
+    def _header(self) -> Strip:
+        style = self.rich_style + self.get_component_rich_style("rows--header", partial=True)
+        segments = [Segment(NO_MARK, style)]
+        for column, room in self._laid_out():
+            title = column.title
+            if column is self._sorted:
+                title += FALLING if self._descending else RISING
+            segments.append(Segment(fitted(title, room, right=column.right) + " " * GAP, style))
+        return Strip(segments)

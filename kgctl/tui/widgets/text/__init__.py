@@ -1,0 +1,1 @@
+"""Text without a cursor: single lines, sparklines."""

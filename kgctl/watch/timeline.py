@@ -1,0 +1,74 @@
+"""The rebalances of one group as a timeline: from its history if the cluster keeps one, else derived from snapshots."""
+
+from __future__ import annotations
+
+from kgctl.model.groups import REBALANCING
+from kgctl.model.history import UNREADABLE
+from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
+from kgctl.watch import history
+from kgctl.watch.assignments import assignment_of
+from kgctl.watch.observed import ObservedRebalances
+from kgctl.watch.rebalances import Rebalances
+from kgctl.watch.tracker import generation_of
+
+# The description and the events of one snapshot are no further apart than this.
+ONE_SNAPSHOT_MS = 60_000
+
+
+class Timeline:
+    """The newest rebalances, oldest first; see rebalances.REBALANCES for how many."""
+
+    def __init__(self) -> None:
+        self._rebalances = Rebalances()
+        self._observed = ObservedRebalances(self._rebalances)
+        self.has_history = False  # whether the cluster keeps a history of the group
+        self.unreadable = 0  # events of the history that could not be read
+
+    @property
+    def rows(self) -> tuple[Rebalance, ...]:
+        return self._rebalances.rows
+
+    def add(self, snapshot: GroupSnapshot, *, whole_history: bool = False) -> tuple[Rebalance, ...]:
+        """Add a snapshot and return the rows. `whole_history`: its events are the whole history, not only the new ones."""
+        if snapshot.events is not None and (whole_history or not self.has_history):
+            self._rebalances.clear()
+            self.has_history, self.unreadable = True, 0
+        self.unreadable += sum(event.event == UNREADABLE for event in snapshot.events or ())
+        if not self.has_history:
+            self._observed.add(snapshot)
+            self._observe_assignment(snapshot)
+        elif snapshot.events is not None:
+            self._observe_assignment(snapshot)
+            if not snapshot.events and self._seems_over(snapshot):
+                # It began before an earlier snapshot and no end event followed: none will.
+                history.interrupt(self._rebalances)
+            history.add_events(self._rebalances, snapshot.events)
+            if self._seems_over(snapshot) and self._began_before(snapshot, is_whole=whole_history):
+                history.interrupt(self._rebalances)
+            self._observe_assignment(snapshot)
+        return self.rows
+
+    def assignment_before(self, rebalance: Rebalance) -> Assignment | None:
+        """The assignment before this rebalance, by member id; None if not known."""
+        return self._rebalances.before(rebalance)
+
+    def _observe_assignment(self, snapshot: GroupSnapshot) -> None:
+        if snapshot.group.error is None:
+            self._rebalances.observe(generation_of(snapshot.group), assignment_of(snapshot.group))
+
+    def _seems_over(self, snapshot: GroupSnapshot) -> bool:
+        """Whether the group is not rebalancing although the last row is under way; it may have begun after the description."""
+        last, group = self._rebalances.last, snapshot.group
+        is_settled = group.error is None and group.state not in REBALANCING
+        return last is not None and last.row.is_under_way and is_settled
+
+    def _began_before(self, snapshot: GroupSnapshot, *, is_whole: bool) -> bool:
+        """Whether the newest rebalance began before the group was described, by the coordinator's clock, which may differ."""
+        last, since_ms = self._rebalances.last, snapshot.group.state_since_ms
+        if last is None:
+            return False
+        if since_ms is not None and last.row.started_ms < since_ms:
+            return True
+        # After a broker restart the state may be older than the rebalance. Events that a snapshot adds are new;
+        # those of the whole history need not be.
+        return is_whole and last.row.started_ms < snapshot.wall_ms - ONE_SNAPSHOT_MS

@@ -1,0 +1,193 @@
+"""What the dashboard knows of one group from its snapshots: throughput, stalled partitions, and when things changed."""
+
+from __future__ import annotations
+
+from kgctl.model.failure import RowError
+from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.watch.clock_skew import ClockSkew
+from kgctl.watch.rates import Throughput, paired
+
+GONE = ("NOT_FOUND", "GROUP_ID_NOT_FOUND")
+
+
+class GroupTracker:
+    """One group over its snapshots. Times ending in `_at_s` are of the snapshots' monotonic clock; lags are in records.
+
+    `stalled_since` has the partitions with lag whose commit has not moved since the previous snapshot, each with the time of
+    its last move. Partitions of topics that no member subscribes to any more count only in `left_over_lag`.
+    """
+
+    __slots__ = (
+        "at_s",
+        "changed_at_s",
+        "failed",
+        "group",
+        "had_members",
+        "is_state_change_observed",
+        "lag",
+        "left_over_lag",
+        "memberless_at_s",
+        "moved_at_s",
+        "skew",
+        "stalled_since",
+        "state_at_s",
+        "throughput",
+        "wall_ms",
+    )
+
+    def __init__(self) -> None:
+        self.group: GroupDescription | None = None
+        self.at_s = 0.0
+        self.wall_ms = 0
+        self.throughput = Throughput()
+        self.skew = ClockSkew()
+        self.lag: int | None = None
+        self.left_over_lag = 0
+        self.stalled_since: dict[TopicPartition, float] = {}
+        self.moved_at_s: float | None = None
+        self.memberless_at_s: float | None = None
+        self.had_members = False
+        self.changed_at_s: float | None = None
+        self.state_at_s = 0.0
+        self.is_state_change_observed = False
+        self.failed: PartitionLag | None = None
+
+    def add(self, at_s: float, wall_ms: int, group: GroupDescription) -> None:
+        """Add a description without error. Ignores one that is not newer than the previous one."""
+        before = self.group
+        if before is not None and at_s <= self.at_s:
+            return
+        self._add_partitions(at_s, before, group)
+        self.skew.observe(group.state_since_ms, wall_ms, round((at_s - self.at_s) * 1000))
+        has_changed = before is not None and is_changed(before, group)
+        if before is None:
+            self.state_at_s = at_s
+        elif before.state != group.state or (has_changed and group.state not in REBALANCING):
+            # The group left this state and returned to it between two snapshots.
+            self.state_at_s, self.is_state_change_observed = at_s, True
+        if has_changed:
+            self.changed_at_s = at_s
+        if group.members:
+            self.memberless_at_s, self.had_members = None, True
+        elif self.memberless_at_s is None:
+            self.memberless_at_s = at_s
+        self.group, self.at_s, self.wall_ms = group, at_s, wall_ms
+
+    def _add_partitions(self, at_s: float, before: GroupDescription | None, group: GroupDescription) -> None:
+        records_in = records_out = lag_sum = left_over = 0
+        is_in_known = is_out_known = is_lag_known = has_moved = False
+        failed: PartitionLag | None = None
+        stalled: dict[TopicPartition, float] = {}
+        wanted = group.subscribed if group.members else None
+        for was, row in paired(before.partitions if before else (), group.partitions):
+            lag = row.lag
+            if wanted is not None and row.consumer_id is None and row.topic not in wanted:
+                left_over += lag if lag is not None and lag > 0 else 0
+                continue
+            if lag is not None:
+                is_lag_known = True
+                if lag > 0:
+                    lag_sum += lag
+            elif row.error is not None and row.consumer_id is not None and failed is None:
+                failed = row
+            if was is None:
+                continue
+            end, was_end = row.log_end_offset, was.log_end_offset
+            if end is not None and was_end is not None:
+                is_in_known = True
+                if end > was_end:
+                    records_in += end - was_end
+            commit, was_commit = row.current_offset, was.current_offset
+            if commit is None or was_commit is None:
+                continue
+            is_out_known = True
+            if commit != was_commit:
+                has_moved = True
+                if commit > was_commit:
+                    records_out += commit - was_commit
+                continue
+            key = TopicPartition(row.topic or "", row.partition or 0)
+            if lag is None or was.lag is None:
+                # A leader that fails to answer once in a while does not mean that the commit moved.
+                if key in self.stalled_since:
+                    stalled[key] = self.stalled_since[key]
+            elif lag > 0 and was.lag > 0:
+                stalled[key] = self.stalled_since.get(key, self.at_s)
+        if has_moved:
+            self.moved_at_s = at_s
+        # A group without partitions has no lag.
+        self.lag = lag_sum if (is_lag_known or not group.partitions or left_over) and has_offsets(group) else None
+        self.left_over_lag, self.stalled_since, self.failed = left_over, stalled, failed
+        self.throughput.add(at_s, records_in if is_in_known else None, records_out if is_out_known else None, lag_sum)
+
+    @property
+    def rebalanced_s(self) -> float | None:
+        """Seconds since the last rebalance, 0 during one; None if the cluster does not report it and no snapshot showed one."""
+        group = self.group
+        if group is None:
+            return None
+        if group.state in REBALANCING:
+            return 0.0
+        reported_s = self._reported_state_s()
+        if reported_s is not None:
+            return reported_s
+        return None if self.changed_at_s is None else self.at_s - self.changed_at_s
+
+    @property
+    def state_s(self) -> float:
+        """Seconds in the current state: reported by the cluster, else since the snapshot that first showed it."""
+        reported_s = self._reported_state_s()
+        return self.at_s - self.state_at_s if reported_s is None else reported_s
+
+    @property
+    def is_state_s_least(self) -> bool:
+        """Whether `state_s` is a lower bound, because no snapshot showed the group enter the state."""
+        return self._reported_state_s() is None and not self.is_state_change_observed
+
+    @property
+    def memberless_s(self) -> float:
+        """Seconds without members, reported or observed; 0 if the group has members."""
+        if self.memberless_at_s is None:
+            return 0.0
+        return max(self.at_s - self.memberless_at_s, self._reported_state_s() or 0.0)
+
+    @property
+    def is_memberless_s_least(self) -> bool:
+        """Whether `memberless_s` is a lower bound, because no snapshot showed the group with members."""
+        return self._reported_state_s() is None and not self.had_members
+
+    def _reported_state_s(self) -> float | None:
+        group = self.group
+        if group is None or group.state_since_ms is None:
+            return None
+        return self.skew.age_ms(group.state_since_ms, self.wall_ms) / 1000
+
+
+def has_offsets(group: GroupDescription) -> bool:
+    """Whether groups of this type have committed offsets; share groups do not."""
+    return group.type is None or group.type in (CLASSIC, CONSUMER)
+
+
+def generation_of(group: GroupDescription) -> int | None:
+    """The generation, or the epoch of a KIP-848 group; None if the cluster does not report it."""
+    return group.group_epoch if group.generation is None else group.generation
+
+
+def is_changed(before: GroupDescription, now: GroupDescription) -> bool:
+    """Whether a rebalance took place between two snapshots: the generation, the members, or a rebalancing state changed."""
+    generations = generation_of(before), generation_of(now)
+    if None not in generations:
+        return generations[0] != generations[1] or _is_rebalancing_changed(before, now)
+    if _is_rebalancing_changed(before, now) or len(before.members) != len(now.members):
+        return True
+    return any(was.consumer_id != member.consumer_id for was, member in zip(before.members, now.members, strict=True))
+
+
+def is_gone(error: RowError | None) -> bool:
+    """Whether the error means that the group does not exist."""
+    return error is not None and error.name in GONE
+
+
+def _is_rebalancing_changed(before: GroupDescription, now: GroupDescription) -> bool:
+    return before.state != now.state and (before.state in REBALANCING or now.state in REBALANCING)

@@ -1,0 +1,253 @@
+"""Health: an example of each word, both sides of each limit, and no alarm after one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgctl.model.failure import RowError
+from kgctl.model.groups import GroupDescription
+from kgctl.model.health import Health
+from kgctl.model.watched import WatchedGroup
+from kgctl.watch.groups import GroupsWatch
+from tests.kgctl.watch.snapshots import group, member, partition, snapshot
+
+Course = Callable[[float], GroupDescription]
+
+
+def after(seconds: float, course: Course, step: float = 2) -> WatchedGroup:
+    """The row after snapshots from 0 to `seconds`, `step` apart."""
+    watch, at_s = GroupsWatch(), 0.0
+    (row,) = watch.add(snapshot(0, course(0)))
+    while at_s < seconds:
+        at_s = min(at_s + step, seconds)
+        (row,) = watch.add(snapshot(at_s, course(at_s)))
+    return row
+
+
+def judged(row: WatchedGroup) -> tuple[Health, str]:
+    return row.health, row.health_reason
+
+
+def reading(rate_in: float, rate_out: float, lag: int = 0) -> Course:
+    """A group with one partition: `lag` at 0 and constant rates from then on; commits never pass the log end."""
+
+    def course(at_s: float) -> GroupDescription:
+        end = 1_000_000 + int(rate_in * at_s)
+        return group(partitions=[partition(0, min(1_000_000 - lag + int(rate_out * at_s), end), end)])
+
+    return course
+
+
+@given(st.floats(0, 1e4), st.floats(0, 1e4), st.integers(0, 1_000_000))
+def test_one_snapshot_never_raises_an_alarm_about_lag(rate_in: float, rate_out: float, lag: int) -> None:
+    assert after(0, reading(rate_in, rate_out, lag)).health is Health.OK
+
+
+def test_a_group_without_lag_is_ok() -> None:
+    assert judged(after(10, reading(5, 5))) == (Health.OK, "no lag")
+    assert judged(after(10, lambda _: group("Empty", ()))) == (Health.OK, "no members, no lag")
+
+
+def test_after_one_snapshot_the_reason_says_that_growth_is_unknown() -> None:
+    assert judged(after(0, reading(5, 5, 1_234))) == (Health.OK, "lag 1,234; too early to tell whether it grows")
+
+
+# --- rebalancing ---
+
+
+def test_a_rebalance_names_the_members_it_waits_for() -> None:
+    members = [
+        member("c-1", phase="joined", heartbeat_age_ms=40_000, session_timeout_ms=45_000),
+        member("c-2", phase="join awaited", heartbeat_age_ms=30_000, session_timeout_ms=45_000),
+        member("c-3", phase="join awaited", heartbeat_age_ms=100, session_timeout_ms=45_000),
+    ]
+    row = after(12, lambda _: group("PreparingRebalance", members, state_since_ms=0))
+    assert judged(row) == (
+        Health.REBALANCING,
+        "PreparingRebalance for 12 s: 1 of 3 members joined, waiting for c-2: no heartbeat for 30 s, c-3",
+    )
+    members = [member("c-1", phase="synced"), member("c-2", phase="sync awaited")]
+    row = after(0, lambda _: group("CompletingRebalance", members, state_since_ms=0))
+    assert judged(row) == (Health.REBALANCING, "CompletingRebalance for 0.0 s: 1 of 2 members synced, waiting for c-2")
+
+
+def test_elsewhere_a_rebalance_says_how_long_it_was_observed() -> None:
+    row = after(4, lambda _: group("PreparingRebalance"))
+    assert judged(row) == (Health.REBALANCING, "PreparingRebalance for at least 4.0 s, 1 member")
+    row = after(4, lambda at_s: group("Stable" if at_s < 2 else "Reconciling"))
+    assert judged(row) == (Health.REBALANCING, "Reconciling for 2.0 s, 1 member")
+
+
+# --- dead members ---
+
+
+@pytest.mark.parametrize(
+    ("session_ms", "age_ms", "is_dead"),
+    [
+        (45_000, 22_500, False),
+        (45_000, 22_501, True),
+        (6_000, 4_000, False),  # a heartbeat every 3 s may be late
+        (6_000, 4_001, True),
+        (2_000, 1_500, False),
+        (2_000, 1_501, True),
+    ],
+)
+def test_a_member_is_dead_after_half_its_session_timeout_without_a_heartbeat(
+    session_ms: int, age_ms: int, is_dead: bool
+) -> None:
+    silent = member("c-2", phase="stable", heartbeat_age_ms=age_ms, session_timeout_ms=session_ms)
+    row = after(0, lambda _: group(members=[member("c-1"), silent]))
+    assert row.health is (Health.DEAD_MEMBERS if is_dead else Health.OK)
+
+
+def test_dead_members_are_named_up_to_three() -> None:
+    members = [member(f"c-{n}", heartbeat_age_ms=9_000, session_timeout_ms=10_000) for n in range(5)]
+    row = after(0, lambda _: group(members=members[:1]))
+    assert judged(row) == (Health.DEAD_MEMBERS, "c-0: no heartbeat for 9.0 s (session timeout 10 s)")
+    assert after(0, lambda _: group(members=members)).health_reason.endswith(" and 2 more")
+
+
+# --- stalled and stopped ---
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(89.9, Health.OK), (90, Health.STALLED)])
+def test_a_partition_with_lag_is_stalled_after_90_s_without_a_move(seconds: float, expected: Health) -> None:
+    assert after(seconds, reading(0, 0, 1_204)).health is expected
+
+
+def test_a_stalled_group_names_the_partition_with_the_largest_lag() -> None:
+    rows = [partition(0, 5, 6), partition(1, 5, 1_209, "c-2"), partition(2, 9, 9)]
+    row = after(92, lambda _: group(partitions=rows))
+    assert judged(row) == (
+        Health.STALLED,
+        "orders 1 (owned by c-2) has not moved for 92 s, lag 1,204; 1 other partition likewise",
+    )
+
+
+def test_a_partition_is_stalled_although_others_move() -> None:
+    def course(at_s: float) -> GroupDescription:
+        moving = 1_000 + int(at_s) * 10
+        return group(partitions=[partition(0, moving, moving), partition(1, 5, 6)])
+
+    assert after(100, course).health is Health.STALLED
+
+
+def test_an_occasional_failure_of_the_leader_does_not_hide_a_stalled_partition() -> None:
+    def course(at_s: float) -> GroupDescription:
+        return group(partitions=[partition(0, 5, None if at_s % 20 == 10 else 9)])
+
+    assert after(89, course).health is not Health.STALLED
+    assert after(92, course).health is Health.STALLED
+    # While the leader fails, the lag is not known.
+    assert after(110, course).health is not Health.STALLED
+
+
+@pytest.mark.parametrize("changing", ["commit", "no lag"])
+def test_a_partition_that_moved_or_had_no_lag_within_90_s_is_not_stalled(changing: str) -> None:
+    def course(at_s: float) -> GroupDescription:
+        late = at_s >= 20
+        if changing == "commit":
+            return group(partitions=[partition(0, 6 if late else 5, 10)])
+        return group(partitions=[partition(0, 5, 10 if late else 5)])
+
+    assert after(109, course).health is not Health.STALLED
+    assert after(110, course).health is Health.STALLED
+
+
+@pytest.mark.parametrize(("empty_s", "expected"), [(89.9, Health.LAGGING), (90, Health.STOPPED)])
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_group_with_lag_is_stopped_after_90_s_without_members(
+    empty_s: float, expected: Health, is_reported: bool
+) -> None:
+    rows = [partition(0, 5, 1_005, None)]
+    if is_reported:
+        (row,) = GroupsWatch().add(snapshot(empty_s, group("Empty", (), rows, state_since_ms=0)))
+    else:
+        row = after(empty_s, lambda _: group("Empty", (), rows))
+    assert row.health is expected
+    least = "" if is_reported else "at least "
+    assert row.health_reason.endswith(f"no members for {least}90 s, lag 1,000")
+
+
+def test_the_time_without_members_is_exact_if_a_snapshot_showed_the_last_member() -> None:
+    rows = [partition(0, 5, 1_005, None)]
+    row = after(60, lambda at_s: group("Empty", (), rows) if at_s >= 20 else group(partitions=[partition(0, 5, 1_005)]))
+    assert row.health_reason == "no members for 40 s, lag 1,000"
+
+
+def test_commits_without_members_mean_that_the_group_is_read() -> None:
+    def course(at_s: float) -> GroupDescription:
+        return group("Empty", (), [partition(0, int(at_s) * 10, int(at_s) * 10 + 5, None)])
+
+    assert after(60, course).health is Health.OK
+
+
+# --- lagging ---
+
+
+@pytest.mark.parametrize(
+    ("rate_out", "expected"), [(100, Health.OK), (91, Health.OK), (89, Health.LAGGING), (0.1, Health.LAGGING)]
+)
+def test_lag_that_grows_by_more_than_a_tenth_of_the_incoming_rate_is_lagging(rate_out: float, expected: Health) -> None:
+    assert after(60, reading(100, rate_out, 10)).health is expected
+
+
+def test_lagging_needs_snapshots_over_30_s() -> None:
+    assert after(29.9, reading(100, 50)).health is Health.OK
+    row = after(30, reading(100, 50))
+    assert judged(row) == (Health.LAGGING, "lag 1,500 grows by 50/s: 100/s in, 50/s out")
+
+
+@pytest.mark.parametrize(
+    ("lags", "expected"),
+    [
+        ([0, 0, 0, 0, 0, 0, 900], Health.OK),  # a burst of records has just arrived
+        ([10, 900, 10, 20, 300, 600, 890], Health.OK),  # the lag was larger before
+        ([10, 100, 200, 300, 400, 500, 600], Health.LAGGING),
+    ],
+)
+def test_lag_grows_only_if_all_newer_values_exceed_the_older_ones(lags: list[int], expected: Health) -> None:
+    def course(at_s: float) -> GroupDescription:
+        end = 1_000 + int(at_s) * 90
+        return group(partitions=[partition(0, end - lags[int(at_s // 10)], end)])
+
+    assert after(60, course, step=10).health is expected
+
+
+@pytest.mark.parametrize(("lag", "expected"), [(8_990, Health.OK), (9_010, Health.LAGGING)])
+def test_lag_of_more_than_90_s_of_records_is_lagging_although_it_does_not_grow(lag: int, expected: Health) -> None:
+    assert after(60, reading(100, 100, lag)).health is expected
+
+
+def test_a_group_that_catches_up_is_ok_and_has_an_eta() -> None:
+    row = after(60, reading(100, 200, 100_000))
+    assert judged(row) == (Health.OK, "lag 94,000 shrinks, 16 min left: 100/s in, 200/s out")
+    assert after(60, reading(0, 200, 100_000)).health is Health.OK
+
+
+@given(st.integers(100, 5_000), st.floats(0.5, 5) | st.floats(5, 65), st.floats(1, 5))
+def test_infrequent_commits_raise_no_alarm(rate: int, every_s: float, step: float) -> None:
+    """A consumer that keeps up has a sawtooth lag: zero after each commit, growing in between."""
+
+    def course(at_s: float) -> GroupDescription:
+        return group(partitions=[partition(0, int(at_s // every_s * every_s * rate), int(at_s * rate))])
+
+    watch = GroupsWatch()
+    for place in range(140):
+        (row,) = watch.add(snapshot(place * step, course(place * step)))
+        assert row.health is Health.OK, row.health_reason
+
+
+# --- errors ---
+
+
+def test_the_health_is_unknown_if_the_leader_of_an_owned_partition_fails() -> None:
+    error = RowError("LEADER_NOT_AVAILABLE", "no leader")
+    row = after(0, lambda _: group(partitions=[partition(3, 5, None, error=error)]))
+    assert judged(row) == (Health.UNKNOWN, "orders 3: no leader")
+    row = after(0, lambda _: group(partitions=[partition(3, 5, None, owner=None, error=error)]))
+    assert row.health is Health.OK

@@ -1,9 +1,9 @@
-"""`python -m tests.harness.oracle`: what a real Kafka answers to group requests, recorded and compared with ours.
+"""`python -m tests.harness.oracle`: record what a real Kafka answers to group requests, and compare it with our answers.
 
-fresh [--seeds A-B]                               start a Kafka, record walks on fresh seeds, compare: make oracle
-record --seeds A-B --bootstrap HOST:PORT --out FILE       from a Kafka that runs
+fresh [--seeds A-B]                               start a Kafka, record walks of fresh seeds, compare: make oracle
+record --seeds A-B --bootstrap HOST:PORT --out FILE       record from a running Kafka
 check FILE ...                                    compare recordings on the core and over a socket
-coverage FILE ...                                 the answers that recordings have
+coverage FILE ...                                 print which answers recordings contain
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.harness.oracle.record import record, write
 from tests.harness.reference_kafka import Jars, Unavailable
 
 WALKS = 200
-MAX_SIZE_SHARE = 5  # every so many seeds are walked with a group.max.size of 2 as well
+MAX_SIZE_SHARE = 5  # one seed in so many is also walked with a group.max.size of 2
 OUT = Path("build") / "oracle"
 
 
@@ -58,7 +58,7 @@ def _summed_up(verdicts: Sequence[fresh.Verdict]) -> int:
     walks, steps = sum(len(one.walks) for one in verdicts), sum(one.steps for one in verdicts)
     differences = sum(len(one.differences) for one in verdicts)
     print(f"{walks} walks, {steps} steps, each on the core and over a socket: {differences} differences")
-    # Where every attempt was dropped nothing was compared.
+    # If every attempt was dropped, nothing was compared.
     return 1 if differences or not walks else 0
 
 
@@ -90,13 +90,13 @@ def main() -> int:
         return made
 
     made = command("fresh", _fresh)
-    made.add_argument("--seeds", type=seeds_of, help=f"FIRST-LAST; by default {WALKS} from the clock")
+    made.add_argument("--seeds", type=seeds_of, help=f"FIRST-LAST; default: {WALKS} seeds from the clock")
     made.add_argument("--out", type=Path, default=OUT, help=f"directory of the recordings ({OUT})")
     made = command("record", _record)
     made.add_argument("--seeds", type=seeds_of, required=True)
     made.add_argument("--bootstrap", required=True)
     made.add_argument("--out", type=Path, required=True)
-    made.add_argument("--variant", choices=fresh.SETTINGS, default="classic", help="the settings that the broker has")
+    made.add_argument("--variant", choices=fresh.SETTINGS, default="classic", help="the settings of the broker")
     made.add_argument("--recorded-from", default="Apache Kafka")
     for name, function in (("check", _check), ("coverage", _coverage)):
         command(name, function).add_argument("files", type=Path, nargs="+")

@@ -1,7 +1,7 @@
-"""What Kafka may choose as it likes: a tied vote among protocols, and who leads after a leader is gone.
+"""Choices that Kafka makes freely: a tied vote for a protocol, and the new leader after a leader has left.
 
-Both depend there on the order of a hash map. Our coordinator has rules of its own for them (docs/protocol.md), so a walk in
-which Kafka chose otherwise says nothing from that step on and is dropped.
+In Kafka both depend on the order of a hash map; our coordinator has rules for them (docs/protocol.md). If Kafka chose
+differently in a walk, the rest of the walk cannot be compared, and the walk is dropped.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.harness.oracle.people import DEAD, Outcome, Step
+from tests.harness.oracle.participants import DEAD, Outcome, Step
 
 
 class Dropped(Exception):
@@ -17,17 +17,17 @@ class Dropped(Exception):
 
 
 class FreeChoices:
-    """Follows a walk's groups far enough to know where Kafka was free to choose."""
+    """Follows the groups of a walk to know where Kafka was free to choose."""
 
     def __init__(self, groups: list[str]) -> None:
-        self._lines: dict[str, list[str]] = {group: [] for group in groups}  # members in the order in which they came
+        self._lines: dict[str, list[str]] = {group: [] for group in groups}  # members in the order of joining
         self._leader: dict[str, str] = {}
-        self._is_open: set[str] = set()  # groups whose leader went while others stayed
+        self._is_open: set[str] = set()  # groups whose leader left while others stayed
         self._likes: dict[str, list[str]] = {}  # member id -> names of its protocols
         self._states: dict[str, dict[str, Any]] = dict.fromkeys(groups, DEAD)
 
     def judge(self, step: Step, outcome: Outcome, asked: dict[int, Step]) -> None:
-        """Raises Dropped where a choice was open and went, or may have gone, otherwise than ours."""
+        """Raise Dropped if a choice was open and Kafka chose, or may have chosen, differently from us."""
         before, self._states = self._states, outcome["state"]
         self._replaced_in_stable(step, before)
         for group in self._lines:
@@ -43,7 +43,7 @@ class FreeChoices:
             _refuse_tie(likes)
 
     def _replaced_in_stable(self, step: Step, before: dict[str, dict[str, Any]]) -> None:
-        """A static member that comes back is answered at once if the vote would go as it did: so there is a vote."""
+        """A static member that returns is answered at once if the vote would have the same result, so there is a vote."""
         request = step["request"]
         group = before.get(request.get("group_id", ""), DEAD)
         instance = request.get("group_instance_id")
@@ -74,7 +74,7 @@ class FreeChoices:
 
     def _led_by(self, group: str, leader: str) -> None:
         if leader not in self._lines[group]:
-            return  # the answer to a static member may name the id that it had before
+            return  # the response to a static member may name its previous id
         if leader != self._leader.get(group) and group in self._is_open:
             raise Dropped("another leader was chosen")
         self._leader[group] = leader

@@ -1,4 +1,4 @@
-"""Which answers a recording has: per kind of request, error code and state that the group was in before."""
+"""Which answers a recording contains, by request, error code and the state of the group before."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 STATES = ("Dead", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable")
-NO_GROUP = "-"  # a name that is not of the walk
+NO_GROUP = "-"  # a group that does not belong to the walk
 PARKED, NEVER = "parked", "never"
 Walk = dict[str, Any]
 Table = dict[tuple[str, str], Counter[str]]
 
 
 def table(walks: list[Walk]) -> Table:
-    """Answers by (kind of request, error code) and state before; an answer with several codes counts once for each."""
+    """Answers by (request, error code) and state before. An answer with several codes counts once for each."""
     out: Table = defaultdict(Counter)
     for walk in walks:
         asked = {step["t"]: (step["api"], state) for step, state in _with_state_before(walk)}
@@ -30,7 +30,7 @@ def table(walks: list[Walk]) -> Table:
 
 
 def lines(walks: list[Walk]) -> Iterator[str]:
-    """The table as text, and how large the stable groups were."""
+    """The table as text, and the sizes of the stable groups."""
     columns = (*STATES, NO_GROUP)
     yield f"{'request':16} {'code':>6} " + " ".join(f"{name[:10]:>10}" for name in columns) + f" {'all':>8}"
     for (api, code), row in sorted(table(walks).items(), key=lambda one: (one[0][0], _rank(one[0][1]))):
@@ -72,6 +72,6 @@ def _with_state_before(walk: Walk) -> Iterator[tuple[dict[str, Any], str]]:
 def _state_of(request: dict[str, Any], states: dict[str, str]) -> str:
     named = next((request[key] for key in ("groups", "groups_names", "coordinator_keys") if request.get(key)), None)
     if named is None:
-        # ListGroups names none: it counts under the state of the walk's first group.
+        # ListGroups names no group; it counts under the state of the walk's first group.
         return states.get(request.get("group_id", request.get("key", "$G1")), NO_GROUP)
     return states.get(named[0]["group_id"] if isinstance(named[0], dict) else named[0], NO_GROUP)

@@ -1,4 +1,4 @@
-"""Walks on seeds that nobody has seen: recorded from a real Kafka, then compared on the core and over a socket."""
+"""Walks of fresh seeds: recorded from a real Kafka, then compared on the core and over a socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.harness.oracle.replay import Difference
 from tests.harness.oracle.requests import TOPICS
 from tests.harness.reference_kafka import VERSION, ReferenceKafka
 
-# Kafka removes at once an Empty group without offsets, even one that has just given out an id, whenever it looks.
+# Kafka's check removes an Empty group without offsets at once, even one that has just given out an id.
 KAFKA_ONLY = {"offsets.retention.check.interval.ms": "86400000"}
 SETTINGS = {
     "classic": {"group.initial.rebalance.delay.ms": 0},
@@ -31,7 +31,7 @@ Header = dict[str, Any]
 
 @dataclass
 class Verdict:
-    """What came of a recording."""
+    """The outcome of a recording."""
 
     path: Path
     walks: list[Walk]
@@ -55,13 +55,13 @@ class Verdict:
 
 
 def on_core(header: Header, walks: Iterable[Walk]) -> list[Difference]:
-    """Every difference between the walks and our coordinator without sockets."""
+    """Every difference between the walks and our coordinator, without sockets."""
     settings = replay.settings_of(header)
     return [found for walk in walks for found in replay.play_walk(walk, settings, header["topics"])]
 
 
 def over_a_socket(header: Header, walks: Iterable[Walk], at_once: int = 2) -> list[Difference]:
-    """The first differences of each walk on a broker of our own."""
+    """The first differences of each walk on a broker that is started for this."""
     with LocalBroker(config=header["settings"]) as kafka, ThreadPoolExecutor(at_once) as pool:
         address = address_of(kafka.bootstrap_servers)
         over_socket.make_topics(address, header["topics"])
@@ -75,7 +75,7 @@ def check(path: Path) -> Verdict:
 
 
 def record_fresh(seeds: Iterable[int], variant: str, path: Path) -> Verdict:
-    """Record from a real Kafka of our own, started for this, and compare."""
+    """Record from a real Kafka that is started for this, and compare."""
     settings = SETTINGS[variant]
     with ReferenceKafka({name: str(value) for name, value in settings.items()} | KAFKA_ONLY) as kafka:
         address = address_of(kafka.bootstrap_servers)
@@ -85,12 +85,12 @@ def record_fresh(seeds: Iterable[int], variant: str, path: Path) -> Verdict:
     verdict = check(path)
     verdict.remarks += [f"{count} attempts dropped: {why}" for why, count in sorted(made.dropped.items())]
     verdict.remarks += [f"seeds given up: {made.given_up}"] if made.given_up else []
-    verdict.remarks += [f"recorded again, with more patience, for {where}" for where in again]
+    verdict.remarks += [f"recorded again with longer waits because of {where}" for where in again]
     return verdict
 
 
 def _record_again(address: Address, made: Recording, settings: dict[str, int]) -> list[str]:
-    """A walk that differs is recorded once more, slowly: an answer that came late must not pass for another answer."""
+    """Record a walk that differs once more with longer waits: a late answer must not count as a different answer."""
     header = {"settings": settings, "topics": TOPICS}
     out = []
     for place, walk in enumerate(made.walks):

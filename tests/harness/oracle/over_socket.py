@@ -1,8 +1,8 @@
-"""Plays the recorded walks on a running broker, over sockets of our own: what lies between the core and the wire too.
+"""Plays the recorded walks on a running broker over sockets, to cover everything between the core and the wire.
 
     python -m tests.harness.oracle.over_socket HOST:PORT [RECORDING] [--seeds 1-50] [--patience-s 1]
 
-The broker gives out its own member ids; they are bound to the symbols of the recording where they are first seen.
+The broker makes its own member ids; each is bound to the symbol of the recording where it first appears.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Address = tuple[str, int]
 
 
 class Line:
-    """One connection of a client; at most one request is unanswered on it."""
+    """One connection of a client, with at most one unanswered request."""
 
     def __init__(self, address: Address) -> None:
         self.sock = socket.create_connection(address, 10)
@@ -43,7 +43,7 @@ class Line:
         self.step: dict[str, Any] | None = None
         self._count = 0
         self._received = b""
-        # Until the broker has accepted a connection, requests on older ones overtake it.
+        # A request on a connection that the broker has not accepted yet would be overtaken by requests on older connections.
         self.ask(DescribeGroupsRequest(groups=[]), DESCRIBE_VERSION)
 
     def send(self, message: Message, version: int, client: str) -> None:
@@ -51,7 +51,7 @@ class Line:
         self.sock.sendall(frames.request_frame(message, version, self._count, client))
 
     def answer(self, response: type[Message], version: int) -> Message | None:
-        """Read once; the response when it is whole."""
+        """Read once; return the response if it is complete."""
         received = self.sock.recv(1 << 16)
         if not received:
             raise ConnectionResetError("the broker closed the connection")
@@ -78,7 +78,7 @@ class Line:
 
 
 class Names:
-    """Symbols of a recording and what they are on this broker."""
+    """The symbols of a recording and their values on this broker."""
 
     def __init__(self, groups: list[str]) -> None:
         tag = uuid.uuid4().hex[:8]
@@ -105,7 +105,7 @@ class Names:
         if value in self.symbol:
             return self.symbol[value]
         for live, symbol in self.symbol.items():
-            if symbol.startswith("$G"):  # group names stand inside messages too
+            if symbol.startswith("$G"):  # group names occur inside messages too
                 value = value.replace(live, symbol)
         return value
 
@@ -134,7 +134,7 @@ class SocketPlayer:
         line.send(request, step["version"], step["client"])
 
     def answers(self, wanted: set[int], within_s: float) -> list[tuple[int, Message]]:
-        """What comes until all that is wanted came, or the time is over."""
+        """What arrives until everything expected has arrived or the time is over."""
         came: list[tuple[int, Message]] = []
         deadline = time.monotonic() + within_s
         while True:
@@ -160,7 +160,7 @@ class SocketPlayer:
         where = f"step {step['t']} {step['api']} v{step['version']}"
         self.send(step)
         came = self.answers({reply["to"] for reply in step["replies"]}, ANSWER_WITHIN_S)
-        # The question about the groups may overtake a request that is parked: hence the patience.
+        # DescribeGroups may overtake the request, so the state may lag behind.
         described = self.describe()
         came += self.answers(set(), 0)
         deadline = time.monotonic() + patience_s
@@ -183,11 +183,11 @@ class SocketPlayer:
             self.names.bind(symbol, live)
         forms = {symbol: UUID_FORM.sub("*", self.names.live.get(symbol, "")) for symbol in step["new"]}
         if forms != step["new"] or unknown - self.names.symbol.keys():
-            return [Difference(f"{where}: member ids given out", step["new"], [forms, sorted(unknown)])]
+            return [Difference(f"{where}: new member ids", step["new"], [forms, sorted(unknown)])]
         return []
 
     def _form(self, message: Message, version: int) -> Any:
-        # Sorted after the names are put back: the order of live ids means nothing.
+        # Sort after the names are replaced: the order of live ids is arbitrary.
         return _sorted(self.names.recorded(_plain(message, version)))
 
     def _state(self, described: Message) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _sorted(value: Any, name: str = "") -> Any:
 
 
 def play_walk(address: Address, walk: dict[str, Any], patience_s: float = 1.0) -> list[Difference]:
-    """The differences of the first step that has some: what follows would often be only its consequence."""
+    """The differences of the first step that has any; later ones are often only consequences."""
     with contextlib.closing(SocketPlayer(address, walk["groups"])) as player:
         for step in walk["steps"]:
             found = player.play(step, patience_s)
@@ -242,7 +242,7 @@ def play_walk(address: Address, walk: dict[str, Any], patience_s: float = 1.0) -
 
 
 def make_topics(address: Address, topics: dict[str, int]) -> None:
-    """The topics of a recording; they may be there already."""
+    """Create the topics of a recording, unless they exist already."""
     wanted = [CreateTopicsRequest.Topic(name=n, num_partitions=p, replication_factor=1) for n, p in topics.items()]
     line = Line(address)
     with line.sock:

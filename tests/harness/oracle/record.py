@@ -1,8 +1,8 @@
-"""Plays walks on a running broker while they are made, and writes down its answers in the form of the recordings.
+"""Plays walks on a running broker while generating them, and writes its answers in the form of the recordings.
 
-A step is sent when everything that the one before brought is there. What that is nobody says in advance: a request that is
-not answered may be parked or only slow, and a group is described a few milliseconds after it is made. So the state of the
-groups is looked at too: a JoinGroup is parked in PreparingRebalance alone, a SyncGroup in CompletingRebalance alone.
+A step is sent when everything that the previous one causes has arrived. What that is cannot be known in advance: an
+unanswered request may be parked or only slow, and a group can be described only milliseconds after its creation. So the
+state of the groups is checked too: a JoinGroup is parked only in PreparingRebalance, a SyncGroup only in CompletingRebalance.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from tests.harness.oracle import over_socket, replay
 from tests.harness.oracle.choices import Dropped, FreeChoices
 from tests.harness.oracle.generate import Walk
 from tests.harness.oracle.over_socket import UUID_FORM, Address, SocketPlayer
-from tests.harness.oracle.people import DEAD, Outcome, Step
+from tests.harness.oracle.participants import DEAD, Outcome, Step
 from tests.harness.oracle.requests import TOPICS
 
 PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
-GROUP_NOT_MADE = {24, 25, 26}  # the errors of JoinGroup that make no group where there is none
+GROUP_NOT_MADE = {24, 25, 26}  # errors of JoinGroup that create no group
 ATTEMPTS = 12
 AT_ONCE = 8
-FOREVER = -1  # the number of no step: to wait for it is to wait until the time is over
+FOREVER = -1  # not a step number: waiting for it means waiting until the time is over
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long the recorder waits where it cannot know whether something is still to come."""
+    """How long the recorder waits if it cannot know whether more will arrive."""
 
-    parked_s: float = 0.15  # for an answer that may not come
-    contradiction_s: float = 1.5  # while the groups' state and what is unanswered do not go together
+    parked_s: float = 0.15  # for a response that may not come
+    contradiction_s: float = 1.5  # while the state of the groups contradicts what is unanswered
 
     def times(self, factor: float) -> Patience:
         return Patience(self.parked_s * factor, self.contradiction_s * factor)
@@ -49,11 +49,11 @@ class Patience:
 
 @dataclass
 class Recording:
-    """Walks and what they were made with."""
+    """Walks and how they were made."""
 
     walks: list[dict[str, Any]]
-    dropped: Counter[str] = field(default_factory=Counter)  # attempts, by reason
-    given_up: list[int] = field(default_factory=list)  # seeds none of whose attempts could be compared
+    dropped: Counter[str] = field(default_factory=Counter)  # attempts by reason
+    given_up: list[int] = field(default_factory=list)  # seeds without a comparable attempt
 
 
 class Recorder(SocketPlayer):
@@ -97,14 +97,14 @@ class Recorder(SocketPlayer):
         return {"replies": replies, "new": new, "state": self.states}
 
     def _pass_after_the_unanswered(self) -> None:
-        """A Heartbeat of nobody stands in line behind them, and behind the records that their answers may wait for."""
+        """Send a Heartbeat of no member, which queues behind them and behind the records that their answers may wait for."""
         waiting = [line.step for lines in self.lines.values() for line in lines if line.step is not None]
         for group in {step["request"]["group_id"] for step in waiting if step["api"] in PARKED_IN}:
             nobody = HeartbeatRequest(group_id=self.names.living(group), generation_id=-1, member_id="ghost")
             self.control.ask(nobody, 0)
 
     def _is_unseen(self, step: Step, came: list[tuple[int, Message]]) -> bool:
-        """Whether the step made a group that is not described yet."""
+        """Whether the step created a group that is not described yet."""
         group = step["request"].get("group_id")
         if step["api"] not in ("JoinGroup", "OffsetCommit") or self.states.get(group, {}).get("state") != "Dead":
             return False
@@ -116,7 +116,7 @@ class Recorder(SocketPlayer):
         return True
 
     def _contradicting(self, answered: set[int]) -> set[int]:
-        """Unanswered requests that are not as parked ones are: by a member of their group, in the state for it."""
+        """Unanswered requests that cannot be parked: not by a member of their group, or not in the state for it."""
         out = set()
         for step in (line.step for lines in self.lines.values() for line in lines if line.step is not None):
             group = self.states.get(step["request"].get("group_id", ""), DEAD)
@@ -140,12 +140,12 @@ class Recorder(SocketPlayer):
 
 
 def _is_passing(state: dict[str, Any]) -> bool:
-    """A rebalance of nobody is over at its timeout of 0."""
+    """A rebalance without members is over at its timeout of 0."""
     return bool(state["state"] == "PreparingRebalance" and not state["members"])
 
 
 def record_walk(address: Address, seed: int, attempt: int, patience: Patience) -> dict[str, Any]:
-    """One walk in the form of the recordings; raises Dropped where Kafka chose freely and otherwise than we do."""
+    """One walk in the form of the recordings. Raises Dropped if Kafka chose freely and differently from us."""
     walk = Walk(seed, attempt)
     choices = FreeChoices(walk.groups)
     steps: list[dict[str, Any]] = []
@@ -163,7 +163,7 @@ def record_walk(address: Address, seed: int, attempt: int, patience: Patience) -
 def record(
     address: Address, seeds: Iterable[int], patience: Patience | None = None, at_once: int = AT_ONCE
 ) -> Recording:
-    """A walk for each seed; where one has to be dropped, the seed's next attempt is taken."""
+    """A walk for each seed; if one is dropped, the seed's next attempt is taken."""
     over_socket.make_topics(address, TOPICS)
     out = Recording([])
 

@@ -1,9 +1,9 @@
-"""Plays recordings of a real Kafka on the group api and names every difference.
+"""Plays recordings of a real Kafka on the coordinator and reports every difference.
 
 A walk is a list of steps (request, the answers that came before the next one, the groups as DescribeGroups v5 shows them); a
 timed scenario is a list of requests and a list of answers, each with its time. Member ids in the recordings are symbols
-($M1, $M2, ...). They are brought to life through the source of chance: whenever the recording gives out an id, the core is
-handed a UUID that spells its symbol.
+($M1, $M2, ...). They become real ids through the source of randomness: where the recording gives out an id, the core gets
+a UUID that spells its symbol.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 WALL_MS = 1_700_000_000_000
 CONTROL, FIRST_FREE = 0, 1_000_000
 
-# The order of these lists means nothing; they are put in the order of these fields.
+# The order of these lists is arbitrary; they are sorted by these fields.
 SORTED_BY = {
     "members": ("member_id", "group_instance_id"),
     "topics": ("name",),
@@ -41,7 +41,7 @@ SORTED_BY = {
 NOT_RECORDED = {"throttle_time_ms", "client_host"}
 PLACE_OF = {"node_id": "NODE", "host": "HOST", "port": "PORT"}
 NO_OPERATIONS = -(2**31)
-# Kafka's explanation of INVALID_REQUEST; ours is in our words.
+# Kafka's explanation of INVALID_REQUEST; ours has other words.
 FREE_TEXT = "This most likely occurs"
 
 
@@ -59,7 +59,7 @@ def settings_of(header: dict[str, Any]) -> GroupSettings:
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that came out otherwise than recorded."""
+    """One result that differs from the recording."""
 
     where: str
     expected: Any
@@ -86,14 +86,14 @@ class Catalog:
 
 @dataclass
 class Player:
-    """One coordinator and the clients of a walk: sends recorded steps, gives answers in the recorded form."""
+    """One coordinator and the clients of a walk: sends recorded steps, returns answers in the recorded form."""
 
     settings: GroupSettings
     topics: dict[str, int]
-    forms: dict[str, str]  # symbol -> what the id looks like, its UUID as *
+    forms: dict[str, str]  # symbol -> the form of the id, with * for its UUID
     now_ms: int = 1_000
     asked: dict[int, dict[str, Any]] = field(default_factory=dict)  # step number -> step
-    coming: str = ""  # the symbol that the next id will have
+    next_symbol: str = ""  # the symbol of the next id
 
     def __post_init__(self) -> None:
         self.live = {symbol: form.replace("*", _uuid(symbol)) for symbol, form in self.forms.items()}
@@ -105,12 +105,12 @@ class Player:
     def send(self, step: dict[str, Any], gives_out: str) -> list[tuple[int, Any]]:
         """The answers that come with this step, at the same instant: (number of the step answered, response)."""
         self.asked[step["t"]] = step
-        self.coming = gives_out
+        self.next_symbol = gives_out
         effects = self._handle(step["t"], step["client"], step["api"], step["version"], step["request"])
         return self._answers(effects) + self.let_time_pass(self.now_ms)
 
     def let_time_pass(self, until_ms: int) -> list[tuple[int, Any]]:
-        """The answers that come up to then; `now_ms` goes from deadline to deadline."""
+        """The answers until then; `now_ms` advances from deadline to deadline."""
         out: list[tuple[int, Any]] = []
         while (wake_at := self.coordinator.wake_at()) is not None and wake_at <= until_ms:
             self.now_ms = max(self.now_ms, wake_at)
@@ -128,7 +128,7 @@ class Player:
         return self.recorded_form(effects.replies[0].response, 5)
 
     def recorded_form(self, message: Message, version: int) -> Any:
-        # Through bytes and back: so the response is one that can be sent.
+        # Through bytes and back, to prove that the response can be sent.
         return self._plain(decode(type(message), encode(message, version), version), version)
 
     def _handle(self, ticket: int, client: str, name: str, version: int, fields: Any) -> Effects:
@@ -148,7 +148,7 @@ class Player:
         return WALL_MS + self.now_ms
 
     def _new_id(self) -> str:
-        symbol, self.coming = self.coming, ""
+        symbol, self.next_symbol = self.next_symbol, ""
         return _uuid(symbol) if symbol else "not-expected"
 
     def _with_live_ids(self, value: Any) -> Any:
@@ -188,7 +188,7 @@ def _in_order(items: list[Any], keys: tuple[str, ...] | None) -> list[Any]:
 
 
 def build(cls: StructMeta, fields: dict[str, Any]) -> Any:
-    """The message with these fields; bytes stand in the recording as text, one character a byte."""
+    """The message with these fields. Recordings hold bytes as text, one character per byte."""
     types = {declared.name: declared.type for declared in cls.FIELDS}
     return cls(**{name: _built(types[name], value) for name, value in fields.items()})
 
@@ -203,7 +203,7 @@ def _built(wire_type: Any, value: Any) -> Any:
 
 
 def play_walk(walk: dict[str, Any], settings: GroupSettings, topics: dict[str, int]) -> list[Difference]:
-    """Every difference between the walk and what our coordinator does."""
+    """Every difference between the walk and our coordinator."""
     forms = {symbol: form for step in walk["steps"] for symbol, form in step["new"].items()}
     player = Player(settings, topics, forms)
     out: list[Difference] = []
@@ -230,7 +230,7 @@ def _compare_answers(
 
 
 def _of_walk(response: Any, api: str, groups: list[str]) -> Any:
-    # A recording of ListGroups has the walk's own groups only.
+    # A recording of ListGroups has only the groups of the walk.
     if api == "ListGroups":
         return {**response, "groups": [group for group in response["groups"] if group["group_id"] in groups]}
     return response
@@ -307,7 +307,7 @@ def play_scenario(
 
 
 def _ids_given_out(scenario: dict[str, Any]) -> dict[int, tuple[str, str]]:
-    """Of each step that a member id was made for: its symbol, and the name that the id begins with."""
+    """For each step that created a member id: its symbol, and the name that the id starts with."""
     answers = {reply["to"]: reply["response"] for reply in scenario["replies"]}
     out = {}
     for step in scenario["steps"]:
@@ -318,7 +318,7 @@ def _ids_given_out(scenario: dict[str, Any]) -> dict[int, tuple[str, str]]:
 
 
 def main() -> None:
-    """Play recordings named on the command line, or all walks, and print the differences of each walk's first step."""
+    """Play recordings named on the command line, or all walks, and print the differences of the first step of each walk."""
     names = sys.argv[1:] or ["classic-4.1.jsonl.gz", "max-size-4.1.jsonl.gz"]
     for name in names:
         header, walks = read(name)

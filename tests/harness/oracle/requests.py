@@ -1,4 +1,4 @@
-"""Requests in the form of the recordings: every field of the version and no other; bytes as text, a character a byte."""
+"""Requests in the form of the recordings: exactly the fields of the version, and bytes as text, one character per byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROTOCOLS = ("range", "roundrobin", "sticky")
 
 
 def complete(api: str, version: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """What a request of this version can carry of the fields, and its defaults for the rest."""
+    """The fields that a request of this version can carry, with defaults for those not given."""
     return _completed(BY_NAME[api].request, version, fields)
 
 
@@ -43,17 +43,17 @@ def subscription(*topics: str, version: int = 0, user_data: bytes | None = None)
     return packed.decode("latin-1")
 
 
-# None claims more topics than it holds: with such a member a group of Kafka's never leaves PreparingRebalance.
+# No count exceeds the topics that follow: a member with such metadata keeps a group of Kafka's in PreparingRebalance.
 _METADATA = {
     "consumer": [
         *(subscription("walk-a", user_data=data) for data in (None, None, b"u")),
         *(subscription("walk-a", "walk-b", version=version) for version in (0, 1, 3)),
         *(subscription("walk-b", version=version) for version in (0, 2)),
-        "\0\0",  # too short for a subscription: nobody knows what it reads
+        "\0\0",  # too short for a subscription
     ],
     "connect": ["one", "two", "three", ""],
 }
 
 
-def metadata_of(protocol_type: str, chance: random.Random) -> str:
-    return chance.choice(_METADATA[protocol_type])
+def metadata_of(protocol_type: str, rng: random.Random) -> str:
+    return rng.choice(_METADATA[protocol_type])

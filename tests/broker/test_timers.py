@@ -17,7 +17,7 @@ def drain(timers: Timers, now_ms: int) -> list[tuple[str, ...]]:
     return out
 
 
-def test_a_key_is_due_at_its_deadline_and_not_a_millisecond_before() -> None:
+def test_a_key_is_due_exactly_at_its_deadline() -> None:
     timers = Timers()
     timers.set(A, 100)
     assert timers.pop_due(99) is None
@@ -25,7 +25,7 @@ def test_a_key_is_due_at_its_deadline_and_not_a_millisecond_before() -> None:
     assert timers.pop_due(1000) is None
 
 
-def test_due_keys_are_returned_in_the_order_of_their_deadlines() -> None:
+def test_due_keys_are_returned_in_order_of_their_deadlines() -> None:
     timers = Timers()
     timers.set(B, 100)
     timers.set(A, 100)
@@ -41,7 +41,7 @@ def test_a_later_deadline_replaces_the_earlier_one() -> None:
     assert drain(timers, 200) == [A]
 
 
-def test_a_restarted_key_does_not_overtake_one_that_is_due_before_it() -> None:
+def test_a_restarted_key_does_not_overtake_an_earlier_one() -> None:
     timers = Timers()
     timers.set(A, 50)
     timers.set(B, 70)
@@ -58,7 +58,7 @@ def test_an_earlier_deadline_replaces_the_later_one() -> None:
     assert drain(timers, 300_000) == []
 
 
-def test_a_cancelled_key_is_never_due_and_sets_no_wake_up() -> None:
+def test_a_cancelled_key_is_never_due() -> None:
     timers = Timers()
     timers.set(A, 100)
     timers.cancel(A)
@@ -76,7 +76,7 @@ def test_a_key_set_again_after_a_cancel_is_due_once() -> None:
     assert drain(timers, 1000) == [A]
 
 
-def test_neither_restarts_nor_cancelled_keys_grow_the_heap() -> None:
+def test_restarts_and_cancelled_keys_do_not_grow_the_heap() -> None:
     timers = Timers()
     for now in range(10_000):
         timers.set(A, now + 30_000)

@@ -1,4 +1,4 @@
-"""The table of Kafka's own coordinator tests: reads which name is covered by which tests of ours, or why it does not apply."""
+"""Reads the table of Kafka's own coordinator tests: which tests of ours cover each name, or why it does not apply."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 NAMES, CASES = HERE / "kafka_test_names.txt", HERE / "kafka_cases.txt"
 
-TRACE = "broker/cores/groups/test_traces.py::test_scenario_goes_as_its_trace_says[{}]"
-TIMED = "broker/cores/groups/test_oracle.py::test_every_timed_scenario_has_the_same_answers_at_the_same_times[{}]"
+TRACE = "broker/cores/groups/test_traces.py::test_scenario_matches_its_trace[{}]"
+TIMED = "broker/cores/groups/test_oracle.py::test_every_timed_scenario_has_kafkas_answers_at_kafkas_times[{}]"
 
 
 @dataclass
 class Table:
-    """Of each (test class, name): ids of tests below `tests/`, or the key of a reason."""
+    """For each (test class, name): ids of tests below `tests/`, or the key of a reason."""
 
     covered: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Table:
 
 
 def names() -> list[tuple[str, str]]:
-    """(test class, name) of all that Kafka tests."""
+    """(test class, name) of all of Kafka's tests."""
     return list(_lines(NAMES))
 
 
@@ -47,7 +47,7 @@ def table() -> Table:
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
-    """The lines that say something, each with the test class that it stands under."""
+    """The lines with content, each with the test class of its section."""
     out, test_class = [], ""
     for line in path.read_text().splitlines():
         if line.startswith("["):

@@ -1,4 +1,4 @@
-"""A group by itself: the states that it may go through, and contradictions that it does not let pass."""
+"""A classic group by itself: its transitions, and the invariants that it checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEGAL = {
     (PREPARING, EMPTY),
     (COMPLETING, STABLE),
 }
-# How a group comes into each state by legal steps.
+# The legal transitions that lead from Empty to each state.
 WAYS = {EMPTY: [], PREPARING: [PREPARING], COMPLETING: [PREPARING, COMPLETING], STABLE: [PREPARING, COMPLETING, STABLE]}
 
 
@@ -41,7 +41,7 @@ def member(name: str, instance: str | None = None, protocols: Protocols = (("ran
 
 
 @pytest.mark.parametrize(("before", "after"), product(WAYS, WAYS), ids=lambda state: state.value)
-def test_a_group_goes_only_from_a_state_to_those_that_may_follow(before: GroupState, after: GroupState) -> None:
+def test_a_group_makes_only_legal_transitions(before: GroupState, after: GroupState) -> None:
     group = group_in(before)
     if (before, after) in LEGAL:
         group.transition(after, 2)
@@ -52,12 +52,12 @@ def test_a_group_goes_only_from_a_state_to_those_that_may_follow(before: GroupSt
         assert group.state is before
 
 
-@pytest.mark.parametrize(("state", "may"), [(EMPTY, True), (STABLE, True), (COMPLETING, True), (PREPARING, False)])
-def test_a_rebalance_may_begin_in_every_state_but_the_one_that_it_begins_with(state: GroupState, may: bool) -> None:
-    assert group_in(state).can_rebalance() is may
+@pytest.mark.parametrize(("state", "allowed"), [(EMPTY, True), (STABLE, True), (COMPLETING, True), (PREPARING, False)])
+def test_a_rebalance_can_start_in_every_state_except_preparing(state: GroupState, allowed: bool) -> None:
+    assert group_in(state).can_rebalance() is allowed
 
 
-def test_an_instance_id_has_one_member() -> None:
+def test_an_instance_id_belongs_to_one_member() -> None:
     group = ClassicGroup("g", offsets_loaded=True)
     group.add(member("m1", "i1"), "consumer")
     with pytest.raises(BrokenInvariant):
@@ -68,7 +68,7 @@ def test_an_instance_id_has_one_member() -> None:
     assert group.static_members == {"i1": "m2"}
 
 
-def test_metadata_is_that_of_the_protocol_and_of_no_other() -> None:
+def test_metadata_of_an_unsupported_protocol_breaks_an_invariant() -> None:
     one = member("m1", protocols=(("range", b"for range"), ("sticky", b"for sticky")))
     assert [one.metadata("range"), one.metadata("sticky")] == [b"for range", b"for sticky"]
     for other in ("roundrobin", None):
@@ -76,7 +76,7 @@ def test_metadata_is_that_of_the_protocol_and_of_no_other() -> None:
             one.metadata(other)
 
 
-def test_members_without_a_common_protocol_cannot_choose_one() -> None:
+def test_members_without_a_common_protocol_break_an_invariant() -> None:
     group = ClassicGroup("g", offsets_loaded=True)
     group.add(member("m1"), "consumer")
     group.add(member("m2", protocols=(("sticky", b""),)), "consumer")

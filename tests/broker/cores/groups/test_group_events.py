@@ -1,4 +1,4 @@
-"""The durable story: what is told when, what moves between members, and that an event stays small."""
+"""Group events: what they report and when, how moved partitions are counted, and their limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def share(*partitions: int, topic: str = "orders", padding: int = 0) -> bytes:
 
 
 def rebalanced(world: World, shares: list[bytes], **fields: Any) -> GroupEvent:
-    """The event of one rebalance of the members that there are, with these assignments."""
+    """The last event of a rebalance of the present members with these assignments."""
     group = world.group()
     world.answer(TriggerRebalanceRequest(groups=[TriggerRebalanceRequest.Group(group_id="g")]), 0)
     ids = list(group.members)
@@ -47,12 +47,12 @@ def rebalanced(world: World, shares: list[bytes], **fields: Any) -> GroupEvent:
     return event
 
 
-def test_partitions_that_change_hands_are_counted_and_first_owners_are_not() -> None:
+def test_partitions_that_change_owner_are_counted_and_first_owners_are_not() -> None:
     world = World()
     world.generation(2)
     assert (
         rebalanced(world, [share(0, 1), share(2)]).partitions_moved is None
-    )  # the assignments before were no consumers'
+    )  # the assignments before were not those of consumers
     assert rebalanced(world, [share(0, 1), share(2)]).partitions_moved == 0
     assert rebalanced(world, [share(0), share(1, 2)]).partitions_moved == 1
     assert rebalanced(world, [share(1, 2), share(0)]).partitions_moved == 3
@@ -60,7 +60,7 @@ def test_partitions_that_change_hands_are_counted_and_first_owners_are_not() -> 
     assert rebalanced(world, [share(1, 2), share(0)]).partitions_moved == 0
 
 
-def test_assignments_of_other_protocols_or_beyond_the_limit_are_not_counted() -> None:
+def test_moves_are_unknown_for_other_protocols_and_large_assignments() -> None:
     world = World()
     world.generation(1, protocol_type="connect")
     assert rebalanced(world, [share(0)], protocol_type="connect").partitions_moved is None
@@ -73,7 +73,7 @@ def test_assignments_of_other_protocols_or_beyond_the_limit_are_not_counted() ->
     assert rebalanced(world, [share(0, padding=room + 1)]).partitions_moved is None
 
 
-def test_a_stable_event_tells_who_got_what_and_no_other_event_does() -> None:
+def test_only_a_stable_event_has_the_assignment() -> None:
     world = World()
     first, second = world.generation(2)
     row = ConsumerProtocolAssignment.TopicPartition
@@ -89,7 +89,7 @@ def test_a_stable_event_tells_who_got_what_and_no_other_event_does() -> None:
     assert json.loads(to_json(world.events[-1]))["assignment"] is None
 
 
-def test_assignments_of_other_protocols_or_that_cannot_be_read_are_not_told() -> None:
+def test_unreadable_assignments_and_those_of_other_protocols_are_left_out() -> None:
     world = World()
     world.generation(1, protocol_type="connect")
     assert rebalanced(world, [share(0)], protocol_type="connect").assignment is None
@@ -99,7 +99,7 @@ def test_assignments_of_other_protocols_or_that_cannot_be_read_are_not_told() ->
     assert rebalanced(world, [share(0), share(1)]).assignment is not None
 
 
-def test_an_assignment_is_told_whole_up_to_its_limit_and_not_at_all_beyond() -> None:
+def test_an_assignment_is_complete_up_to_its_limit_and_left_out_beyond() -> None:
     for members in (1, 3):
         bare = {f"c{n}-{n}": {"": [0]} for n in range(1, members + 1)}
         room = ASSIGNMENT_CHARACTERS - len(compact(bare))
@@ -117,7 +117,7 @@ def test_an_assignment_is_told_whole_up_to_its_limit_and_not_at_all_beyond() -> 
     assert rebalanced(world, [share(0, padding=padding + 1)]).assignment is None
 
 
-def test_a_deleted_group_and_rejected_commits_are_told() -> None:
+def test_events_report_deletion_and_rejected_commits() -> None:
     world = World()
     world.generation(1)
     for generation in (7, 8):
@@ -134,7 +134,7 @@ def test_a_deleted_group_and_rejected_commits_are_told() -> None:
     assert (empty.cause, empty.left, deleted.cause) == (Cause.MEMBER_LEFT, ("c1-1",), Cause.GROUP_DELETED)
 
 
-def test_a_group_that_empties_before_its_assignment_came_has_no_second_phase() -> None:
+def test_a_group_that_empties_before_its_assignment_has_no_complete_ms() -> None:
     world = World()
     ticket = world.ask(join(), 3)
     world.let_pass(500)
@@ -143,7 +143,7 @@ def test_a_group_that_empties_before_its_assignment_came_has_no_second_phase() -
     assert (empty.type, empty.prepare_ms, empty.complete_ms) == (EventType.EMPTY, 0, None)
 
 
-def test_reasons_are_cut_where_kafkas_clients_cut_them() -> None:
+def test_reasons_are_cut_to_the_length_that_kafkas_clients_send() -> None:
     for given, kept in ((REASON_CHARACTERS, REASON_CHARACTERS), (REASON_CHARACTERS + 1, REASON_CHARACTERS)):
         world = World()
         (member_id,) = world.generation(1)
@@ -151,9 +151,9 @@ def test_reasons_are_cut_where_kafkas_clients_cut_them() -> None:
         assert world.events[-1].reason == "x" * kept
 
 
-def test_an_event_names_as_many_members_as_it_has_room_for_and_counts_them_all() -> None:
+def test_an_event_names_members_up_to_its_limit_and_counts_them_all() -> None:
     world = World()
-    name = "c" * (NAMED_CHARACTERS // 4 - 2)  # with the id that is made of it: a quarter of the room
+    name = "c" * (NAMED_CHARACTERS // 4 - 2)  # with the id made from it: a quarter of the room
     for _ in range(5):
         world.ask(join(), 3, name)
     ids = list(world.group().members)
@@ -169,7 +169,7 @@ def test_an_event_names_as_many_members_as_it_has_room_for_and_counts_them_all()
     assert (event.type, event.joined, event.joined_count) == (EventType.STABLE, tuple(ids[:4]), 5)
 
 
-def test_each_member_that_an_event_names_as_gone_has_its_cause_and_the_others_are_counted() -> None:
+def test_each_named_member_that_left_has_its_cause_and_the_rest_is_counted() -> None:
     world = World()
     name = "c" * (NAMED_CHARACTERS // 4 - 2)
     for _ in range(6):
@@ -188,7 +188,7 @@ def test_each_member_that_an_event_names_as_gone_has_its_cause_and_the_others_ar
     assert event.cause is Cause.MEMBER_LEFT
 
 
-def test_a_join_phase_that_ends_before_its_timeout_has_nobody_absent() -> None:
+def test_members_are_absent_only_if_the_rebalance_timeout_expires() -> None:
     for last_waits_ms, absent in ((4_999, ()), (5_000, ("c2-2",))):
         world = World()
         ids = world.generation(2, rebalance_timeout_ms=5_000)
@@ -199,7 +199,7 @@ def test_a_join_phase_that_ends_before_its_timeout_has_nobody_absent() -> None:
         assert (world.events[-1].type, world.events[-1].absent) == (EventType.STABLE, absent)
 
 
-def test_an_event_with_every_field_at_its_longest_is_small() -> None:
+def test_an_event_with_every_field_at_its_limit_is_small() -> None:
     member_ids = tuple("m" * 40 for _ in range(NAMED_CHARACTERS // 40))
     event = GroupEvent(
         "g" * 249,

@@ -1,4 +1,4 @@
-"""Group requests over the catalog: unknown topics, lookups of the coordinator, what is to be loaded, versions of errors."""
+"""Group requests: unknown partitions, loading of offsets, and answers that depend on the version."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_server_declares_every_request_that_the_coordinator_handles() -> Non
 # ---- topics ------------------------------------------------------------------------------------------------------
 
 
-def test_a_commit_to_unknown_partitions_is_refused_beside_one_that_succeeds() -> None:
+def test_a_commit_refuses_unknown_partitions_and_accepts_the_others() -> None:
     world = World()
     offsets = {("orders", 2): 1, ("orders", 3): 2, ("nothing", 0): 3, ("orders", -1): 4}
     assert codes(world.answer(commit(offsets), 8)) == {
@@ -55,14 +55,14 @@ def test_a_commit_to_unknown_partitions_is_refused_beside_one_that_succeeds() ->
     assert fetched(world.answer(fetch_all(), 7)) == {("orders", 2): 1}
 
 
-def test_a_commit_of_unknown_partitions_alone_makes_no_group() -> None:
+def test_a_commit_of_only_unknown_partitions_creates_no_group() -> None:
     world = World()
     world.answer(commit({("nothing", 0): 1}), 8)
     assert world.core.group("g") is None
     assert world.records == []
 
 
-def test_an_error_of_the_group_stands_beside_unknown_partitions() -> None:
+def test_a_group_error_and_unknown_partitions_are_reported_together() -> None:
     world = World()
     answered = codes(world.answer(commit({("orders", 0): 1, ("nothing", 0): 1}, "stranger", 5), 9))
     assert answered == {
@@ -71,7 +71,7 @@ def test_an_error_of_the_group_stands_beside_unknown_partitions() -> None:
     }
 
 
-def test_deleting_offsets_of_unknown_partitions_is_refused_only_where_the_group_allows_it() -> None:
+def test_offset_delete_checks_the_group_before_partitions() -> None:
     world = World()
     absent = world.answer(deletion({"orders": [0, 9]}), 0)
     assert (absent.error_code, absent.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
@@ -85,7 +85,7 @@ def test_deleting_offsets_of_unknown_partitions_is_refused_only_where_the_group_
     assert fetched(world.answer(fetch_all(), 7)) == {}
 
 
-def test_offsets_of_a_deleted_topic_go_in_every_group_and_other_topics_stay() -> None:
+def test_deleting_a_topic_drops_its_offsets_in_every_group_and_no_others() -> None:
     world = World()
     for group_id in ("g", "h"):
         world.answer(commit({("orders", 0): 1, ("orders", 2): 2, ("clicks", 0): 3}, group_id=group_id), 8)
@@ -97,7 +97,7 @@ def test_offsets_of_a_deleted_topic_go_in_every_group_and_other_topics_stay() ->
     assert fetched(world.answer(fetch_all(), 7)) == {("clicks", 0): 3}
 
 
-# ---- what is to be loaded ----------------------------------------------------------------------------------------
+# ---- loading -----------------------------------------------------------------------------------------------------
 
 
 def restarted_with_offsets() -> World:
@@ -110,7 +110,7 @@ def restarted_with_offsets() -> World:
     return world
 
 
-def test_a_group_is_loaded_before_the_first_request_that_needs_its_offsets_and_only_once() -> None:
+def test_a_group_is_loaded_once_before_the_first_request_that_needs_its_offsets() -> None:
     world = restarted_with_offsets()
     world.answer(heartbeat("c1-1", 1), 4)
     world.answer(DescribeGroupsRequest(groups=["g", "simple"]), 5)
@@ -127,7 +127,7 @@ def test_a_group_is_loaded_before_the_first_request_that_needs_its_offsets_and_o
     assert world.loads == ["g", "simple"]
 
 
-def test_a_group_that_nobody_knows_is_not_looked_for_in_the_store() -> None:
+def test_an_unknown_group_is_not_loaded() -> None:
     world = restarted_with_offsets()
     world.answer(DescribeGroupsRequest(groups=["absent"]), 5)
     world.answer(fetch_all("absent"), 7)
@@ -135,7 +135,7 @@ def test_a_group_that_nobody_knows_is_not_looked_for_in_the_store() -> None:
     assert world.loads == []
 
 
-def test_a_group_of_offsets_alone_is_listed_and_described_before_it_is_loaded() -> None:
+def test_a_group_with_only_offsets_is_listed_and_described_without_loading() -> None:
     world = restarted_with_offsets()
     listed = world.answer(ListGroupsRequest(states_filter=["EMPTY"]), 4)
     assert [(group.group_id, group.protocol_type) for group in listed.groups] == [("simple", "")]
@@ -144,7 +144,7 @@ def test_a_group_of_offsets_alone_is_listed_and_described_before_it_is_loaded() 
     assert world.loads == []
 
 
-def test_deleting_a_group_that_lies_in_the_store_leaves_nothing_there() -> None:
+def test_deleting_an_unloaded_group_removes_everything_from_the_store() -> None:
     world = restarted_with_offsets()
     assert world.answer(DeleteGroupsRequest(groups_names=["simple", "simple"]), 2).results[0].error_code == 0
     assert all(b"simple" not in key for key in world.rows)
@@ -161,7 +161,7 @@ def test_a_commit_after_a_restart_does_not_hide_the_offsets_in_the_store() -> No
 # ---- versions ----------------------------------------------------------------------------------------------------
 
 
-def test_sync_v5_without_protocol_is_refused_before_anything_else_is_looked_at() -> None:
+def test_sync_v5_without_protocol_is_refused_before_all_other_checks() -> None:
     world = World()
     for group_id in ("", "absent"):
         request = SyncGroupRequest(
@@ -173,7 +173,7 @@ def test_sync_v5_without_protocol_is_refused_before_anything_else_is_looked_at()
 
 
 @pytest.mark.parametrize(("version", "protocol"), [(6, ""), (7, None)])
-def test_a_refused_join_has_no_protocol_as_its_version_says_it(version: int, protocol: str | None) -> None:
+def test_a_refused_join_has_an_empty_or_null_protocol_by_version(version: int, protocol: str | None) -> None:
     refused = World().answer(join("stranger"), version)
     assert (refused.error_code, refused.protocol_name, refused.member_id) == (
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -183,12 +183,12 @@ def test_a_refused_join_has_no_protocol_as_its_version_says_it(version: int, pro
 
 
 @pytest.mark.parametrize(("version", "error", "state"), [(5, 0, "Dead"), (6, ErrorCode.GROUP_ID_NOT_FOUND, "Dead")])
-def test_an_absent_group_is_described_as_its_version_says_it(version: int, error: int, state: str) -> None:
+def test_an_absent_group_is_dead_or_an_error_by_version(version: int, error: int, state: str) -> None:
     found = World().answer(DescribeGroupsRequest(groups=["absent"]), version).groups[0]
     assert (found.error_code, found.group_state) == (error, state)
 
 
-def test_leaving_has_one_error_up_to_v2_and_one_for_each_member_from_v3() -> None:
+def test_leave_has_one_error_up_to_v2_and_one_per_member_from_v3() -> None:
     world = World()
     member = world.generation(1)[0]
     assert (
@@ -215,7 +215,7 @@ class Counted(str):
 
 
 @pytest.mark.parametrize("count", [100, 2_000])
-def test_unknown_topics_beside_a_known_one_are_not_compared_with_each_other(count: int) -> None:
+def test_many_unknown_topics_take_linear_time(count: int) -> None:
     world = World()
     Counted.compared = 0
     request = commit({("orders", 0): 1, **{(Counted(f"t{number}"), 0): 1 for number in range(count)}})

@@ -1,4 +1,4 @@
-"""Nothing that Kafka tests of its classic groups is left out: each name has tests of ours that exist, or a reason."""
+"""Every test that Kafka has of its classic groups is covered by tests of ours or has a reason why it does not apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.harness import ROOT
 
 @pytest.fixture(scope="module")
 def collected() -> set[str]:
-    """The ids, below `tests/`, of the tests in all files that the table names; of parametrized ones also without parameters."""
+    """The ids below `tests/` of all tests in the files that the table names; parametrized ones also without parameters."""
     files = sorted({"tests/" + test_id.partition("::")[0] for ids in table().covered.values() for test_id in ids})
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
@@ -23,7 +23,7 @@ def collected() -> set[str]:
     return ids | {test_id.partition("[")[0] for test_id in ids}
 
 
-def test_no_name_is_missing_and_none_is_unknown() -> None:
+def test_the_table_has_exactly_kafkas_test_names() -> None:
     known, cases = names(), table()
     assert len(known) == len(set(known)) == 677
     listed = cases.covered.keys() | cases.not_applicable.keys()
@@ -32,13 +32,13 @@ def test_no_name_is_missing_and_none_is_unknown() -> None:
     assert not cases.repeated
 
 
-def test_every_reason_is_given_and_every_one_is_used() -> None:
+def test_every_reason_is_defined_and_used() -> None:
     cases = table()
     assert set(cases.not_applicable.values()) == cases.reasons.keys()
     assert all(cases.reasons.values())
 
 
-def test_every_test_that_covers_a_name_exists(collected: set[str]) -> None:
+def test_every_test_in_the_table_exists(collected: set[str]) -> None:
     missing = {
         test_id: name for name, test_ids in table().covered.items() for test_id in test_ids if test_id not in collected
     }

@@ -1,4 +1,4 @@
-"""A stateful machine: members join, sync, leave, fall silent and come back, the broker restarts; the rules hold throughout."""
+"""A stateful machine: members join, sync, leave, fall silent and return, and the broker restarts; invariants always hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REBALANCES = st.sampled_from([0, 500, 5_000, 60_000])
 
 
 class CoordinatorMachine(RuleBasedStateMachine):
-    members = Bundle("members")  # (group, member id, instance id), of the present or of the past
+    members = Bundle("members")  # (group, member id, instance id), present or past
 
     @initialize(delay=st.sampled_from([0, 3_000]), max_size=st.sampled_from([2, 1_000]))
     def start(self, delay: int, max_size: int) -> None:
@@ -36,13 +36,13 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.world = World(GroupSettings(group_initial_rebalance_delay_ms=delay, group_max_size=max_size, **retention))
         self.requests: dict[int, Any] = {}
         self.excused: set[int] = set()  # tickets that will never be answered
-        self.may_be_lost: set[int] = set()  # tickets that the present rule may have lost
-        self.generations: dict[str, int] = {}  # the highest that a member has heard of, of each group that exists
-        self.handed_in: dict[tuple[str, int], dict[str, bytes]] = {}  # by group and generation: what the leader said
+        self.may_be_lost: set[int] = set()  # tickets that the present rule may leave without an answer
+        self.generations: dict[str, int] = {}  # the highest that a member has learned, by group that exists
+        self.assigned: dict[tuple[str, int], dict[str, bytes]] = {}  # by group and generation: the leader's assignment
         self.seen_answers: set[int] = set()
         self.judged = 0
 
-    # ---- what clients and time do --------------------------------------------------------------------------------
+    # ---- clients and time ------------------------------------------------------------------------------------------------
 
     @rule(
         target=members,
@@ -92,7 +92,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @rule(group=GROUPS, share=st.text("ab", max_size=2), leader_first=st.booleans(), until=st.integers(0, 9))
     def settle(self, group: str, share: str, leader_first: bool, until: int) -> None:
-        """What well-behaved members do: all join again, all sync. Without it hardly a group would become Stable."""
+        """What well-behaved members do: all join again, all sync. Without it groups would hardly become Stable."""
         self.world.let_pass(3_000)
         found = self.world.core.group(group)
         for member in list(found.members.values()) if found is not None else []:
@@ -186,8 +186,8 @@ class CoordinatorMachine(RuleBasedStateMachine):
         assert (error == ErrorCode.NONE) == may
 
     @rule(group=GROUPS, ms=st.sampled_from([700, 5_000, 8_000]))
-    def one_joins_again_alone(self, group: str, ms: int) -> None:
-        """A leader's join begins a rebalance of which the others may miss the end."""
+    def one_member_rejoins_alone(self, group: str, ms: int) -> None:
+        """A leader's join starts a rebalance, whose end the others may miss."""
         found = self.world.core.group(group)
         if found is not None and found.leader is not None:
             leader = found.members[found.leader]
@@ -211,7 +211,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.excused |= self._unanswered()
         self.world.start()
 
-    # ---- bookkeeping ---------------------------------------------------------------------------------------------
+    # ---- bookkeeping -------------------------------------------------------------------------------------------------
 
     def _ask(self, request: Any, version: int) -> int:
         ticket = self.world.ask(request, version)
@@ -227,7 +227,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         shares = {other: f"{share}{other}" for other in found.members} if found is not None else {}
         is_awaited = found is not None and found.state is GroupState.COMPLETING_REBALANCE
         if found is not None and is_awaited and (member_id, generation) == (found.leader, found.generation):
-            self.handed_in[group, generation] = {other: told.encode() for other, told in shares.items()}
+            self.assigned[group, generation] = {other: told.encode() for other, told in shares.items()}
         self._ask(sync(member_id, generation, shares, group), 3)
 
     def _members(self, group: str) -> set[str]:
@@ -235,7 +235,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         return set(found.members) if found is not None else set()
 
     def _may_lose_parked(self, group: str, member_id: str, what: str) -> None:
-        """The next request of the member takes this one's place, or takes the member away: Kafka never answers it."""
+        """The member's next request replaces its parked one, or the member is removed: Kafka never answers the parked one."""
         found = self.world.core.group(group)
         member = found.members.get(member_id) if found is not None else None
         parked = getattr(member, what) if member is not None else None
@@ -245,13 +245,13 @@ class CoordinatorMachine(RuleBasedStateMachine):
     def _unanswered(self) -> set[int]:
         return self.requests.keys() - self.world.answers.keys() - self.excused
 
-    # ---- the rules -----------------------------------------------------------------------------------------------
+    # ---- invariants --------------------------------------------------------------------------------------------------
 
     def _groups(self) -> list[ClassicGroup]:
         return list(self.world.core.hard_state().groups.values())
 
     @invariant()
-    def timers_are_what_the_groups_need(self) -> None:
+    def timers_match_the_groups(self) -> None:
         needed: set[tuple[str, ...]] = {(EXPIRY,)}
         for group in self._groups():
             if group.state is GroupState.PREPARING_REBALANCE:
@@ -266,7 +266,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         assert min(deadlines.values()) >= self.world.now_ms
 
     @invariant()
-    def groups_are_sound(self) -> None:
+    def groups_are_consistent(self) -> None:
         for group in self._groups():
             members = group.members
             assert (group.state is GroupState.EMPTY) <= (not members)
@@ -290,7 +290,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
                 assert (group.generation, group.leader, group.protocol) == (kept.generation, kept.leader, kept.protocol)
 
     @invariant()
-    def each_request_is_answered_once_or_waits(self) -> None:
+    def each_request_is_answered_once_or_parked(self) -> None:
         waiting = set()
         for group in self._groups():
             for member in group.members.values():
@@ -302,7 +302,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.may_be_lost.clear()
 
     @invariant()
-    def no_generation_is_told_twice(self) -> None:
+    def no_generation_repeats(self) -> None:
         for record in self.world.records[self.judged :]:
             if type(record).__name__ == "GenerationFloor":
                 generation = record.generation  # type: ignore[union-attr]
@@ -319,7 +319,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
                 assert self.world.floors[group.group_id] == told
 
     @invariant()
-    def records_replayed_are_the_hard_state(self) -> None:
+    def replayed_records_equal_the_hard_state(self) -> None:
         live = self.world.core.hard_state()
         replayed = HardState()
         groups, offsets = self.world.stored()
@@ -339,9 +339,9 @@ class CoordinatorMachine(RuleBasedStateMachine):
             self.seen_answers.add(ticket)
             request, answer = self.requests.get(ticket), self.world.answers[ticket]
             if isinstance(request, SyncGroupRequest) and answer.error_code == ErrorCode.NONE:
-                handed = self.handed_in[request.group_id, request.generation_id]
+                handed = self.assigned[request.group_id, request.generation_id]
                 mine = handed.get(request.member_id)
-                # A static member's new self collects what its old self was given.
+                # The new member of a static instance receives what its old member was assigned.
                 assert answer.assignment == mine if mine is not None else answer.assignment in handed.values()
             if isinstance(answer, JoinGroupResponse) and answer.members:
                 assert answer.error_code == ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""What a real Kafka answered, our coordinator answers: every recorded walk and every timed scenario, step by step."""
+"""Our coordinator against the recordings of a real Kafka: every walk and every timed scenario, step by step."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from tests.harness.oracle.replay import play_scenario, play_walk, read, settings_of
 
 TIMED_HEADER, SCENARIOS = read("timed-4.1.jsonl")
-# Recorded times are rounded to a tenth of a unit, and on a socket everything takes some milliseconds.
+# Recorded times are rounded to a tenth of a unit, and over a socket everything takes some milliseconds.
 TOLERANCE = 0.06
 
 
 @pytest.mark.parametrize(
     ("recording", "walks", "steps"), [("classic-4.1.jsonl.gz", 400, 12_989), ("max-size-4.1.jsonl.gz", 60, 1_893)]
 )
-def test_every_recorded_walk_goes_the_same_way_on_the_core(recording: str, walks: int, steps: int) -> None:
+def test_the_core_answers_every_recorded_walk_as_kafka_did(recording: str, walks: int, steps: int) -> None:
     header, recorded = read(recording)
     assert (len(recorded), sum(len(walk["steps"]) for walk in recorded)) == (walks, steps)
     differences = [found for walk in recorded for found in play_walk(walk, settings_of(header), header["topics"])]
@@ -24,16 +24,16 @@ def test_every_recorded_walk_goes_the_same_way_on_the_core(recording: str, walks
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["scenario"])
-def test_every_timed_scenario_has_the_same_answers_at_the_same_times(scenario: dict[str, Any]) -> None:
+def test_every_timed_scenario_has_kafkas_answers_at_kafkas_times(scenario: dict[str, Any]) -> None:
     differences, _ = play_scenario(scenario, TIMED_HEADER, TOLERANCE)
     assert not differences, "\n".join(map(str, differences))
 
 
-def test_all_timed_scenarios_are_there() -> None:
+def test_all_timed_scenarios_are_recorded() -> None:
     assert len(SCENARIOS) == 39
 
 
-def test_the_judge_sees_a_changed_answer_a_missing_one_a_surplus_one_and_a_changed_state() -> None:
+def test_changed_missing_and_extra_answers_and_changed_states_are_differences() -> None:
     header, walks = read("classic-4.1.jsonl.gz")
     changed = [dict(step) for step in walks[0]["steps"]]
     first, second = [step for step in changed if len(step["replies"]) == 1][:2]

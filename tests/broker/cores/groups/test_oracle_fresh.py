@@ -1,4 +1,4 @@
-"""Walks are made by seed and by the answers alone, recorded as they went, and compared without mercy."""
+"""The oracle itself: walks depend on seed and answers alone, recordings are complete, and every difference is found."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def our_broker() -> Iterator[Address]:
 
 @pytest.fixture(scope="module")
 def walks(our_broker: Address) -> list[Walk]:
-    """Recorded from our own broker."""
+    """Walks recorded from our own broker."""
     return record(our_broker, SEEDS).walks
 
 
-def test_a_seed_makes_the_same_walk_as_long_as_the_answers_are_the_same(our_broker: Address, walks: list[Walk]) -> None:
+def test_a_seed_and_the_answers_determine_the_walk(our_broker: Address, walks: list[Walk]) -> None:
     again = record(our_broker, SEEDS[:3]).walks
     assert again == walks[:3]
     assert walks[0]["steps"] != walks[1]["steps"]
 
 
-def test_what_is_recorded_from_our_broker_goes_the_same_way_on_the_core_and_over_a_socket(
+def test_a_recording_of_our_broker_has_no_differences_on_the_core_or_over_a_socket(
     our_broker: Address, walks: list[Walk], tmp_path: Path
 ) -> None:
     write(tmp_path / "ours.jsonl.gz", walks, SETTINGS["classic"], "ourselves")
@@ -56,7 +56,7 @@ def test_what_is_recorded_from_our_broker_goes_the_same_way_on_the_core_and_over
     assert [found for walk in walks[:4] for found in over_socket.play_walk(our_broker, walk)] == []
 
 
-def test_walks_ask_everything_and_come_far(walks: list[Walk]) -> None:
+def test_walks_contain_every_request_and_reach_every_state(walks: list[Walk]) -> None:
     asked = {step["api"] for walk in walks for step in walk["steps"]}
     group_requests = {name for name, api in BY_NAME.items() if api.key in {*range(8, 17), 42, 47}}
     assert asked == group_requests
@@ -77,7 +77,7 @@ def test_one_altered_answer_is_found_on_the_core_and_over_a_socket(our_broker: A
         assert f"step {step['t']} Heartbeat" in found[0].where
 
 
-def test_a_recording_without_walks_is_no_agreement(walks: list[Walk], tmp_path: Path) -> None:
+def test_a_recording_without_walks_counts_as_a_failure(walks: list[Walk], tmp_path: Path) -> None:
     for kept, status in ((walks[:1], 0), ([], 1)):
         write(tmp_path / "few.jsonl.gz", kept, SETTINGS["classic"], "ourselves")
         command = [sys.executable, "-m", "tests.harness.oracle", "check", str(tmp_path / "few.jsonl.gz")]
@@ -106,7 +106,7 @@ def test_a_tied_vote_is_not_compared() -> None:
         seen(FreeChoices(["$G1"]), ["$M1", "$M2"], joined("$M1", "$M1", agree), joined("$M2", "$M1", tie))
 
 
-def test_another_leader_is_not_compared_where_it_may_be_chosen_freely_and_is_elsewhere() -> None:
+def test_a_different_leader_is_a_difference_unless_kafka_chooses_freely() -> None:
     def after_the_leader_left(leader: str) -> None:
         choices = FreeChoices(["$G1"])
         seen(choices, ["$M1", "$M2", "$M3"], joined("$M1", "$M1", ("range",)))
@@ -124,7 +124,7 @@ def test_another_leader_is_not_compared_where_it_may_be_chosen_freely_and_is_els
 @pytest.mark.reference
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("variant", SETTINGS)
-def test_a_real_kafka_answers_walks_that_nobody_has_seen_as_we_do(variant: str, tmp_path: Path) -> None:
+def test_a_real_kafka_answers_fresh_walks_as_we_do(variant: str, tmp_path: Path) -> None:
     first = int(time.time())
     seeds = range(first, first + (25 if variant == "classic" else 10))
     try:

@@ -43,7 +43,7 @@ def test_module_imports_nothing_impure(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")
-def test_module_opens_and_prints_nothing(path: Path) -> None:
+def test_module_neither_opens_files_nor_prints(path: Path) -> None:
     called = {
         node.func.id
         for node in ast.walk(ast.parse(path.read_text()))
@@ -52,7 +52,7 @@ def test_module_opens_and_prints_nothing(path: Path) -> None:
     assert not called & {"open", "print", "input", "exec", "eval"}
 
 
-def test_hard_state_is_written_by_apply_alone() -> None:
+def test_only_apply_changes_hard_state() -> None:
     writers = set()
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):

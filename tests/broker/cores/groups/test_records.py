@@ -1,4 +1,4 @@
-"""Records and rows of `__consumer_offsets`: there and back, and byte for byte what a real Kafka has on its disk."""
+"""State records and rows of `__consumer_offsets`: round trips, and bytes equal to those of a real Kafka."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ records: st.SearchStrategy[OffsetsRecord] = st.one_of(
     ),
     st.builds(GroupMetadataTombstone, text, int64),
     st.builds(OffsetCommitRecord, text, text, int32, int64, int32, text, int64, st.none()),
-    # A row with an expiry has no room for the leader epoch, as in Kafka.
+    # As in Kafka, a row with an expiry has no room for the leader epoch.
     st.builds(OffsetCommitRecord, text, text, int32, int64, st.just(-1), text, int64, int64),
     st.builds(OffsetTombstone, text, text, int32, int64),
 )
 
 
 @given(records)
-def test_every_record_survives_its_row(record: OffsetsRecord) -> None:
+def test_every_state_record_survives_encoding_and_decoding(record: OffsetsRecord) -> None:
     row = to_row(record)
     assert 0 <= row.partition < 50
     assert from_row(row.key, row.value, row.timestamp_ms) == record
 
 
-def test_a_new_group_and_a_commit_are_written_as_kafka_writes_them() -> None:
+def test_a_new_group_and_a_commit_have_the_bytes_of_a_real_kafka() -> None:
     group = to_row(GroupMetadataRecord("y1265783keep", "", 0, None, None, 0x0102030405060708, (), 7))
     assert group.partition == 48
     assert group.key == bytes.fromhex("0002000c") + b"y1265783keep"
@@ -62,7 +62,7 @@ def test_a_new_group_and_a_commit_are_written_as_kafka_writes_them() -> None:
 
 
 @pytest.mark.parametrize("kind", range(3, 20))
-def test_rows_of_newer_group_protocols_are_passed_over(kind: int) -> None:
+def test_rows_of_newer_group_protocols_are_skipped(kind: int) -> None:
     assert from_row(kind.to_bytes(2, "big") + b"\0\1g", b"\0\0", 0) is None
 
 

@@ -1,4 +1,4 @@
-"""Rules of the coordinator that the recordings do not reach: limits on both sides, free choices, broken metadata."""
+"""Rules that the recordings do not cover: limits on both sides, free choices, unreadable metadata, recovery, expiry."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def offset_deletion(topic: str) -> OffsetDeleteRequest:
         (1_800_001, ErrorCode.INVALID_SESSION_TIMEOUT),
     ],
 )
-def test_the_session_timeout_must_lie_within_the_bounds(timeout_ms: int, error: ErrorCode) -> None:
+def test_the_session_timeout_must_be_within_its_bounds(timeout_ms: int, error: ErrorCode) -> None:
     assert World().answer(join(session_timeout_ms=timeout_ms), 9).error_code == error
 
 
@@ -50,15 +50,15 @@ def test_the_session_timeout_must_lie_within_the_bounds(timeout_ms: int, error: 
         ("\N{GRINNING FACE}" * 2049, ErrorCode.OFFSET_METADATA_TOO_LARGE),
     ],
 )
-def test_the_text_beside_an_offset_is_measured_in_utf16_units(metadata: str, error: ErrorCode) -> None:
+def test_offset_metadata_is_measured_in_utf16_units(metadata: str, error: ErrorCode) -> None:
     world = World()
     answered = world.answer(commit({("orders", 0): 1}, metadata=metadata), 8)
     assert answered.topics[0].partitions[0].error_code == error
-    # A commit of which nothing is left makes no group.
+    # A commit of which nothing is accepted creates no group.
     assert (world.core.group("g") is None) == (error != ErrorCode.NONE)
 
 
-def test_a_member_is_out_a_full_session_timeout_after_its_heartbeat_and_not_before() -> None:
+def test_a_session_ends_exactly_one_timeout_after_the_last_heartbeat() -> None:
     world = World()
     member = world.generation(1)[0]
     world.let_pass(4_321)
@@ -69,7 +69,7 @@ def test_a_member_is_out_a_full_session_timeout_after_its_heartbeat_and_not_befo
     assert not world.group().members
 
 
-def test_a_new_member_may_wait_five_minutes_parked_whatever_its_session_timeout() -> None:
+def test_a_new_member_may_stay_parked_for_five_minutes() -> None:
     world = World()
     leader = world.generation(1, session_timeout_ms=1_800_000, rebalance_timeout_ms=1_800_000)[0]
     parked = world.ask(join(session_timeout_ms=6_000), 3, "c2")
@@ -81,14 +81,14 @@ def test_a_new_member_may_wait_five_minutes_parked_whatever_its_session_timeout(
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
-def test_a_rebalance_timeout_of_nothing_is_answered_and_then_takes_the_member_out(timeout_ms: int) -> None:
+def test_a_rebalance_timeout_of_zero_answers_the_join_and_removes_the_member(timeout_ms: int) -> None:
     world = World()
     ticket = world.ask(join(rebalance_timeout_ms=timeout_ms), 3)
     assert world.answers[ticket].generation_id == 1
     assert (world.group().state, world.group().generation) == (GroupState.EMPTY, 2)
 
 
-def test_static_members_that_stay_away_are_awaited_without_a_busy_loop() -> None:
+def test_waiting_for_absent_static_members_is_no_busy_loop() -> None:
     world = World()
     world.ask(join(rebalance_timeout_ms=500, group_instance_id="i1"), 9)
     world.ask(sync("i1-1", 1, {"i1-1": "all"}, group_instance_id="i1"), 3)
@@ -110,7 +110,7 @@ def test_static_members_that_stay_away_are_awaited_without_a_busy_loop() -> None
 
 
 @pytest.mark.parametrize("leaders_first", ["range", "sticky"])
-def test_a_tied_vote_goes_to_the_protocol_that_stands_first_in_the_leaders_list(leaders_first: str) -> None:
+def test_a_tied_vote_goes_to_the_first_protocol_in_the_leaders_list(leaders_first: str) -> None:
     others_first = "sticky" if leaders_first == "range" else "range"
     world = World(replace(QUICK, group_initial_rebalance_delay_ms=100))
     first = world.ask(join(protocols={leaders_first: b"", others_first: b""}), 3, "c1")
@@ -119,7 +119,7 @@ def test_a_tied_vote_goes_to_the_protocol_that_stands_first_in_the_leaders_list(
     assert (world.answers[first].protocol_name, world.answers[first].leader) == (leaders_first, "c1-1")
 
 
-def test_most_votes_among_the_protocols_that_all_support_decide() -> None:
+def test_the_commonly_supported_protocol_with_most_votes_wins() -> None:
     world = World(replace(QUICK, group_initial_rebalance_delay_ms=100))
     first = world.ask(join(protocols={"own": b"", "range": b"", "sticky": b""}), 3)
     for _ in range(2):
@@ -146,7 +146,10 @@ def test_a_protocol_named_twice_counts_once() -> None:
     [
         (encode_blob(ConsumerProtocolSubscription(topics=["orders"])), {"orders"}),
         (encode_blob(ConsumerProtocolSubscription(topics=["clicks", "orders"]), 0), {"orders", "clicks"}),
-        (b"\0\0\0\0\0\x64" + bytes(8), {"orders", "clicks"}),  # claims a hundred topics: Kafka's group hangs for good
+        (
+            b"\0\0\0\0\0\x64" + bytes(8),
+            {"orders", "clicks"},
+        ),  # claims a hundred topics; it would block a group of Kafka's for ever
         (b"\0\0\0\0\0\x05" + bytes(8), {"orders", "clicks"}),
         (b"\0\0\xff\xff\xff\xff", {"orders", "clicks"}),
         (b"\0", {"orders", "clicks"}),
@@ -154,9 +157,7 @@ def test_a_protocol_named_twice_counts_once() -> None:
     ],
     ids=["v3", "v0", "too many topics", "cut short", "negative count", "one byte", "nothing"],
 )
-def test_metadata_that_cannot_be_read_counts_as_a_subscription_to_everything(
-    metadata: bytes, subscribed: set[str]
-) -> None:
+def test_unreadable_metadata_counts_as_a_subscription_to_every_topic(metadata: bytes, subscribed: set[str]) -> None:
     world = World()
     world.generation(1, protocols={"range": metadata})
     world.let_pass(0)
@@ -174,7 +175,7 @@ def test_metadata_of_other_protocol_types_is_never_read() -> None:
 # ---- recovery ----------------------------------------------------------------------------------------------------
 
 
-def test_a_group_above_the_size_limit_rebalances_after_the_restart_that_lowered_it() -> None:
+def test_a_group_above_a_lowered_size_limit_rebalances_after_the_restart() -> None:
     world = World()
     ids = world.generation(3)
     world.settings = replace(QUICK, group_max_size=2)
@@ -192,7 +193,7 @@ def test_a_group_above_the_size_limit_rebalances_after_the_restart_that_lowered_
     assert world.group().generation > generation
 
 
-def test_sessions_begin_anew_after_a_restart() -> None:
+def test_a_restart_gives_every_member_a_fresh_session() -> None:
     world = World()
     member = world.generation(1)[0]
     world.let_pass(9_000)
@@ -204,7 +205,7 @@ def test_sessions_begin_anew_after_a_restart() -> None:
     assert world.group().state is GroupState.EMPTY
 
 
-def test_a_group_of_a_coordinator_without_rebalance_timeouts_has_its_session_timeout_for_one() -> None:
+def test_a_stored_group_without_rebalance_timeouts_uses_its_session_timeouts() -> None:
     world = World()
     world.generation(1)
     kept = world.group().metadata
@@ -236,7 +237,7 @@ MINUTE = 60_000
 EXPIRING = replace(QUICK, offsets_retention_minutes=2, offsets_retention_check_interval_ms=MINUTE // 2)
 
 
-def test_offsets_of_a_simple_group_go_a_retention_after_their_commit() -> None:
+def test_offsets_of_a_simple_group_expire_one_retention_after_their_commit() -> None:
     world = World(EXPIRING)
     world.answer(commit({("orders", 0): 1}), 8)
     world.let_pass(MINUTE)
@@ -247,7 +248,7 @@ def test_offsets_of_a_simple_group_go_a_retention_after_their_commit() -> None:
     assert world.core.group("g") is None
 
 
-def test_offsets_of_a_group_with_members_stay_where_somebody_subscribes() -> None:
+def test_offsets_of_subscribed_topics_do_not_expire() -> None:
     world = World(EXPIRING)
     metadata = encode_blob(ConsumerProtocolSubscription(topics=["orders"]))
     member = world.generation(1, protocols={"range": metadata}, session_timeout_ms=1_800_000)[0]
@@ -258,7 +259,7 @@ def test_offsets_of_a_group_with_members_stay_where_somebody_subscribes() -> Non
 
 
 @pytest.mark.parametrize("protocol_type", ["connect", "consumer"])
-def test_nothing_goes_where_the_subscriptions_of_members_are_not_known(protocol_type: str) -> None:
+def test_no_offset_expires_while_subscriptions_are_unknown(protocol_type: str) -> None:
     world = World(EXPIRING)
     member = world.generation(1, protocol_type=protocol_type, session_timeout_ms=1_800_000)[0]
     world.answer(commit({("orders", 0): 1}, member, 1), 8)
@@ -266,7 +267,7 @@ def test_nothing_goes_where_the_subscriptions_of_members_are_not_known(protocol_
     assert world.group().offsets.keys() == {"orders"}
 
 
-def test_offsets_of_a_group_that_members_have_left_go_a_retention_after_it_became_empty() -> None:
+def test_offsets_of_an_empty_group_expire_one_retention_after_it_became_empty() -> None:
     world = World(EXPIRING)
     member = world.generation(1, session_timeout_ms=1_800_000)[0]
     world.answer(commit({("orders", 0): 1}, member, 1), 8)
@@ -280,7 +281,7 @@ def test_offsets_of_a_group_that_members_have_left_go_a_retention_after_it_becam
     assert world.floors == {}
 
 
-def test_offsets_of_a_group_of_a_coordinator_without_times_go_a_retention_after_their_commit() -> None:
+def test_offsets_of_a_stored_group_without_a_state_time_expire_by_their_commit() -> None:
     world = World(EXPIRING)
     member = world.generation(1, session_timeout_ms=1_800_000)[0]
     world.answer(leave(member), 4)
@@ -296,7 +297,7 @@ def test_offsets_of_a_group_of_a_coordinator_without_times_go_a_retention_after_
     assert world.core.group("g") is None
 
 
-def test_a_group_that_has_just_given_out_an_id_is_not_deleted_before_the_id_expires() -> None:
+def test_a_group_that_has_given_out_an_id_is_kept_until_the_id_expires() -> None:
     world = World(EXPIRING)
     given = world.answer(join(session_timeout_ms=MINUTE), 9).member_id
     world.let_pass(45_000)
@@ -304,7 +305,7 @@ def test_a_group_that_has_just_given_out_an_id_is_not_deleted_before_the_id_expi
     assert world.answers[parked].error_code == ErrorCode.NONE
 
 
-def test_the_check_for_expired_offsets_takes_many_groups_in_slices_and_forgets_none() -> None:
+def test_the_expiry_check_runs_in_slices_and_reaches_every_group() -> None:
     world = World(EXPIRING)
     for number in range(GROUPS_PER_STEP + 1):
         world.answer(commit({("orders", 0): 1}, group_id=f"g{number}"), 8)
@@ -320,7 +321,7 @@ def test_the_check_for_expired_offsets_takes_many_groups_in_slices_and_forgets_n
     assert not world.core.hard_state().groups
 
 
-def test_offsets_that_lie_in_the_store_expire_without_staying_in_memory() -> None:
+def test_unloaded_offsets_expire_without_staying_in_memory() -> None:
     world = World(EXPIRING)
     world.answer(commit({("orders", 0): 1}), 8)
     world.answer(commit({("orders", 0): 1}, group_id="h"), 8)
@@ -338,12 +339,12 @@ def test_offsets_that_lie_in_the_store_expire_without_staying_in_memory() -> Non
     assert not world.group("h").offsets
 
 
-# ---- what a record can hold ------------------------------------------------------------------------------------------
+# ---- the limit of a state record -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["c" * 32767, "c" * 32765, "é" * 16383], ids=["longest", "two less", "two bytes each"])
 @pytest.mark.parametrize("is_static", [False, True])
-def test_a_member_id_that_is_made_up_fits_in_a_record_and_tells_members_apart(name: str, is_static: bool) -> None:
+def test_new_member_ids_fit_in_a_record_and_are_distinct(name: str, is_static: bool) -> None:
     world = World()
     fields = {"group_instance_id": name} if is_static else {}
     first = world.answer(join(**fields), 5, name)
@@ -360,7 +361,7 @@ def test_a_member_id_that_just_fits_is_not_cut() -> None:
 
 
 @pytest.mark.parametrize("version", [2, 4])
-def test_a_retention_without_end_is_kept_as_the_last_time_that_there_is(version: int) -> None:
+def test_an_unlimited_retention_is_stored_as_the_latest_time(version: int) -> None:
     world = World()
     assert world.answer(commit({("orders", 0): 1}, retention_time_ms=2**63 - 1), version).topics[0].partitions[0] == (
         OffsetCommitResponse.Partition(partition_index=0)
@@ -371,14 +372,14 @@ def test_a_retention_without_end_is_kept_as_the_last_time_that_there_is(version:
 
 
 def stable_static(world: World, metadata: bytes) -> str:
-    """The id of the one member of a Stable group, which the record counts as 8 characters and its metadata."""
+    """The id of the only member of a Stable group; in the record it counts 8 characters and its metadata."""
     joined = world.answer(join(group_instance_id="i", protocols={"range": metadata}), 5)
     assert joined.error_code == 0
     assert world.answer(sync(joined.member_id, joined.generation_id), 3).error_code == 0
     return str(joined.member_id)
 
 
-# The names of a member "i-1" of client "c1", and of one that is about to get its id.
+# The names of a member "i-1" of client "c1", and of one that has no id yet.
 NAMES, NAMES_WITHOUT_ID = len("i-1" + "i" + "c1"), len("i" + "i" + "c1")
 
 
@@ -386,14 +387,14 @@ NAMES, NAMES_WITHOUT_ID = len("i-1" + "i" + "c1"), len("i" + "i" + "c1")
     ("size", "error"),
     [(RECORD_BYTES - NAMES_WITHOUT_ID, ErrorCode.NONE), (RECORD_BYTES, ErrorCode.UNKNOWN_SERVER_ERROR)],
 )
-def test_metadata_that_the_record_cannot_hold_is_refused_at_the_join(size: int, error: ErrorCode) -> None:
+def test_a_join_is_refused_if_the_record_cannot_hold_its_metadata(size: int, error: ErrorCode) -> None:
     world = World()
     joining = join(group_instance_id="i", protocols={"range": b"", "roundrobin": bytes(size)})
     assert world.answer(joining, 5).error_code == error
     assert len(world.group().members) == (error == ErrorCode.NONE)
 
 
-def test_the_metadata_of_all_members_counts_and_that_which_is_replaced_or_left_does_not() -> None:
+def test_the_record_limit_counts_the_metadata_of_present_members() -> None:
     world = World()
     half = bytes(RECORD_BYTES // 2)
     member_id = stable_static(world, half)
@@ -407,7 +408,7 @@ def test_the_metadata_of_all_members_counts_and_that_which_is_replaced_or_left_d
     assert world.answer(second, 5).error_code == ErrorCode.NONE
 
 
-def test_metadata_counts_after_a_restart_too() -> None:
+def test_the_record_limit_counts_metadata_after_a_restart() -> None:
     world = World()
     half = bytes(RECORD_BYTES // 2)
     stable_static(world, half)
@@ -420,7 +421,7 @@ def test_metadata_counts_after_a_restart_too() -> None:
     ("size", "error"),
     [(RECORD_BYTES - NAMES, ErrorCode.NONE), (RECORD_BYTES - NAMES + 1, ErrorCode.UNKNOWN_SERVER_ERROR)],
 )
-def test_assignments_that_the_record_cannot_hold_are_refused_and_all_join_again(size: int, error: ErrorCode) -> None:
+def test_assignments_too_large_for_the_record_are_refused_and_all_rejoin(size: int, error: ErrorCode) -> None:
     world = World()
     joined = world.answer(join(group_instance_id="i", protocols={"range": b""}), 5)
     share = {joined.member_id: "a" * size, "stranger": "a" * 100}
@@ -437,7 +438,7 @@ def test_assignments_that_the_record_cannot_hold_are_refused_and_all_join_again(
 # ---- details ----------------------------------------------------------------------------------------------------
 
 
-def test_details_say_where_each_member_stands() -> None:
+def test_details_report_the_phase_of_each_member() -> None:
     world = World()
     ids = world.generation(2)
     world.let_pass(1_500)
@@ -456,7 +457,7 @@ def test_details_say_where_each_member_stands() -> None:
 # ---- cost --------------------------------------------------------------------------------------------------------
 
 
-def test_an_hour_of_heartbeats_leaves_no_more_timers_than_members() -> None:
+def test_an_hour_of_heartbeats_leaves_one_timer_per_member() -> None:
     world = World()
     ids = world.generation(3)
     for _ in range(1_200):
@@ -469,7 +470,7 @@ def test_an_hour_of_heartbeats_leaves_no_more_timers_than_members() -> None:
     assert world.group().state is GroupState.STABLE
 
 
-def test_the_leaders_list_is_built_once_for_a_thousand_members() -> None:
+def test_only_the_leader_receives_the_member_list() -> None:
     world = World(replace(QUICK, group_initial_rebalance_delay_ms=3_000))
     tickets = [world.ask(join(), 3) for _ in range(1_000)]
     world.let_pass(60_000)

@@ -1,4 +1,4 @@
-"""Golden scenarios: what the core makes of each is what its file says, and together they leave no state and request out."""
+"""Golden scenarios: the core does what each file says, and together they cover every request in every state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.broker.cores.groups.traces import TRACES, perform
 HISTORY_LINE = re.compile(r"    [0-9.]+ [a-z_]+, generation ")
 FILES = sorted(TRACES.glob("*.txt"))
 
-# With id: known is one that the broker has given out.
+# An id is known if the broker has given it out.
 REQUESTS = [
     "JoinGroup without id",
     "JoinGroup known",
@@ -42,12 +42,12 @@ performed = cache(perform)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_scenario_goes_as_its_trace_says(path: Path) -> None:
+def test_scenario_matches_its_trace(path: Path) -> None:
     written = path.read_text()
     assert performed(written)[0] == written, "python -m tests.broker.cores.groups.traces --write updates it"
 
 
-def test_every_request_meets_a_group_in_every_state() -> None:
+def test_traces_cover_every_request_in_every_state() -> None:
     met = {pair for path in FILES for pair in performed(path.read_text())[1]}
     wanted = set(product((state.value for state in GroupState), REQUESTS))
     assert len(wanted) == 85
@@ -55,13 +55,13 @@ def test_every_request_meets_a_group_in_every_state() -> None:
 
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
-def test_every_cause_is_that_of_an_event_in_a_history(cause: Cause) -> None:
+def test_traces_cover_every_cause(cause: Cause) -> None:
     shown = f": {cause.value} "
     kept = [line for path in FILES for line in path.read_text().splitlines() if HISTORY_LINE.match(line)]
     assert any(shown in line for line in kept)
 
 
-def test_traces_are_there_and_each_says_what_it_shows() -> None:
+def test_every_trace_starts_with_a_description() -> None:
     assert len(FILES) >= 100
     for path in FILES:
         first = path.read_text().splitlines()[0]

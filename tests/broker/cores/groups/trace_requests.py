@@ -1,4 +1,4 @@
-"""The requests of golden scenarios: words of a line, and what they leave out, as messages."""
+"""The requests of golden scenarios: a line's words and the defaults for what it omits, as messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def millis(seconds: str) -> int:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """ "a:1,b:2" as pairs; what has no colon has an empty second part."""
+    """ "a:1,b:2" as pairs. Without a colon the second part is empty."""
     return [(name, value) for name, _, value in (part.partition(":") for part in text.split(",") if part)]
 
 
@@ -46,7 +46,7 @@ def _partitions(text: str) -> dict[str, list[tuple[int, str]]]:
 
 
 def _member(text: str) -> LeaveGroupRequest.Member:
-    """A member that leaves: "c1-A", "i1-A/i1", "/i1", each with ":its_reason" or without."""
+    """A leaving member: "c1-A", "i1-A/i1" or "/i1", optionally followed by ":its_reason"."""
     name, _, reason = text.partition(":")
     member_id, _, instance_id = name.partition("/")
     return LeaveGroupRequest.Member(
@@ -55,7 +55,7 @@ def _member(text: str) -> LeaveGroupRequest.Member:
 
 
 def _metadata(text: str) -> bytes:
-    """ "@orders+clicks" is a consumer's subscription to these topics; anything else stands for itself."""
+    """ "@orders+clicks" is a consumer's subscription to these topics; anything else is literal."""
     if not text.startswith("@"):
         return text.encode()
     return encode_blob(ConsumerProtocolSubscription(topics=text[1:].split("+")), 0)

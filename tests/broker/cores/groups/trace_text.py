@@ -1,4 +1,4 @@
-"""What came of a request in a golden scenario, as text: answers, records, times."""
+"""The outcome of a request in a golden scenario, as text: answers, state records, times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show_seconds(ms: int) -> str:
 
 
 def show_message(message: Message, version: int) -> str:
-    """The fields of the version that say something; error codes by name, first."""
+    """The fields of the version that have a value; error codes first and by name."""
     shown = _show_fields(message, version)
     return f"{type(message).__name__.removesuffix('Response')} {shown}".rstrip()
 
@@ -58,7 +58,7 @@ def _show(value: Any, version: int) -> str:
 
 
 def _show_bytes(value: bytes) -> str:
-    """A subscription as "@topics"; anything else as text."""
+    """A subscription as "@topics", anything else as text."""
     if value.startswith(b"\0\0"):
         return "@" + "+".join(decode_subscription(value).topics)
     return value.decode("latin-1")
@@ -92,7 +92,7 @@ def _show_share(topics: Mapping[str, Sequence[int]]) -> str:
 
 
 def show_event(event: GroupEvent, wall_ms: int) -> str:
-    """An event of the durable story; times and counts that it does not have are left out."""
+    """An event of the history, without the numbers that it does not have."""
     cause = f"{event.cause.value}{f' ({event.reason})' if event.reason else ''}" if event.cause is not None else "-"
     numbers = {
         "members": event.members,

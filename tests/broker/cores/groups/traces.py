@@ -1,18 +1,18 @@
-"""Golden scenarios of the group coordinator: text files of requests, each followed by all that the core made of it.
+"""Golden scenarios of the group coordinator: text files of requests, each followed by everything that the core does.
 
-A line that begins at the left margin is a comment (#), a setting, a request, or one of the words below; the indented lines
-below it are what came of it, written by `python -m tests.broker.cores.groups.traces --write` and reviewed as a diff.
+A line without indentation is a comment (#), a setting, a request, or one of the directives below. The indented lines that
+follow are the outcome, written by `python -m tests.broker.cores.groups.traces --write` and reviewed as a diff.
 
     settings group.initial.rebalance.delay.ms=1000
     topics orders=3
     0.5 c1 JoinGroup v9 member=c1-A session=10 rebalance=60 protocols=range:one,sticky:two
-    0 given Stable c1 c2/i2 session=10      joins, and syncs, of new members (of client c1; of c2 with instance id i2)
-    wait 3.0                                time passes; what is due at that instant is done
-    restart 5.0                             the broker dies at once, and comes back with what it has recorded
+        0 given Stable c1 c2/i2 session=10      joins (and syncs) new members: of client c1, and of c2 with instance id i2
+        wait 3.0                                lets time pass until then and runs the timers that are due
+        restart 5.0                             kills the broker, and starts it with what it has persisted
     7 topic_deleted orders
-    history                                 the events of the group, as __kgctl_group_events keeps them
+        history                                 prints the events of the group, as __kgctl_group_events keeps them
 
-Times are seconds. What a request leaves out has the value that most scenarios want (see `trace_requests`); the group is "g".
+Times are seconds. Omitted values have defaults that suit most scenarios (see `trace_requests`); the group is "g".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TRACES = Path(__file__).parent / "traces"
 
 @dataclass
 class Run:
-    """One scenario under way: the core, its simulated clock, and the log that a restart reads again."""
+    """One scenario being played: the core, its simulated clock, and the log from which it restarts."""
 
     settings: GroupSettings
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3})
@@ -59,7 +59,7 @@ class Run:
         return self.topics.get(topic)
 
     def start(self) -> list[str]:
-        """A coordinator as it comes out of the log."""
+        """Start a coordinator from the log."""
         self.coordinator = Coordinator(self.settings, self._new_id, self)
         offsets: dict[str, list[StateRecord]] = {}
         for key, (value, timestamp) in self.rows.items():
@@ -91,7 +91,7 @@ class Run:
         return parked + self._effects(effects)
 
     def given(self, state: str, names: list[str], values: Values) -> list[str]:
-        """A group in its first generation, of members that join together; they sync if it is to be Stable."""
+        """Create a group in its first generation; its members join together, and sync if it is to be Stable."""
         group_id, met = values.get("group", "g"), set(self.met)
         for name in names:
             client, _, instance = name.partition("/")
@@ -149,7 +149,7 @@ class Run:
             out.append(f"#{reply.ticket} <- {show_message(response, version)}")
         out += self._changed_states()
         self.wake_at = effects.wake_at_ms
-        # The check for expired offsets, hours away in these scenarios, is always there.
+        # The check for expired offsets is always scheduled, hours away in these scenarios.
         near = self.wake_at is not None and self.wake_at < self.now_ms + 3_600_000
         return [*out, f"wake at {show_seconds(self.wake_at) if near and self.wake_at is not None else '-'}"]
 
@@ -180,12 +180,12 @@ class Run:
 
 
 def play(text: str) -> str:
-    """The scenario with what comes of each of its lines."""
+    """The scenario with the outcome of each line."""
     return perform(text)[0]
 
 
 def perform(text: str) -> tuple[str, set[tuple[str, str]]]:
-    """The scenario with what comes of each of its lines, and which (state of the group, request) occurred in it."""
+    """The scenario with the outcome of each line, and the pairs (state of the group, request) that occurred."""
     run, out, started = Run(settings=settings_of({})), [], False
     for line in text.splitlines():
         if line.startswith("  "):
@@ -207,7 +207,7 @@ def perform(text: str) -> tuple[str, set[tuple[str, str]]]:
 
 
 def read(line: str) -> tuple[list[str], Values]:
-    """The words of a line, and those that give a name its value; nothing of a comment."""
+    """The words of a line, and the values of its name=value words; nothing for a comment."""
     words = [] if line.startswith("#") else line.split()
     values = dict(word.split("=", 1) for word in words if "=" in word)
     for name in {"reason", "metadata"} & values.keys():
@@ -216,7 +216,7 @@ def read(line: str) -> tuple[list[str], Values]:
 
 
 def pairs(run: Run, api: str, values: Values) -> set[tuple[str, str]]:
-    """(state of the group, request), of every group that the request is about."""
+    """(state of the group, request) for every group of the request."""
     if api == "ListGroups":
         about = {*run.states, "g"}
     else:
@@ -226,7 +226,7 @@ def pairs(run: Run, api: str, values: Values) -> set[tuple[str, str]]:
 
 
 def _kind_of_member(run: Run, values: Values) -> str:
-    """Known is an id that this broker has given out."""
+    """An id is known if this broker has given it out."""
     member_id = values.get("member", "")
     if not member_id:
         return "without id"
@@ -259,7 +259,7 @@ def act(run: Run, words: list[str], values: Values) -> list[str]:
 
 
 def main() -> None:
-    """Write what comes of each scenario into its file (--write), or say which would change."""
+    """Write the outcome of each scenario into its file (--write), or print which files would change."""
     for path in sorted(TRACES.glob("*.txt")):
         before = path.read_text()
         after = play(before)

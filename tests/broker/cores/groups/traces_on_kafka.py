@@ -1,10 +1,10 @@
-"""Plays golden scenarios on a running Kafka, in real time and side by side, and names what it answers otherwise than ours.
+"""Plays golden scenarios on a running Kafka, in real time and in parallel, and prints the answers that differ from ours.
 
     python -m tests.broker.cores.groups.traces_on_kafka [--longest SECONDS] [NAME ...]
 
-A Kafka is started for each set of settings that the scenarios have, with an initial delay of half a second where they have none;
-needs java and mvn. What has no counterpart there (restarts, our own requests) is left out, and so are times: an answer belongs
-to the step after which it comes. Exits 1 if a scenario differs that is not known to.
+A Kafka is started for each set of settings that the scenarios use, by default with an initial delay of half a second; this
+needs java and mvn. What Kafka does not have (restarts on demand, our own requests) is left out, and so are times: an answer
+belongs to the step after which it arrives. Exits 1 if a scenario differs that is not listed in KNOWN.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ ANSWER_S, SURPLUS_S, LATE_S, EARLY_S = 1.3, 0.04, 0.6, 0.4
 AT_ONCE, TRIES = 30, 3
 # Requests on two connections may overtake each other.
 ONE_AFTER_ANOTHER_S = 0.03
-# Scenarios in which we answer otherwise, by choice or because Kafka leaves the choice open.
+# Scenarios with different answers, by our decision or because Kafka chooses freely.
 KNOWN = {
-    "delete_offsets": "metadata that cannot be read wedges a Kafka's group",
-    "recovery_of_unreadable_subscriptions": "metadata that cannot be read wedges a Kafka's group",
-    "initial_delay_after_a_capped_one": "Kafka remembers a newcomer of an earlier delay",
+    "delete_offsets": "unreadable metadata blocks a group of Kafka's",
+    "recovery_of_unreadable_subscriptions": "unreadable metadata blocks a group of Kafka's",
+    "initial_delay_after_a_capped_one": "Kafka remembers a new member of an earlier delay",
     "empty_groups_without_offsets": "Kafka deletes a group that has just given out an id",
-    "leader_reelection": "which of the others leads is open",
-    "protocol_tie": "which protocol wins a tie is open",
-    "static_restart_in_session": "its two sides are closer than this clock",
+    "leader_reelection": "Kafka may choose any new leader",
+    "protocol_tie": "Kafka may choose any protocol in a tie",
+    "static_restart_in_session": "its two times are closer than this clock can resolve",
 }
 INITIAL_DELAY = "group.initial.rebalance.delay.ms"
 WITHOUT_TIME = ("settings", "topics", "history")
@@ -53,7 +53,7 @@ NOT_COMPARED = {"throttle_time_ms", "host", "port", "node_id", "error_message"}
 
 @dataclass
 class Ours(Run):
-    """Our coordinator, which keeps its answers as messages."""
+    """Our coordinator; it keeps its answers as messages."""
 
     answers: dict[int, Message] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class Ours(Run):
 
 @dataclass
 class Theirs:
-    """The same clients on a Kafka: a connection for each request."""
+    """The same clients on a Kafka, with a connection per request."""
 
     address: tuple[str, int]
     name: str
@@ -92,7 +92,7 @@ class Theirs:
         self.waiting[ticket], self.versions[ticket] = connection, version
 
     def listen(self, until: float, wanted: set[int]) -> None:
-        """Take answers until the time, or until all that are wanted have come."""
+        """Read answers until this time, or until all that are wanted have arrived."""
         while wanted - self.answers.keys() or not wanted:
             left_s = until - time.monotonic()
             if left_s <= 0:
@@ -103,7 +103,7 @@ class Theirs:
                 return
             for ready in select.select(list(sockets), [], [], left_s)[0]:
                 ticket = sockets[ready]
-                # No answer is a difference like any other.
+                # A missing answer is a difference, too.
                 with self.waiting.pop(ticket) as client, contextlib.suppress(ConnectionClosed):
                     self.answers[ticket] = client.receive()
 
@@ -116,7 +116,7 @@ class Theirs:
             self.ids.setdefault(ours.member_id, theirs.member_id)
 
     def learn_id(self, member_id: str, group_id: str) -> str:
-        """Their id of the member; of one that still waits for its first answer, as the group shows it."""
+        """Their id for the member; while it waits for its first answer, the id that DescribeGroups shows."""
         if member_id not in self.ids:
             stem = member_id.rpartition("-")[0] + "-"
             for member in self.describe([group_id]).groups[0].members:
@@ -126,7 +126,7 @@ class Theirs:
 
 
 def play(address: tuple[str, int], name: str) -> Iterator[str]:
-    """Every difference."""
+    """Yield every difference."""
     ours, theirs = Ours(settings=settings_of({})), Theirs(address, f"{name}.{time.time_ns()}")
     groups: set[str] = {"g"}
     compared: set[int] = set()
@@ -168,10 +168,10 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
                 theirs.learn(mine, other)
             if _plain(mine, theirs) != _plain(other, theirs):
                 yield f"{line}\n    #{ticket} ours   {_plain(mine, theirs)}\n    #{ticket} theirs {_plain(other, theirs)}"
-        # A group without a name is that of all scenarios.
+        # All scenarios share the group without a name.
         asked = sorted(groups - {""})
         described = _describe(ours, asked)
-        # A new group is seen a moment after it has answered.
+        # A new group is visible only a moment after its answer.
         for wait_s in (0, 0.05, 0.2):
             time.sleep(wait_s)
             _learn_from_groups(ours, theirs, asked)
@@ -183,7 +183,7 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
 
 
 def _has_no_counterpart(words: list[str]) -> bool:
-    """Steps that change our coordinator and that a Kafka cannot take: the scenario ends there."""
+    """Steps that change our coordinator and that Kafka does not have; the scenario ends there."""
     return words[0] == "restart" or words[1] == "topic_deleted" or "TriggerRebalance" in words
 
 
@@ -224,7 +224,7 @@ def _learn_from_groups(ours: Ours, theirs: Theirs, groups: list[str]) -> None:
 
 
 def _plain(value: Any, theirs: Theirs) -> Any:
-    """A message as text and sorted lists, in our names, without what may differ."""
+    """A message as text and sorted lists, with our names and without what may differ."""
     if isinstance(value, Struct):
         fields = {declared.name: getattr(value, declared.name) for declared in type(value).FIELDS}
         if "groups" in fields and fields["groups"] and hasattr(fields["groups"][0], "group_type"):
@@ -257,7 +257,7 @@ def _make_topics(address: tuple[str, int]) -> None:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a scenario asks of a broker: settings under Kafka's names, and seconds until its last step there."""
+    """What a scenario needs of a broker: settings under Kafka's names, and the seconds until its last step."""
 
     settings: tuple[tuple[str, str], ...]
     seconds: float
@@ -269,22 +269,22 @@ def shape_of(name: str) -> Shape:
     for line in (TRACES / f"{name}.txt").read_text().splitlines():
         words, values = ([], {}) if line.startswith("  ") else read(line)
         if not words or words[0] in WITHOUT_TIME:
-            # Later ones are those of a restart.
+            # Later settings are those of a restart.
             settings |= values if words and words[0] == "settings" and last_ms < 0 else {}
         elif _has_no_counterpart(words):
             break
         else:
             last_ms = max(last_ms, millis(words[1] if words[0] == "wait" else words[0]))
-    # Without a delay, the first member would not wait for those that the scenario sends with it.
+    # Without a delay, the first member would not wait for the others of its scenario.
     if settings.get(INITIAL_DELAY, "0") == "0":
         settings[INITIAL_DELAY] = "500"
     return Shape(tuple(sorted(settings.items())), max(last_ms, 0) / 1000)
 
 
 def play_all(address: tuple[str, int], names: list[str]) -> int:
-    """Play the scenarios at once, and print each with its differences. How many differ that are not known to.
+    """Play the scenarios in parallel and print each with its differences; return how many differ that are not known to.
 
-    Who differs plays again among fewer: on a busy machine, requests that a scenario sends in turn may overtake each other.
+    Scenarios that differ are repeated with fewer in parallel: on a busy machine, successive requests may overtake each other.
     """
     _make_topics(address)
     surprises, left = names, TRIES
@@ -306,9 +306,9 @@ def _at_once(address: tuple[str, int], names: list[str]) -> dict[str, list[str]]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="traces_on_kafka", description="Play golden scenarios beside a real Kafka.")
     parser.add_argument(
-        "--longest", type=float, default=30, metavar="SECONDS", help="leave out longer ones (default: 30)"
+        "--longest", type=float, default=30, metavar="SECONDS", help="leave out longer scenarios (default: 30)"
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of scenarios (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="scenarios to play (default: all)")
     options = parser.parse_args()
     shapes = {name: shape_of(name) for name in options.names or sorted(path.stem for path in TRACES.glob("*.txt"))}
     of_settings: dict[tuple[tuple[str, str], ...], list[str]] = {}
@@ -327,7 +327,7 @@ def main() -> int:
         return 0
     played = sum(map(len, of_settings.values()))
     print(f"{played} of {len(shapes)} scenarios played, {len(shapes) - played} are longer than {options.longest:g} s")
-    print(f"{surprises} differ that are not known to")
+    print(f"{surprises} differ unexpectedly")
     return 1 if surprises else 0
 
 

@@ -1,4 +1,4 @@
-"""A core with a simulated clock, a log that can be read again, and a book of every request and answer."""
+"""A core with a simulated clock, a log to restart from, and every request and answer by ticket."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class World:
     settings: GroupSettings = QUICK
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3, "clicks": 1})
     now_ms: int = 1_000
-    records: list[StateRecord] = field(default_factory=list)  # all that was ever emitted
-    events: list[GroupEvent] = field(default_factory=list)  # all that was ever emitted
+    records: list[StateRecord] = field(default_factory=list)  # every one emitted
+    events: list[GroupEvent] = field(default_factory=list)  # every one emitted
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)  # ticket -> api version
@@ -51,10 +51,10 @@ class World:
     def wall_ms(self) -> int:
         return WALL_MS + self.now_ms
 
-    # ---- the life of the core ------------------------------------------------------------------------------------
+    # ---- life cycle --------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """A new core, as it comes out of the log; what was parked is forgotten."""
+        """Start a new core from the log; parked requests are lost."""
         self.core = Coordinator(self.settings, self._new_id, self)
         groups, offsets = self.stored()
         for record in groups:
@@ -82,7 +82,7 @@ class World:
         for record in effects.state_records:
             self._append(record)
         for reply in effects.replies:
-            assert reply.ticket in self.versions, f"an answer to {reply.ticket}, which was never asked"
+            assert reply.ticket in self.versions, f"an answer to the unknown ticket {reply.ticket}"
             assert reply.ticket not in self.answers, f"{reply.ticket} is answered twice"
             version = self.versions[reply.ticket]
             self.answers[reply.ticket] = decode(type(reply.response), encode(reply.response, version), version)
@@ -93,7 +93,7 @@ class World:
             self.take(self.core.advance(self.now_ms, self.wall_ms))
 
     def let_pass(self, ms: int) -> None:
-        """Time goes on; the core is woken when it asked to be."""
+        """Advance the clock and wake the core at its deadlines."""
         until_ms = self.now_ms + ms
         while self.wake_at is not None and self.wake_at <= until_ms:
             self.now_ms = max(self.now_ms, self.wake_at)
@@ -101,7 +101,7 @@ class World:
         self.now_ms = until_ms
 
     def ask(self, request: Message, version: int, client: str = "c1") -> int:
-        """Send a request; its ticket. What is due at this instant happens after it."""
+        """Send a request and return its ticket. Timers that are due run after it."""
         ticket = len(self.versions) + 1
         self.versions[ticket] = version
         request = decode(type(request), encode(request, version), version)
@@ -144,9 +144,9 @@ class World:
         return found
 
     def generation(self, members: int, group_id: str = "g", version: int = 3, **fields: Any) -> list[str]:
-        """So many dynamic members in a Stable group; their ids, the leader first."""
+        """Bring this many dynamic members into a Stable group; their ids, the leader first."""
         tickets = [self.ask(join("", group_id, **fields), version, f"c{n}") for n in range(1, members + 1)]
-        # A later member interrupts the generation of those before, who join again with the ids that they have.
+        # A later member interrupts the generation of the earlier ones, which join again with their ids.
         for _ in range(members):
             for ticket in tickets:
                 joined = self.answers.get(ticket)

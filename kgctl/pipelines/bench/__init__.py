@@ -1,1 +1,1 @@
-"""How fast the jobs' core and the sources are, beside others."""
+"""Benchmarks of the jobs' core against other engines, and of the sources against each other."""

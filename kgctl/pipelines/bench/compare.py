@@ -1,4 +1,4 @@
-"""Asks each engine in a process of its own, in turns, and keeps the medians. Knows nothing of Spark."""
+"""Runs each engine in its own process, in turns, and computes medians. Knows nothing of Spark."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PYTHON = [sys.executable, "-P", "-m"]
 
 
 class BenchFailed(KgctlError):
-    """An engine gave no answer, or another one than the others."""
+    """An engine failed, or its result differs from the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRow:
-    """Times in seconds: `first_s` with the engine's start, `warm_s` asked once more; CPU of all processes for both.
+    """`first_s` includes the start of the engine, `warm_s` is a second run; `cpu_s` is the CPU time of both runs.
 
-    `largest_rss_mb` is that of the largest process.
+    `largest_rss_mb` is the resident memory of the largest process.
     """
 
     records: int
@@ -37,31 +37,31 @@ class EngineRow:
     largest_rss_mb: int
 
 
-def compare(counts: Sequence[int], engines: Sequence[str], rounds: int, tell: Callable[[str], None]) -> list[EngineRow]:
-    """A row per number of records and engine; all must give the same answer."""
+def compare(counts: Sequence[int], engines: Sequence[str], rounds: int, note: Callable[[str], None]) -> list[EngineRow]:
+    """One row per number of records and engine. Raises BenchFailed, also if the results differ."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
         for count in counts:
             path = Path(folder) / f"{count}.parquet"
-            tell(f"making {count:,} records")
+            note(f"generating {count:,} records")
             _run("kgctl.pipelines.bench.records", str(path), str(count))
-            rows += _rows(count, path, engines, rounds, tell)
+            rows += _rows(count, path, engines, rounds, note)
             path.unlink()
     return rows
 
 
-def _rows(count: int, path: Path, engines: Sequence[str], rounds: int, tell: Callable[[str], None]) -> list[EngineRow]:
-    told: dict[str, list[dict[str, float]]] = {engine: [] for engine in engines}
+def _rows(count: int, path: Path, engines: Sequence[str], rounds: int, note: Callable[[str], None]) -> list[EngineRow]:
+    measured: dict[str, list[dict[str, float]]] = {engine: [] for engine in engines}
     answers: dict[str, object] = {}
     for number in range(rounds):
         for engine in engines:
-            tell(f"{count:,} records, round {number + 1} of {rounds}: {engine}")
+            note(f"{count:,} records, round {number + 1} of {rounds}: {engine}")
             result = json.loads(_run("kgctl.pipelines.bench.engines", engine, str(path)))
             answers[engine] = result.pop("found")
-            told[engine].append(result)
+            measured[engine].append(result)
     if len({str(answer) for answer in answers.values()}) > 1:
-        raise BenchFailed(f"the engines do not agree: {answers}")
-    return [_row(count, engine, results) for engine, results in told.items()]
+        raise BenchFailed(f"the results of the engines differ: {answers}")
+    return [_row(count, engine, results) for engine, results in measured.items()]
 
 
 def _row(count: int, engine: str, results: list[dict[str, float]]) -> EngineRow:
@@ -79,9 +79,9 @@ def _row(count: int, engine: str, results: list[dict[str, float]]) -> EngineRow:
     )
 
 
-def _run(module: str, *words: str) -> str:
-    done = subprocess.run([*PYTHON, module, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+def _run(module: str, *arguments: str) -> str:
+    done = subprocess.run([*PYTHON, module, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise BenchFailed(f"{module} {' '.join(words)}: {said[-1] if said else f'code {done.returncode}'}")
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise BenchFailed(f"{module} {' '.join(arguments)}: {lines[-1] if lines else f'exit code {done.returncode}'}")
     return done.stdout.decode()

@@ -1,6 +1,6 @@
-"""The same question in each engine: commits per partition of a group and hour, with the first and the last offset.
+"""The same query in each engine: commits per partition of a group and hour, with the first and the last offset.
 
-An engine is asked twice in a process of its own: once as it comes, once warm.
+An engine runs the query twice in its own process: once cold, once warm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOUR_MS = 3_600_000
 
 
 class Found(NamedTuple):
-    """What all engines must agree on: rows of the answer, commits in them, sums of the offsets, bytes of the group names."""
+    """What all engines must agree on: rows of the result, commits, sums of the offsets, bytes of the group names."""
 
     rows: int
     commits: int
@@ -38,7 +38,7 @@ def spark(path: Path, stack: ExitStack) -> Callable[[], Found]:
     log = str(path.with_suffix(".log"))
     session = stack.enter_context(open_session(RunSettings((), "", str(path.parent), log_file=log)))
 
-    def ask() -> Found:
+    def query() -> Found:
         raw = session.read.parquet(str(path))
         commits = raw.where((f.substring("key", 1, 2) == f.lit(b"\x00\x01")) & f.col("value").isNotNull())
         at = f.floor(wire.int64(f.col("value"), f.lit(17)) / HOUR_MS)
@@ -52,7 +52,7 @@ def spark(path: Path, stack: ExitStack) -> Callable[[], Found]:
         assert row is not None
         return Found(*map(int, row))
 
-    return ask
+    return query
 
 
 def duckdb(path: Path, stack: ExitStack) -> Callable[[], Found]:
@@ -60,7 +60,7 @@ def duckdb(path: Path, stack: ExitStack) -> Callable[[], Found]:
 
     connection = stack.enter_context(engine.connect())
     number = "('0x' || hex(value[{}:{}]))::UBIGINT::BIGINT"
-    question = f"""
+    sql = f"""
         with commits as (
             select key, {number.format(17, 24)} // {HOUR_MS} as hour, {number.format(3, 10)} as committed
             from read_parquet(?) where key[1:2] = '\\x00\\x01'::blob and value is not null),
@@ -68,12 +68,12 @@ def duckdb(path: Path, stack: ExitStack) -> Callable[[], Found]:
         named as (select n, first, last, decode(key[5:4 + ('0x' || hex(key[3:4]))::int]) as name from by_key)
         select count(*), sum(n), sum(first), sum(last), sum(length(name)) from named"""
 
-    def ask() -> Found:
-        row = connection.execute(question, [str(path)]).fetchone()
+    def query() -> Found:
+        row = connection.execute(sql, [str(path)]).fetchone()
         assert row is not None
         return Found(*map(int, row))
 
-    return ask
+    return query
 
 
 def polars(path: Path, stack: ExitStack) -> Callable[[], Found]:
@@ -82,7 +82,7 @@ def polars(path: Path, stack: ExitStack) -> Callable[[], Found]:
     def number(column: str, at: int) -> Any:
         return pl.col(column).bin.slice(at, 8).bin.reinterpret(dtype=pl.Int64, endianness="big")
 
-    def ask() -> Found:
+    def query() -> Found:
         commits = pl.scan_parquet(path).filter(
             pl.col("key").bin.starts_with(b"\x00\x01") & pl.col("value").is_not_null()
         )
@@ -98,7 +98,7 @@ def polars(path: Path, stack: ExitStack) -> Callable[[], Found]:
         row = named.select(pl.len(), *sums, pl.col("name").str.len_chars().sum()).collect(engine="streaming").row(0)
         return Found(*map(int, row))
 
-    return ask
+    return query
 
 
 def python(path: Path, stack: ExitStack) -> Callable[[], Found]:
@@ -106,7 +106,7 @@ def python(path: Path, stack: ExitStack) -> Callable[[], Found]:
 
     unpack = struct.Struct(">q").unpack_from
 
-    def ask() -> Found:
+    def query() -> Found:
         found: dict[tuple[bytes, int], list[int]] = {}
         for batch in parquet.ParquetFile(path).iter_batches(columns=["key", "value"]):
             for key, value in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
@@ -124,7 +124,7 @@ def python(path: Path, stack: ExitStack) -> Callable[[], Found]:
         sums = [sum(row[place] for row in found.values()) for place in range(3)]
         return Found(len(found), sums[0], sums[1], sums[2], names)
 
-    return ask
+    return query
 
 
 ENGINES: dict[str, Callable[[Path, ExitStack], Callable[[], Found]]] = {
@@ -136,26 +136,26 @@ ENGINES: dict[str, Callable[[Path, ExitStack], Callable[[], Found]]] = {
 
 
 def main(name: str, path: str) -> None:
-    """Print one line of JSON: seconds of the first and the second time, and what was found."""
+    """Print one JSON line: the seconds of both runs, and the result."""
     with ExitStack() as stack:
         began = time.monotonic()
-        ask = ENGINES[name](Path(path), stack)
-        found = ask()
+        query = ENGINES[name](Path(path), stack)
+        found = query()
         first_s = time.monotonic() - began
         began = time.monotonic()
-        again = ask()
+        again = query()
         warm_s = time.monotonic() - began
-    assert again == found, f"{name} answers {found} and then {again}"
-    # With Spark the JVM and its workers, which have ended by now, are among the children.
+    assert again == found, f"{name} returns {found} and then {again}"
+    # The children include Spark's JVM and its workers, which have ended by now.
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = {
+    measured = {
         "first_s": first_s,
         "warm_s": warm_s,
         "cpu_s": sum(used.ru_utime + used.ru_stime for used in (own, children)),
         "largest_rss_kib": max(own.ru_maxrss, children.ru_maxrss),
         "found": list(found),
     }
-    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.write(json.dumps(measured) + "\n")
     sys.stdout.flush()
 
 

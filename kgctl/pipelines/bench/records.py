@@ -1,4 +1,4 @@
-"""A file of made-up commit records in Kafka's own format, the same for every engine."""
+"""Generates a file of commit records in Kafka's own format, the same for every engine."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ GROUPS, TOPICS, PARTITIONS = 100, 4, 30
 TOMBSTONES, GROUP_RECORDS = 0.005, 0.001
 ROWS_PER_CHUNK = 1_000_000
 START_MS = 1_700_000_000_000
-# A day of commits, whatever their number.
+# All commits lie within one day, whatever their number.
 SPAN_MS = 86_400_000
-# Version 3: version, offset, leader epoch, length of no metadata, commit timestamp.
+# Version 3: version, offset, leader epoch, length of the empty metadata, commit timestamp.
 _VALUE = np.dtype([("version", ">i2"), ("offset", ">i8"), ("epoch", ">i4"), ("metadata", ">i2"), ("ts", ">i8")])
 
 
 def write_records(path: Path, count: int, seed: int = 1) -> None:
-    """Parquet with key, value, offset: commits of 12,000 partitions of groups, 0.5% tombstones, 0.1% records about groups."""
-    chance = np.random.default_rng(seed)
+    """Parquet with key, value and offset: commits of 12,000 partitions, 0.5% tombstones, 0.1% group records."""
+    randomness = np.random.default_rng(seed)
     keys = pa.array(_keys() + _group_keys(), pa.binary())
     commits, everything = GROUPS * TOPICS * PARTITIONS, len(keys)
     group_value = encode_value(GroupMetadataValue(protocol_type="consumer", generation=1, protocol="range", leader="m"))
@@ -38,8 +38,10 @@ def write_records(path: Path, count: int, seed: int = 1) -> None:
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         for begin in range(0, count, ROWS_PER_CHUNK):
             size = min(ROWS_PER_CHUNK, count - begin)
-            about_group = chance.random(size) < GROUP_RECORDS
-            which = np.where(about_group, chance.integers(commits, everything, size), chance.integers(0, commits, size))
+            about_group = randomness.random(size) < GROUP_RECORDS
+            which = np.where(
+                about_group, randomness.integers(commits, everything, size), randomness.integers(0, commits, size)
+            )
             values: Any = np.zeros(size, _VALUE)
             position: Any = np.arange(begin, begin + size, dtype=np.int64)
             values["version"], values["offset"], values["epoch"] = 3, position * 7 + which, 5
@@ -50,7 +52,7 @@ def write_records(path: Path, count: int, seed: int = 1) -> None:
             )
             column = pa.compute.if_else(pa.array(about_group), pa.scalar(group_value, pa.binary()), column)
             column = pa.compute.if_else(
-                pa.array(chance.random(size) < TOMBSTONES), pa.scalar(None, pa.binary()), column
+                pa.array(randomness.random(size) < TOMBSTONES), pa.scalar(None, pa.binary()), column
             )
             writer.write_batch(
                 pa.RecordBatch.from_arrays([keys.take(pa.array(which)), column, pa.array(position)], schema=schema)

@@ -1,4 +1,4 @@
-"""How fast a topic becomes a DataFrame: format("kgctl") against Spark's own connector, in one session, turn by turn."""
+"""Measures how fast a topic becomes a DataFrame: format("kgctl") against Spark's connector, in one session, in turns."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _BATCH_BYTES = 64 << 10
 _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("kgctl", "kgctl", {}),
     ("kafka", "kafka", FAST),
-    ("kafka, its defaults", "kafka", {}),
+    ("kafka, default options", "kafka", {}),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpeed:
-    """One read of the whole topic; `round` 0 is the cold one. Keys count as values."""
+    """One read of the whole topic; `round` 0 is cold. `value_bytes` includes keys."""
 
     source: str
     round: int
@@ -47,7 +47,7 @@ class SourceSpeed:
 
 
 def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value_bytes: int = 100) -> None:
-    """Make the topic and write so many records to it. KgctlError if it exists."""
+    """Create the topic and write the records to it. Raises KgctlError if it exists."""
     connection = ConnectionSettings(addresses.parse(bootstrap))
     with Admin(connection) as admin:
         (made,) = admin.create_topics([topic], partitions=partitions)
@@ -68,9 +68,9 @@ def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value
 
 
 def measure(bootstrap: str, topic: str, jars: Sequence[str], *, rounds: int = 3) -> list[SourceSpeed]:
-    """Read the topic once cold and `rounds` times warm by each source, in turn; without jars only by kgctl's own.
+    """Read the topic once cold and `rounds` times warm with each source, in turns; without jars only with kgctl's.
 
-    KgctlError if two sources saw different records.
+    Raises KgctlError if the sources read different records.
     """
     from kgctl.pipelines.spark.session import open_session
 
@@ -84,7 +84,7 @@ def measure(bootstrap: str, topic: str, jars: Sequence[str], *, rounds: int = 3)
                     found.append(_read(spark, bootstrap, topic, name, source, options, number))
     answers = {(one.records, one.value_bytes) for one in found}
     if len(answers) > 1:
-        raise KgctlError(f"the sources do not agree on what is in {topic!r}: {sorted(answers)} records and bytes")
+        raise KgctlError(f"the sources read different records from {topic!r}: {sorted(answers)} (records, bytes)")
     return found
 
 
@@ -101,7 +101,7 @@ def _read(
 
 
 def main(bootstrap: str, records: str, rounds: str, jars: str) -> None:
-    """Fill a topic, and print [source, seconds] of each read of it, in order, as JSON."""
+    """Fill a topic, read it, and print [source, seconds] of each read as JSON."""
     fill(bootstrap, "bench", int(records))
     rows = measure(bootstrap, "bench", jars.split(",") if jars else (), rounds=int(rounds))
     sys.stdout.write(json.dumps([[row.source, row.seconds] for row in rows]) + "\n")

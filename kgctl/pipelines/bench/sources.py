@@ -1,4 +1,4 @@
-"""From a broker to a DataFrame, by each source: a broker of its own is filled and read in a process of its own. Knows no Spark."""
+"""Compares the sources: fills a local broker and reads it in a Spark process. Knows nothing of Spark itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgctl.pipelines.bench.compare import PYTHON, BenchFailed
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Seconds of a read of the whole topic: the first, with all that has to start, and the median of the later ones."""
+    """Seconds to read the whole topic: the first read, which starts everything, and the median of the later ones."""
 
     records: int
     source: str
@@ -22,28 +22,28 @@ class SourceRow:
     warm_records_per_s: int
 
 
-def compare_sources(records: int, jars: Sequence[str], rounds: int, tell: Callable[[str], None]) -> list[SourceRow]:
-    """A row per source; without jars there is only kgctl's own."""
+def compare_sources(records: int, jars: Sequence[str], rounds: int, note: Callable[[str], None]) -> list[SourceRow]:
+    """One row per source; without jars only kgctl's. Raises BenchFailed."""
     from broker.local import LocalBroker
 
     with LocalBroker() as broker:
-        tell(
-            f"writing {records:,} records of about 100 bytes to a broker, then reading them {rounds + 1} times by each source"
+        note(
+            f"writing {records:,} records of about 100 bytes to a broker, then reading them {rounds + 1} times with each source"
         )
-        words = [broker.bootstrap_servers, str(records), str(rounds), ",".join(jars)]
+        arguments = [broker.bootstrap_servers, str(records), str(rounds), ",".join(jars)]
         done = subprocess.run(
-            [*PYTHON, "kgctl.pipelines.bench.source_speed", *words],
+            [*PYTHON, "kgctl.pipelines.bench.source_speed", *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise BenchFailed(f"the sources could not be measured: {said[-1] if said else f'code {done.returncode}'}")
-    told: dict[str, list[float]] = {}
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise BenchFailed(f"cannot measure the sources: {lines[-1] if lines else f'exit code {done.returncode}'}")
+    seconds_of: dict[str, list[float]] = {}
     for source, seconds in json.loads(done.stdout):
-        told.setdefault(source, []).append(seconds)
-    return [_row(records, source, times) for source, times in told.items()]
+        seconds_of.setdefault(source, []).append(seconds)
+    return [_row(records, source, times) for source, times in seconds_of.items()]
 
 
 def _row(records: int, source: str, times: list[float]) -> SourceRow:

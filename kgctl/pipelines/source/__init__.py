@@ -1,1 +1,1 @@
-"""format("kgctl"): reads and writes topics over kgctl's own wire client. Only `datasource`, `streaming` and `writer` know Spark."""
+"""format("kgctl"): reads and writes topics with kgctl's own client. `datasource`, `streaming`, `tasks` and `writer` import Spark."""

@@ -1,4 +1,4 @@
-"""The headers of records as one column: names as text, values as bytes; null for a record without any, as in Spark."""
+"""Record headers as one column: names as text, values as bytes; null for a record without headers, as in Spark."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HEADERS_TYPE = pa.list_(pa.field("element", _HEADER))
 
 
 def headers_column(plain: bytes, counts: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
-    """Of records whose headers, so many, stand between these positions. DecodeError if they do not fit there.
+    """The column for records with `counts` headers between `starts` and `ends`. Raises DecodeError.
 
-    A name that is not UTF-8 keeps what can be read; Kafka's own clients do the same.
+    Bytes of a name that are not UTF-8 are replaced, as in Kafka's own clients.
     """
     names: list[str] = []
     values: list[bytes | None] = []

@@ -1,4 +1,4 @@
-"""What a cluster has to read: partitions of a selection, where their logs begin and end, offsets by time."""
+"""What there is to read on a cluster: the partitions of a selection, the ends of their logs, offsets by time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, Wh
 T = TypeVar("T")
 Offsets = dict[TopicPartition, int]
 
-# A cluster that has answered before may restart meanwhile; one that never did is more likely a wrong address.
+# Only a cluster that has answered before may be restarting; otherwise the address is more likely wrong.
 OUTAGE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Per partition the first offset of the log and the one behind the last; for committed readers the last stable one."""
+    """Per partition the log start offset and the log end offset, or the last stable offset for committed readers."""
 
     first: Offsets
     last: Offsets
@@ -37,14 +37,14 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`missing`: chosen topics and partitions that do not exist."""
+    """`missing` names selected topics and partitions that do not exist."""
 
     partitions: tuple[TopicPartition, ...]
     missing: tuple[str, ...] = ()
 
 
 class LogEnds:
-    """Questions to one cluster over connections that stay open; for one thread. Raises KgctlError."""
+    """Asks one cluster over connections that stay open. For one thread. Raises KgctlError."""
 
     def __init__(self, connection: ConnectionSettings, *, committed_only: bool = False) -> None:
         self._connector = Connector(connection)
@@ -64,29 +64,29 @@ class LogEnds:
         self._connector.close()
 
     def find(self, selection: Selection) -> Found:
-        """The partitions there are now. A pattern matches whole names, and internal topics never: those are named."""
+        """The current partitions. A pattern matches whole names and never internal topics."""
         return self._ask(lambda: _find(self._cluster, selection))
 
     def partitions(self, selection: Selection) -> tuple[TopicPartition, ...]:
-        """The same; NotFound if something that was chosen does not exist, or if a pattern matches no topic."""
+        """As `find`, but raises NotFound if a selected topic does not exist or the pattern matches no topic."""
         found = self.find(selection)
         check_found(found, selection)
         return found.partitions
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
         wanted = list(partitions)
-        # The ends first: a log that is cut off at its start meanwhile is noticed, one that grows loses nothing.
+        # The ends first: if the start of a log moves meanwhile it is noticed, and if the log grows nothing is lost.
         last = self.at(dict.fromkeys(wanted, LATEST))
         return Bounds(self.at(dict.fromkeys(wanted, EARLIEST)), last)
 
     def at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
-        """The first offset at or after a time in ms, -1 where there is none; or EARLIEST, LATEST."""
+        """The first offset at or after a time in ms, -1 if there is none; or for EARLIEST and LATEST."""
         if not timestamps:
             return {}
         return self._ask(lambda: _offsets(self._cluster, timestamps, self._committed_only))
 
     def resolve(self, where: Where, bounds: Bounds, name: str) -> Offsets:
-        """Offsets for all partitions of the bounds; `name` is the option's, for messages."""
+        """Offsets for all partitions of the bounds. `name` is the name of the option, for messages."""
         if isinstance(where, int):
             return dict(bounds.first if where == EARLIEST else bounds.last)
         if isinstance(where, AtTimestamp):
@@ -122,7 +122,7 @@ class LogEnds:
 
 
 def check_found(found: Found, selection: Selection) -> None:
-    """NotFound if something that was chosen does not exist, or if a pattern matches no topic."""
+    """Raise NotFound if a selected topic does not exist, or if the pattern matches no topic."""
     if found.missing:
         raise NotFound(f"{' and '.join(found.missing)} {'does' if len(found.missing) == 1 else 'do'} not exist")
     if not found.partitions:
@@ -130,7 +130,7 @@ def check_found(found: Found, selection: Selection) -> None:
 
 
 def within(offsets: Offsets, bounds: Bounds, *, fail_on_data_loss: bool) -> Offsets:
-    """Offsets that the logs have, or DataLoss naming one that they do not have."""
+    """The offsets, moved into the bounds of the logs; with `fail_on_data_loss` raise DataLoss instead of moving one."""
     found = {}
     for partition, offset in offsets.items():
         first, last = bounds.first[partition], bounds.last[partition]
@@ -168,7 +168,7 @@ def _find_matching(cluster: Cluster, pattern: re.Pattern[str]) -> Steps[Found]:
 
 
 def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str, int]]:
-    """Of the topics that exist."""
+    """The number of partitions of each topic that exists."""
     for wait in (*cluster.retry_waits, None):
         answer = yield from cluster.metadata(list(topics))
         failed = next((r for r in answer.topics if r.error_code not in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), None)
@@ -192,11 +192,11 @@ def _offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], committed_o
 
 
 def _check_partitions(given: Iterable[TopicPartition], there: Iterable[TopicPartition], name: str) -> None:
-    """As in Spark every partition is named: what is left out by mistake would be read from somewhere."""
+    """As in Spark, every partition must be named: there is no sensible default for one left out by mistake."""
     unknown, left_out = sorted(set(given) - set(there)), sorted(set(there) - set(given))
     if unknown:
-        raise BadOption(f"{name} names {unknown[0]}, which is not read or does not exist")
+        raise BadOption(f"{name} names {unknown[0]}, which is not selected or does not exist")
     if left_out:
         raise BadOption(
-            f"{name} leaves out {left_out[0]}; name each partition, with -2 for its earliest offset, -1 for its latest"
+            f"{name} leaves out {left_out[0]}; name every partition, with -2 for its earliest offset and -1 for its latest"
         )

@@ -1,11 +1,11 @@
-"""Records that are gone before they were read: an error that says so, or, where that was chosen, not a word."""
+"""Errors for records that were gone before they were read."""
 
 from __future__ import annotations
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 
-ADVICE = "set failOnDataLoss=false to go on without them"
+ADVICE = "set failOnDataLoss=false to continue without them"
 
 
 class DataLoss(KgctlError):
@@ -16,29 +16,29 @@ class DataLoss(KgctlError):
 def deleted(partition: TopicPartition, wanted: int, first: int) -> DataLoss:
     return DataLoss(
         f"{partition}: offsets {wanted} to {first - 1} are gone, the log begins at {first}; "
-        f"they were deleted before they were read: {ADVICE}"
+        f"the records were deleted before they were read; {ADVICE}"
     )
 
 
 def beyond_end(partition: TopicPartition, wanted: int, end: int) -> DataLoss:
     return DataLoss(
         f"{partition}: there is no offset {wanted - 1}, the log ends before {end}; "
-        f"records were lost, or the topic was made anew: {ADVICE}"
+        f"records were lost, or the topic was recreated; {ADVICE}"
     )
 
 
 def went_back(partition: TopicPartition, before: int, now: int) -> DataLoss:
     return DataLoss(
         f"{partition}: the log ended before {before} and now ends before {now}; "
-        f"records were lost, or the topic was made anew: {ADVICE}"
+        f"records were lost, or the topic was recreated; {ADVICE}"
     )
 
 
 def gone(partition: TopicPartition) -> DataLoss:
-    return DataLoss(f"{partition} no longer exists; its topic was deleted while it was read: {ADVICE}")
+    return DataLoss(f"{partition} no longer exists; its topic was deleted while it was being read; {ADVICE}")
 
 
 def late(partition: TopicPartition, first: int) -> DataLoss:
     return DataLoss(
-        f"{partition} is new, and its log begins at {first} already; records were deleted before they were read: {ADVICE}"
+        f"{partition} is new, but its log already begins at {first}: records were deleted before they were read; {ADVICE}"
     )

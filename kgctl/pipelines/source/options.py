@@ -1,4 +1,4 @@
-"""The options of format("kgctl"): Spark's Kafka names, read into values. What is not known is refused with its nearest name."""
+"""The options of format("kgctl"), which have the names of Spark's Kafka source. An unknown option is refused with a suggestion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FETCH_OPTIONS = {
 }
 _ISOLATION = "kafka.isolation.level"
 _KAFKA_OPTIONS = ("kafka.bootstrap.servers", "kafka.client.id", "kafka.security.protocol", _ISOLATION, *_FETCH_OPTIONS)
-# Settings of Spark's connector and of Kafka's Java clients without a meaning here: to take them keeps jobs portable.
+# Options of Spark's connector and of Kafka's Java clients that are accepted but ignored, to keep jobs portable.
 _IGNORED = ("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
 _IGNORED_KAFKA = (
     "acks",
@@ -71,7 +71,7 @@ _IGNORED_KAFKA = (
     "send.buffer.bytes",
     "session.timeout.ms",
 )
-# Spark hands the options of a query on to its sink.
+# Spark passes the options of a query on to its sink.
 _OF_SPARK = ("checkpointLocation", "queryName")
 
 
@@ -82,20 +82,20 @@ class BadOption(KgctlError):
 
 @dataclass(frozen=True, slots=True)
 class AtTimestamp:
-    """Offsets by time: one for all partitions, or one for each; ms since 1970. Nothing that new: the end of the log."""
+    """Offsets by time, ms since 1970: one for all partitions or one for each. If no record is that new, the log end."""
 
     all_ms: int | None = None
     each_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     strict: bool = False
 
 
-# An end of the log for all (EARLIEST, LATEST), offsets per partition (with the same two among them), or times.
+# EARLIEST or LATEST for all partitions; an offset, EARLIEST or LATEST per partition; or times.
 Where: TypeAlias = "int | Mapping[TopicPartition, int] | AtTimestamp"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which partitions: of these topics, of topics whose whole name a pattern matches, or exactly these."""
+    """The partitions to read: of these topics, of topics whose whole name matches the pattern, or exactly these."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -104,7 +104,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """`starting` None: the earliest for a batch, the latest for a stream."""
+    """`starting` None means the earliest offset for a batch, the latest for a stream."""
 
     connection: ConnectionSettings
     selection: Selection
@@ -126,7 +126,7 @@ class WriteOptions:
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
-    """BadOption, or BadAddress, with what to write instead."""
+    """Raises BadOption or BadAddress, which say what to write instead."""
     options = _known(given, (*_READ_OPTIONS, *_IGNORED))
     return ReadOptions(
         connection=_connection(options),
@@ -146,12 +146,14 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     options = _known(given, ("topic", "includeHeaders", *_IGNORED))
     name = options.get("kafka.compression.type", "none")
     if name.upper() not in Codec.__members__:
-        raise BadOption(f"kafka.compression.type: {', '.join(codec.name.lower() for codec in Codec)}, not {name!r}")
+        raise BadOption(
+            f"kafka.compression.type must be one of {', '.join(codec.name.lower() for codec in Codec)}, not {name!r}"
+        )
     return WriteOptions(_connection(options), options.get("topic"), Codec[name.upper()])
 
 
 def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
-    """The options by their names in lower case, as Spark compares them."""
+    """The options by lower-case name, since Spark ignores the case of names."""
     names = [*own, *_KAFKA_OPTIONS, *_OF_SPARK, *(f"kafka.{name}" for name in _IGNORED_KAFKA)]
     known = {_lower(name): name for name in names}
     for name in given:
@@ -177,7 +179,7 @@ def _selection(options: Mapping[str, str]) -> Selection:
     chosen = [name for name in _SELECTIONS if _lower(name) in options]
     if len(chosen) != 1:
         found = " and ".join(chosen) if chosen else "none of them"
-        raise BadOption(f"give one of the options subscribe, subscribePattern and assign, not {found}")
+        raise BadOption(f"give exactly one of the options subscribe, subscribePattern and assign, not {found}")
     text = options[_lower(chosen[0])]
     if chosen[0] == "subscribe":
         topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
@@ -204,16 +206,16 @@ def _selection(options: Mapping[str, str]) -> Selection:
 def _ending(options: Mapping[str, str]) -> Where:
     ending = _where(options, _ENDS)
     if ending == EARLIEST or (isinstance(ending, Mapping) and EARLIEST in ending.values()):
-        raise BadOption("endingOffsets: the earliest offset is no end; write latest, or an offset")
+        raise BadOption("endingOffsets cannot be the earliest offset; use latest or an offset")
     return LATEST if ending is None else ending
 
 
 def _where(options: Mapping[str, str], names: tuple[str, str, str]) -> Where | None:
-    """Where several are given the one for each partition counts before the one for all, as in Spark."""
+    """As in Spark, an option for each partition overrides one for all partitions."""
     by_timestamp, by_offset, timestamp = names
     strategy = options.get("startingoffsetsbytimestampstrategy", "latest").lower()
     if strategy not in ("latest", "error"):
-        raise BadOption(f"startingOffsetsByTimestampStrategy: latest or error, not {strategy!r}")
+        raise BadOption(f"startingOffsetsByTimestampStrategy must be latest or error, not {strategy!r}")
     strict = strategy == "error" and names is _STARTS
     if _lower(timestamp) in options:
         return AtTimestamp(all_ms=_whole(options[_lower(timestamp)], timestamp, least=0), strict=strict)
@@ -237,7 +239,7 @@ def _per_partition(text: str, name: str, least: int) -> dict[TopicPartition, int
             raise BadOption(f"{name}: write {form}, not {text}")
         for number, value in numbers.items():
             if not number.isdecimal() or not _is_offset(value, least):
-                raise BadOption(f"{name}: {topic}-{number}: {value!r} is not possible; write {form}")
+                raise BadOption(f"{name}: {topic}-{number}: {value!r} is not valid; write {form}")
             found[TopicPartition(topic, int(number))] = value
     return found
 
@@ -255,7 +257,7 @@ def _json(text: str, name: str, form: str) -> dict[str, object]:
 def _fetch(options: Mapping[str, str]) -> FetchSettings:
     level = options.get(_ISOLATION, "read_uncommitted").lower()
     if level not in ("read_uncommitted", "read_committed"):
-        raise BadOption(f"{_ISOLATION}: read_uncommitted or read_committed, not {level!r}")
+        raise BadOption(f"{_ISOLATION} must be read_uncommitted or read_committed, not {level!r}")
     settings = {field: getattr(SPARK_FETCH, field) for field in _FETCH_OPTIONS.values()}
     for option, field_name in _FETCH_OPTIONS.items():
         if option in options:
@@ -274,14 +276,14 @@ def _whole(text: str, name: str, least: int) -> int:
     except ValueError:
         value = least - 1
     if value < least:
-        raise BadOption(f"{name}: a whole number from {least} on, not {text!r}")
+        raise BadOption(f"{name} must be a whole number, {least} or more, not {text!r}")
     return value
 
 
 def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = options.get(_lower(name), str(default)).lower()
     if text not in ("true", "false"):
-        raise BadOption(f"{name}: true or false, not {text!r}")
+        raise BadOption(f"{name} must be true or false, not {text!r}")
     return text == "true"
 
 

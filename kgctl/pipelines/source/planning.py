@@ -1,4 +1,4 @@
-"""From options and the ends of logs to ranges: once for a batch, again and again for a stream."""
+"""Plans the ranges to read from options and log ends: once for a batch, per micro-batch for a stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgctl.pipelines.source.reading import ReadTask
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What there was to read at one moment: every later look at the same DataFrame is held to it."""
+    """What there was to read at one moment; all later actions on the same DataFrame read exactly this."""
 
     found: Found
     bounds: Bounds
@@ -32,19 +32,19 @@ def take_snapshot(options: ReadOptions) -> Snapshot:
         return Snapshot(found, log_ends.bounds(found.partitions))
 
 
-def plan_batch(options: ReadOptions, seen: Snapshot) -> list[OffsetRange]:
-    """A range per partition, empty ones too. NotFound, BadOption or DataLoss."""
+def plan_batch(options: ReadOptions, snapshot: Snapshot) -> list[OffsetRange]:
+    """One range per partition, including empty ones. Raises NotFound, BadOption or DataLoss."""
     starting = EARLIEST if options.starting is None else options.starting
     if starting == LATEST or (isinstance(starting, Mapping) and LATEST in starting.values()):
-        raise BadOption("startingOffsets: a batch that starts at the latest offset reads nothing; write earliest")
+        raise BadOption("startingOffsets: a batch that starts at the latest offset reads nothing; use earliest")
     if options.max_offsets_per_trigger is not None:
-        raise BadOption("maxOffsetsPerTrigger is for streams; a batch reads up to endingOffsets")
-    check_found(seen.found, options.selection)
+        raise BadOption("maxOffsetsPerTrigger is for streams only; a batch reads up to endingOffsets")
+    check_found(snapshot.found, options.selection)
     with log_ends_of(options) as log_ends:
-        first = log_ends.resolve(starting, seen.bounds, "startingOffsets")
-        last = log_ends.resolve(options.ending, seen.bounds, "endingOffsets")
-    first = within(first, seen.bounds, fail_on_data_loss=options.fail_on_data_loss)
-    last = within(last, seen.bounds, fail_on_data_loss=options.fail_on_data_loss)
+        first = log_ends.resolve(starting, snapshot.bounds, "startingOffsets")
+        last = log_ends.resolve(options.ending, snapshot.bounds, "endingOffsets")
+    first = within(first, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
+    last = within(last, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
     return [OffsetRange(partition, first[partition], last[partition]) for partition in sorted(first)]
 
 
@@ -62,21 +62,21 @@ def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTa
 
 
 Offsets = dict[TopicPartition, int]
-# Where the logs of partitions begin; asked only for those that are new to a query.
+# Looks up where the logs of partitions begin; called only for partitions that are new to a query.
 Beginnings = Callable[[Sequence[TopicPartition]], Offsets]
 
 
 def check_stream_options(options: ReadOptions) -> None:
     if options.ending_given:
-        raise BadOption("endingOffsets and the like are for batches; a stream has no end")
+        raise BadOption("endingOffsets and the other ending options are for batches only; a stream has no end")
 
 
 def next_end(
     start: Offsets, ends: Offsets, beginnings: Beginnings, most: int | None, *, fail_on_data_loss: bool
 ) -> Offsets:
-    """Where the next micro-batch ends: at the ends of the logs, or so that it has `most` offsets.
+    """Where the next micro-batch ends: at the ends of the logs, or after `most` offsets in total.
 
-    DataLoss, if that is an error, where a log ends before the offset that has been reached.
+    With `fail_on_data_loss`, raises DataLoss if a log ends before the offset that the stream has reached.
     """
     ranges = _stream_ranges(start, ends, beginnings)
     for one in ranges:
@@ -90,7 +90,7 @@ def next_end(
 def plan_micro_batch(
     start: Offsets, end: Offsets, beginnings: Beginnings, *, fail_on_data_loss: bool
 ) -> list[OffsetRange]:
-    """The same for the same start and end, however often a batch is run again. DataLoss, if that is an error."""
+    """The ranges of a micro-batch: the same for the same start and end, so that a batch can be repeated. Raises DataLoss."""
     ranges = _stream_ranges(start, end, beginnings)
     if fail_on_data_loss:
         for partition in sorted(start.keys() - end.keys()):

@@ -1,4 +1,4 @@
-"""Shows people how far a job has read: commits its offsets under a group of its own. Spark's checkpoint does not need it."""
+"""Makes the position of a stream visible: commits its offsets under a group. Only Spark's checkpoint counts for the run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SECONDS = 10.0
 
 
 def group_of(job: str) -> str:
-    """The group that shows up in `kgctl groups` for a job."""
+    """The group under which `kgctl groups` shows a job."""
     return f"spark-{job}"
 
 
 def publish(bootstrap: str, job: str, offsets: Mapping[str, Mapping[int, int]]) -> str | None:
-    """Commit, as a simple consumer, the next offset that the job will read of {topic: {partition: offset}}.
+    """Commit, as a simple consumer, the next offsets of a job, {topic: {partition: offset}}.
 
-    Returns what went wrong, or None: a query goes on without it.
+    Return an error text, or None: a failure does not stop the query.
     """
     wanted = {
         TopicPartition(topic, number): offset for topic, some in offsets.items() for number, offset in some.items()
@@ -39,4 +39,4 @@ def publish(bootstrap: str, job: str, offsets: Mapping[str, Mapping[int, int]]) 
 
 
 def _note(job: str, error: KgctlError) -> str:
-    return f"the position of {job} could not be committed for group {group_of(job)}: {error}"
+    return f"cannot commit the position of {job} for group {group_of(job)}: {error}"

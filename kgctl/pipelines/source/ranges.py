@@ -1,4 +1,4 @@
-"""Ranges of offsets: splitting them into tasks, and sharing out how much a micro-batch may read. Pure."""
+"""Ranges of offsets: splits them into tasks, and distributes the limit of a micro-batch. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """From `start` on and before `end`."""
+    """From `start` up to, but not including, `end`."""
 
     partition: TopicPartition
     start: int
@@ -23,7 +23,7 @@ class OffsetRange:
 
 
 def split(ranges: Sequence[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
-    """Ranges that are not empty, larger ones cut until there are about `min_partitions`; cuts lie close to each other."""
+    """The ranges that are not empty, split evenly into about `min_partitions` if there are fewer."""
     filled = [one for one in ranges if one.size]
     if min_partitions is None or len(filled) >= min_partitions:
         return filled
@@ -37,21 +37,21 @@ def split(ranges: Sequence[OffsetRange], min_partitions: int | None) -> list[Off
 
 
 def share(ranges: Iterable[OffsetRange], most: int) -> dict[TopicPartition, int]:
-    """The end of each partition so that all together have `most` offsets, each in proportion to what waits there."""
+    """The end of each partition so that together they have `most` offsets, in proportion to their sizes."""
     ranges = sorted(ranges, key=lambda one: one.partition)
     total = sum(one.size for one in ranges)
     if total <= most:
         return {one.partition: max(one.start, one.end) for one in ranges}
     shares = {one.partition: one.size * most // total for one in ranges}
     left = most - sum(shares.values())
-    # What rounding left over goes where most of an offset was cut off: a partition with little to read has its turn too.
+    # The remainder goes to the largest fractions, so that small partitions get their turn too.
     for one in sorted(ranges, key=lambda one: -(one.size * most % total))[:left]:
         shares[one.partition] += 1
     return {one.partition: one.start + shares[one.partition] for one in ranges}
 
 
 def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """As Spark's Kafka source writes them into a checkpoint: {"topic": {"0": 123}}."""
+    """The form in which Spark's Kafka source writes offsets to a checkpoint: {"topic": {"0": 123}}."""
     found: dict[str, dict[str, int]] = {}
     for partition in sorted(offsets):
         found.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]

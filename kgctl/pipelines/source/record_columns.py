@@ -1,4 +1,4 @@
-"""Record batches as they come off the wire to columns, without an object per record."""
+"""Decodes record batches from the wire into columns, without an object per record."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ RAW_SCHEMA = pa.schema(
 )
 RAW_SCHEMA_WITH_HEADERS = RAW_SCHEMA.append(pa.field("headers", HEADERS_TYPE))
 
-# What becomes one Arrow batch: large enough for Spark's overhead per batch not to count, small enough for a worker's memory.
+# Size of an Arrow batch: large enough that Spark's overhead per batch does not matter, small enough for a worker's memory.
 CHUNK_BYTES = 8 << 20
-# A varint that begins at the last byte may be looked at ten bytes long.
+# A varint is read up to ten bytes long, even at the last byte.
 _PADDING = bytes(16)
 _MAX_TIMESTAMP_MS = (2**63 - 1) // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """A batch whose records are wanted, unpacked; `position` is where it stands in the answer."""
+    """A batch to decode, decompressed; `position` is its position in the response."""
 
     position: int
     header: BatchHeader
@@ -47,7 +47,7 @@ class _Plain:
 
 
 def record_batches(fetched: Fetched, *, headers: bool = False) -> Iterator[pa.RecordBatch]:
-    """The wanted records of an answer in the columns of RAW_SCHEMA; Damaged where the bytes cannot be read.
+    """The requested records of a response in the columns of RAW_SCHEMA. Raises Damaged if the bytes cannot be decoded.
 
     Control batches and, where `fetched.aborted` says which, records of aborted transactions are left out.
     """
@@ -90,7 +90,7 @@ def _columns(fetched: Fetched, chunk: Sequence[_Plain], headers: bool) -> Iterat
 
 
 def _record_ends(plain: bytes, chunk: Sequence[_Plain]) -> array[int]:
-    """Where each record ends: the one thing that can only be found from one record to the next."""
+    """Where each record ends: the only step that must go from record to record."""
     ends = array("q")
     add = ends.append
     position = 0
@@ -114,7 +114,7 @@ def _record_ends(plain: bytes, chunk: Sequence[_Plain]) -> array[int]:
 
 
 class _Chunk:
-    """Columns of all records of some batches at once; every step below is one over all of them."""
+    """Decodes all records of several batches at once: every step works on whole arrays."""
 
     def __init__(
         self, fetched: Fetched, chunk: Sequence[_Plain], plain: bytes, ends: np.ndarray, headers: bool
@@ -139,48 +139,48 @@ class _Chunk:
         _check((header_count > 0) | ((header_count == 0) & (at == self._ends)), "a record has a wrong length")
 
         offset = self._per_record([one.base_offset for one in self._batches]) + delta
-        kept = self._kept(offset)
+        wanted = self._wanted(offset)
         bounds: np.ndarray = np.empty(4 * len(offset), np.int32)
         bounds[0::4], bounds[1::4], bounds[2::4], bounds[3::4] = key_start, key_end, value_start, value_end
         slots = pa.Array.from_buffers(
             pa.binary(), len(bounds) - 1, [None, pa.py_buffer(bounds), pa.py_buffer(self._plain)]
         )
-        count = len(kept)
+        count = len(wanted)
         columns = [
-            slots.take(pa.array(4 * kept, mask=key_length[kept] < 0)),
-            slots.take(pa.array(4 * kept + 2, mask=value_length[kept] < 0)),
+            slots.take(pa.array(4 * wanted, mask=key_length[wanted] < 0)),
+            slots.take(pa.array(4 * wanted + 2, mask=value_length[wanted] < 0)),
             pa.repeat(pa.scalar(self._fetched.partition.topic, pa.string()), count),
             pa.array(np.full(count, self._fetched.partition.partition, np.int32)),
-            pa.array(offset[kept]),
-            pa.array(self._timestamps(delta_ms)[kept]).view(RAW_SCHEMA.field("timestamp").type),
-            pa.array(self._per_record([int(one.has_log_append_time) for one in self._batches], np.int32)[kept]),
+            pa.array(offset[wanted]),
+            pa.array(self._timestamps(delta_ms)[wanted]).view(RAW_SCHEMA.field("timestamp").type),
+            pa.array(self._per_record([int(one.has_log_append_time) for one in self._batches], np.int32)[wanted]),
         ]
         if not self._headers:
             return pa.RecordBatch.from_arrays(columns, schema=RAW_SCHEMA)
-        columns.append(headers_column(self._plain, header_count[kept], at[kept], self._ends[kept]))
+        columns.append(headers_column(self._plain, header_count[wanted], at[wanted], self._ends[wanted]))
         return pa.RecordBatch.from_arrays(columns, schema=RAW_SCHEMA_WITH_HEADERS)
 
-    def _kept(self, offset: np.ndarray) -> np.ndarray:
-        """The places of the records from the asked offset on and before the limit."""
+    def _wanted(self, offset: np.ndarray) -> np.ndarray:
+        """The indexes of the records from the requested offset up to the limit."""
         wanted = offset >= self._fetched.offset
         if self._fetched.limit is not None:
             wanted &= offset < self._fetched.limit
         return np.flatnonzero(wanted)
 
     def _timestamps(self, delta_ms: np.ndarray) -> np.ndarray:
-        """In microseconds; of batches with the log's time, that."""
+        """In microseconds; for batches with log append time, that time."""
         of_log = self._per_record([one.has_log_append_time for one in self._batches], np.bool_)
         base = self._per_record(
             [one.max_timestamp if one.has_log_append_time else one.base_timestamp for one in self._batches]
         )
-        # Spark's timestamps end in the year 294247. A producer that mistook ms for something else must not stop all reading.
+        # Spark's timestamps end in the year 294247. A producer with a wrong unit must not stop the whole read.
         return np.clip(base + np.where(of_log, 0, delta_ms), -_MAX_TIMESTAMP_MS, _MAX_TIMESTAMP_MS) * 1000
 
     def _per_record(self, values: Sequence[int], kind: type[np.generic] = np.int64) -> np.ndarray:
         return np.repeat(np.array(values, kind), self._counts)
 
     def _varints(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The signed varint at each of these positions, and the positions behind them."""
+        """The signed varint at each position, and the positions after them."""
         first = self._bytes.take(at)
         folded = first.astype(np.uint64)
         after: np.ndarray = at + 1

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame to records of a producer: which columns count, and what each may hold."""
+"""Turns rows of a DataFrame into records for a producer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = ("key", "value", "topic", "partition", "headers")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The positions of those columns that there are."""
+    """The positions of the columns that the DataFrame has."""
 
     positions: Mapping[str, int]
 
@@ -27,7 +27,7 @@ class Columns:
 def records_of(
     batch: pa.RecordBatch, columns: Columns, topic: str | None, first_line: int
 ) -> Iterator[tuple[str, OutgoingRecord]]:
-    """(topic, record) of each row; BadValue where a row has no topic."""
+    """The topic and the record of each row. Raises BadValue if a row has no topic."""
     names = [topic] * batch.num_rows if topic is not None else columns.of(batch, "topic")
     every = zip(
         names,
@@ -40,7 +40,7 @@ def records_of(
     for line, (name, key, value, partition, headers) in enumerate(every, first_line):
         if not isinstance(name, str) or not name:
             raise BadValue(
-                "a row has no topic: its column 'topic' is null or empty; fill it, or set the option 'topic'"
+                "a row has no topic: its column 'topic' is null or empty; set the option 'topic', or fill the column"
             )
         if partition is not None and (not isinstance(partition, int) or partition < 0):
             raise BadValue(f"topic {name!r}: {partition!r} is not a partition")

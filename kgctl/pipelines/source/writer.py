@@ -1,4 +1,4 @@
-"""The writer of format("kgctl"): every task produces its rows; nothing is left to commit on the driver."""
+"""The writer of format("kgctl"): every task produces its rows, so the driver has nothing to commit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Acknowledged(WriterCommitMessage):
 
 
 class KgctlWriter(DataSourceArrowWriter):
-    """At least once: a task that fails half-way has written what it has written, and Spark runs it again."""
+    """At least once: what a failed task has written stays, and Spark runs the task again."""
 
     def __init__(self, options: WriteOptions, columns: Columns) -> None:
         self._options, self._columns = options, columns
@@ -43,14 +43,14 @@ class KgctlWriter(DataSourceArrowWriter):
         return Acknowledged(write_rows(self._options, self._columns, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: all rows are acknowledged by now."""
+        """Nothing to do: all rows are acknowledged."""
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: what is written stays."""
+        """Nothing to do: records cannot be withdrawn."""
 
 
 class KgctlStreamWriter(DataSourceStreamArrowWriter):
-    """At least once: a micro-batch that Spark runs again is written again."""
+    """At least once: a micro-batch that Spark repeats is written again."""
 
     def __init__(self, options: WriteOptions, columns: Columns) -> None:
         self._options, self._columns = options, columns
@@ -59,20 +59,22 @@ class KgctlStreamWriter(DataSourceStreamArrowWriter):
         return Acknowledged(write_rows(self._options, self._columns, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing: all rows are acknowledged by now."""
+        """Nothing to do: all rows are acknowledged."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing: what is written stays."""
+        """Nothing to do: records cannot be withdrawn."""
 
 
 def check_columns(schema: StructType, options: WriteOptions) -> Columns:
-    """Where key, value, topic, partition and headers stand; other columns are left out. BadOption if a type does not fit."""
+    """The positions of key, value, topic, partition and headers; other columns are ignored. Raises BadOption for a wrong type."""
     found = {field.name.lower(): number for number, field in enumerate(schema.fields)}
     positions = {name: found[name] for name in COLUMNS if name in found}
     if "value" not in positions:
-        raise BadOption("a topic takes a column 'value' (and key, topic, partition, headers), string or binary")
+        raise BadOption(
+            "the DataFrame needs a column 'value', string or binary (optional: key, topic, partition, headers)"
+        )
     if options.topic is None and "topic" not in positions:
-        raise BadOption("which topic? Set the option 'topic', or give a column 'topic'")
+        raise BadOption("no topic: set the option 'topic', or add a column 'topic'")
     for name, position in positions.items():
         kind = schema.fields[position].dataType
         wanted = _misfit(name, kind)
@@ -82,7 +84,7 @@ def check_columns(schema: StructType, options: WriteOptions) -> Columns:
 
 
 def _misfit(name: str, kind: DataType) -> str | None:
-    """What the column should be, if it is something else."""
+    """The type that the column should have, or None if it fits."""
     if name in ("key", "value"):
         return None if isinstance(kind, _TEXT) else "string or binary"
     if name == "topic":

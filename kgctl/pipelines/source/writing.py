@@ -1,4 +1,4 @@
-"""Writes rows to topics with an idempotent producer for each; returns when all are acknowledged."""
+"""Writes rows to topics with one idempotent producer per topic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RECORDS_BETWEEN_POLLS = 200
 
 
 def write_rows(options: WriteOptions, columns: Columns, batches: Iterable[pa.RecordBatch]) -> int:
-    """How many records were acknowledged. A task that is run again writes its rows again: at least once, not exactly once."""
+    """Return the number of records when all are acknowledged. At least once: a repeated task writes its rows again."""
     producers: dict[str, Producer] = {}
     connector = Connector(options.connection)
     count = 0

@@ -1,4 +1,4 @@
-"""A table's rows out of Spark and into it: Spark's own Parquet writer fills the staging folder, the manifest commits."""
+"""Reads and writes tables with Spark: its Parquet writer fills the staging folder, the manifest commits the batch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 from kgctl.pipelines.schemas import Table
 from kgctl.pipelines.tables.manifest import Note, StagedFile, TableFolder
 
-# Above this many files Spark would start a job with a task for each, only to look at them.
+# Above this number of files Spark starts a job with a task per file, only to list them.
 _LISTED_IN_PLACE = "1000000"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a batch has in the table now. `new`: False if it was there before; then nothing was written."""
+    """The rows and files of a batch. `new` is False if the batch was committed before; then nothing was written."""
 
     rows: int
     files: int
@@ -29,15 +29,15 @@ class Written:
 def write_batch(
     rows: DataFrame, folder: Path, batch_id: str, table: Table, notes: Mapping[str, Note] | None = None
 ) -> Written:
-    """All rows, or none. A batch id that is committed already is computed, but not written again. Raises Busy, Damaged.
+    """Write all rows or none. A batch that is committed already is computed but not written. Raises Busy, Damaged.
 
-    A batch without rows and notes leaves no trace. The folder is a path that driver and executors share.
+    A batch without rows and notes leaves no trace. Driver and executors must share the folder.
     """
     place = TableFolder(folder)
     with place.writing() as writer:
         before = place.batch(batch_id)
         if before is not None:
-            # A stateful query that repeats a batch must come to the state behind it, or Spark ends it.
+            # A stateful query that repeats a batch must reach the state after it, or Spark fails the query.
             rows.write.format("noop").mode("overwrite").save()
             return Written(before.rows, len(before.files), new=False)
         staging = writer.stage(batch_id)
@@ -51,7 +51,7 @@ def write_batch(
 
 
 def read_table(spark: SparkSession, folder: Path, table: Table) -> DataFrame:
-    """What is committed now, in the table's columns; empty if there is nothing yet. Raises Damaged."""
+    """The committed rows; empty if there are none yet. Raises Damaged."""
     files = TableFolder(folder).files()
     if not files:
         return spark.createDataFrame([], table.ddl)
@@ -61,9 +61,9 @@ def read_table(spark: SparkSession, folder: Path, table: Table) -> DataFrame:
 
 def _write(rows: DataFrame, staging: Path, table: Table) -> None:
     spark = rows.sparkSession
-    # The older form, INT96, has no statistics, and others read it as a time without zone.
+    # The older INT96 has no statistics, and other readers take it for a time without a zone.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    # In UTC, whatever the time zone of the session.
+    # The UTC day, whatever the time zone of the session.
     day = F.expr(f"date_from_unix_date(cast(coalesce(floor(unix_seconds(`{table.day_of}`) / 86400), 0) as int))")
     (
         rows.select(*[F.col(f"`{column.name}`").cast(column.type) for column in table.columns], day.alias("date"))
@@ -75,7 +75,7 @@ def _write(rows: DataFrame, staging: Path, table: Table) -> None:
 
 
 def _cores(spark: SparkSession) -> int:
-    """So that a batch of few rows from many partitions does not become a file for each. A session by Connect cannot tell."""
+    """The number of files per batch and day: not one per partition. A Connect session does not know its cores."""
     context = getattr(spark, "sparkContext", None)
     return int(context.defaultParallelism) if context is not None else 8
 

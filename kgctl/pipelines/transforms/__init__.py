@@ -1,1 +1,1 @@
-"""What the jobs compute: DataFrames to DataFrames, without reading or writing anything."""
+"""The computations of the jobs: functions from DataFrames to DataFrames that read and write nothing."""

@@ -1,4 +1,4 @@
-"""The records of __consumer_offsets as rows: commits, records about groups, and what cannot be read."""
+"""Decodes the records of __consumer_offsets into rows: commits, records about groups, and undecodable records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMIT, GROUP, SKIPPED, BAD = "commit", "group", "skipped", "bad"
 MALFORMED_KEY, UNKNOWN_KEY = "malformed key", "unknown key version"
 MALFORMED_VALUE, UNKNOWN_VALUE = "malformed value", "unknown value version"
 
-# The end of the year 9999: beyond it neither Python nor Parquet's readers have dates.
+# The end of the year 9999, the last that Python and the readers of Parquet support.
 LAST_MS = 253_402_300_799_999
 
 DECODED_DDL = (
@@ -36,10 +36,10 @@ _LEADER_EPOCH_SINCE, _EXPIRY_IN = 3, 1
 
 
 def decode(raw: DataFrame) -> DataFrame:
-    """Every record of the topic as one row of DECODED_DDL, with the `kind` that says which table it belongs to.
+    """Every record of the topic as one row of DECODED_DDL; `kind` says which table it belongs to.
 
-    `commit` and `group` can be read, or are tombstones of such. `bad` cannot, for the `reason`. `skipped` has neither key nor
-    value. Numbers and texts are those of the record; -1 has not become null yet.
+    `commit` and `group` records are decoded, or are tombstones. `bad` records cannot be decoded, for the `reason`. `skipped`
+    records have neither key nor value. Values are those of the record: -1 is not null yet.
     """
     rows = raw.select(*[column.name for column in schemas.RAW_COLUMNS])
     for layer in (
@@ -59,10 +59,10 @@ def decode(raw: DataFrame) -> DataFrame:
         .when(f.col("key_version").isin(*OFFSET_COMMIT_KEYS), COMMIT)
         .otherwise(GROUP)
     )
-    # A column that no optimizer may compute elsewhere: a filter on it would else be pushed below the layers, which would put
-    # all of them into one expression, many times over, and beyond what a Java method can hold.
-    settled = f.when(f.spark_partition_id() >= 0, kind)
-    return rows.withColumn("kind", settled).select(*_names(DECODED_DDL))
+    # A nondeterministic column, which the optimizer must not move: it would otherwise push filters on it below the layers,
+    # and inline all layers many times into one expression, beyond the size of a Java method.
+    fixed = f.when(f.spark_partition_id() >= 0, kind)
+    return rows.withColumn("kind", fixed).select(*_names(DECODED_DDL))
 
 
 def commits(decoded: DataFrame) -> DataFrame:
@@ -86,24 +86,24 @@ def commits(decoded: DataFrame) -> DataFrame:
 def group_events(decoded: DataFrame) -> DataFrame:
     """The rows of schemas.GROUP_EVENTS.
 
-    Of groups of newer protocols a record tells its kind, its epoch where the value begins with one, and, where the key names a
-    member, that one member by its id.
+    For newer group types a row has the kind of the record, the epoch if the value begins with one, and the member if the
+    key names one.
     """
     is_classic = f.col("key_version") == GROUP_METADATA_KEY
-    rows = decoded.where(f.col("kind") == GROUP).withColumn("_read", read_group(f.when(is_classic, f.col("value"))))
+    rows = decoded.where(f.col("kind") == GROUP).withColumn("_value", read_group(f.when(is_classic, f.col("value"))))
     rows = rows.select(
         "group",
         _by_key("group_type").alias("group_type"),
         _by_key("name").alias("kind"),
-        f.col("_read.generation").alias("generation"),
+        f.col("_value.generation").alias("generation"),
         "member_epoch",
-        f.col("_read.protocol_type").alias("protocol_type"),
-        f.col("_read.protocol").alias("protocol"),
-        f.col("_read.leader").alias("leader"),
-        _time("_read.state_ms").alias("state_ts"),
+        f.col("_value.protocol_type").alias("protocol_type"),
+        f.col("_value.protocol").alias("protocol"),
+        f.col("_value.leader").alias("leader"),
+        _time("_value.state_ms").alias("state_ts"),
         f.col("value").isNull().alias("tombstone"),
         f.when(f.col("key_version").isin(_WITH_MEMBER), _one_member())
-        .otherwise(f.col("_read.members"))
+        .otherwise(f.col("_value.members"))
         .alias("members"),
         f.col("value_version").cast("smallint").alias("value_version"),
         *_log_columns(),
@@ -116,7 +116,7 @@ def quarantine(decoded: DataFrame) -> DataFrame:
     return decoded.where(f.col("kind") == BAD).select(*schemas.QUARANTINE.column_names)
 
 
-# ---- layers: each may use what the ones before it have found ----------------------------------------------------
+# ---- layers: each may use the columns of the layers before it ---------------------------------------------------
 
 
 def _key_head() -> dict[str, Column]:
@@ -224,12 +224,12 @@ def _at(position: int) -> Column:
 
 
 def _or_null(name: str, type_name: str) -> Column:
-    """-1 is Kafka's "not known"."""
+    """In Kafka -1 means unknown."""
     return f.when(f.col(name) >= 0, f.col(name)).cast(type_name).alias(name)
 
 
 def _time(name: str) -> Column:
-    """A timestamp of ms since 1970; null for -1, and for what no calendar has."""
+    """A timestamp from ms since 1970; null for -1 and for times outside the calendar."""
     return f.when(f.col(name).between(0, LAST_MS), f.timestamp_millis(f.col(name)))
 
 
@@ -239,7 +239,7 @@ def _by_key(attribute: str) -> Column:
 
 
 def _one_member() -> Column:
-    """An array of one member of whom only the id is known."""
+    """An array with one member, of which only the id is known."""
     unknown = [f.lit(None)] * (_MEMBER_FIELDS - 1)
     return f.array(f.struct(f.col("second"), *unknown).cast(schemas.MEMBER_DDL))
 

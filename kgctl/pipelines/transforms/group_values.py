@@ -1,4 +1,4 @@
-"""The value of a group's record: whether it is one, as SQL; and what is in it, by a Python function for these few rows."""
+"""The value of a group metadata record: an SQL expression validates it, a Python function decodes these few rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Member: TypeAlias = tuple[str, str | None, str, str, int | None, int, Assigned |
 Group: TypeAlias = tuple[str, int, str | None, str | None, int, list[Member]]
 
 _VERSION_BYTES = 2
-# Fewer than any version's member takes; keeps a count that nothing stands behind from making an array of its size.
+# Fewer bytes than a member takes in any version: a corrupt count must not create a huge array.
 _MEMBER_BYTES = 8
 
 
 def is_group_value(value: Column, version: Column) -> Column:
-    """Whether the bytes behind the version are GroupMetadataValue v0-v4; for other versions null."""
+    """Whether the bytes after the version are a valid GroupMetadataValue v0-v4; null for other versions."""
     header = f.lit(None)
     member = f.lit(None)
     for number in GroupMetadataValue.VERSIONS:
@@ -53,8 +53,7 @@ def is_group_value(value: Column, version: Column) -> Column:
 
 
 def read_group(value: Column) -> Column:
-    """A struct of GROUP_DDL; `value` must be one that `is_group_value`, or null. Assignments are null where they are not those
-    of consumers."""
+    """A struct of GROUP_DDL. `value` must satisfy `is_group_value` or be null. Only consumers have assignments."""
     return f.udf(_group, returnType=GROUP_DDL, useArrow=True)(value)
 
 
@@ -80,18 +79,18 @@ def _group(value: bytes | None) -> Group | None:
     if value is None:
         return None
     found = decode_group_value(bytes(value))
-    reads = found.protocol_type == PROTOCOL_TYPE
+    is_consumer = found.protocol_type == PROTOCOL_TYPE
     return (
         found.protocol_type,
         found.generation,
         found.protocol,
         found.leader,
         found.current_state_timestamp,
-        [_member(member, reads) for member in found.members],
+        [_member(member, is_consumer) for member in found.members],
     )
 
 
-def _member(member: GroupMetadataValue.Member, reads: bool) -> Member:
+def _member(member: GroupMetadataValue.Member, is_consumer: bool) -> Member:
     return (
         member.member_id,
         member.group_instance_id,
@@ -99,12 +98,12 @@ def _member(member: GroupMetadataValue.Member, reads: bool) -> Member:
         member.client_host,
         member.rebalance_timeout if member.rebalance_timeout >= 0 else None,
         member.session_timeout,
-        _assigned(member.assignment) if reads else None,
+        _assigned(member.assignment) if is_consumer else None,
     )
 
 
 def _assigned(blob: bytes) -> Assigned | None:
-    """Partitions by topic; an empty blob is that of a member without any."""
+    """Partitions by topic; an empty blob means no partitions."""
     if not blob:
         return []
     try:

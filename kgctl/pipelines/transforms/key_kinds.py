@@ -1,4 +1,4 @@
-"""The kinds of keys in __consumer_offsets, by the version that stands in front of the key."""
+"""The kinds of keys in __consumer_offsets, by the version at the start of the key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GROUP_METADATA_KEY = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyKind:
-    """`second` says that another text follows the group id; `epoch_first` that the value begins with an int32 epoch."""
+    """`second`: the text after the group id, if there is one; `epoch_first`: the value begins with an int32 epoch."""
 
     version: int
     name: str
@@ -25,7 +25,7 @@ class KeyKind:
 
 MEMBER_ID = "member id"
 
-# Kafka's group-coordinator/src/main/resources/common/message/*Key.json; a commit's two versions are not among them.
+# Kafka's group-coordinator/src/main/resources/common/message/*Key.json; the two versions of commit keys are not listed.
 KEY_KINDS = (
     KeyKind(GROUP_METADATA_KEY, "GroupMetadata", "classic"),
     KeyKind(3, "ConsumerGroupMetadata", "consumer", epoch_first=True),

@@ -1,4 +1,4 @@
-"""How far each group was behind at points in time: the last commit before a point against the end of the log at it."""
+"""The lag of each group at points in time: the last commit before a point against the end of the log at that point."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ KEY = ("group", "topic", "part")
 def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> DataFrame:
     """The rows of schemas.LAG: one per group and point of `log_ends` at which the group had a committed offset.
 
-    `commits` and `log_ends` are of their schemas; a point that is there twice counts once, as it was sampled.
-    `first_behind` has (topic, part, offset, behind_ts): when the first record at or beyond an offset was written. Where it
-    has no row for a committed offset, `lag_ms` is null unless there is no lag.
-
-    A rate is negative where an offset went back.
+    `commits` and `log_ends` have their schemas; of a point that exists twice, the sampled one counts. `first_behind` has
+    (topic, part, offset, behind_ts): when the first record at or after an offset was written. If it has no row for a
+    committed offset, `lag_ms` is null unless there is no lag. A rate is negative if an offset went back.
     """
     before = Window.partitionBy(*KEY).orderBy("at")
     rows = _as_of(commits, _ends(log_ends))
@@ -45,12 +43,12 @@ def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> Dat
 
 
 def behind(log_end: str, committed: str) -> Column:
-    """Records between the two, never below 0; null for offsets that are further apart than a log can be."""
+    """Records between the two offsets, never below 0; null if the difference overflows."""
     return f.when(f.col(log_end) <= f.col(committed), 0).otherwise(f.try_subtract(f.col(log_end), f.col(committed)))
 
 
 def committed_at() -> Column:
-    """When a row of schemas.COMMITS took effect: a tombstone has no time of its own."""
+    """When a row of schemas.COMMITS took effect; a tombstone has only the timestamp of its record."""
     return f.coalesce("commit_ts", "log_ts")
 
 
@@ -60,7 +58,7 @@ def _ends(log_ends: DataFrame) -> DataFrame:
 
 
 def _as_of(commits: DataFrame, ends: DataFrame) -> DataFrame:
-    """(group, topic, part, at, committed, log_end): Spark has no as-of join, so that points and commits are sorted together."""
+    """(group, topic, part, at, committed, log_end). Spark has no as-of join, so points and commits are sorted together."""
     nothing = f.lit(None).cast("bigint")
     events = commits.select(
         *KEY,
@@ -83,7 +81,7 @@ def _as_of(commits: DataFrame, ends: DataFrame) -> DataFrame:
             f.lit(True).alias("is_point"),
         )
     )
-    # A commit at the very time of a point counts at it.
+    # A commit at exactly the time of a point counts.
     until_now = (
         Window.partitionBy(*KEY).orderBy("at", "is_point", "log_offset").rowsBetween(Window.unboundedPreceding, 0)
     )

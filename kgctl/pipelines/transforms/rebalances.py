@@ -1,4 +1,4 @@
-"""Every rebalance of every group, from the events of kgctl's own broker or from the group metadata of any cluster."""
+"""Every rebalance of every group, from the events of kgctl's broker or from the group metadata of any cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from kgctl.pipelines import schemas
 from kgctl.pipelines.transforms.decode import LAST_MS, MALFORMED_VALUE, UNKNOWN_VALUE
-from kgctl.pipelines.transforms.rebalance_story import (
+from kgctl.pipelines.transforms.rebalance_rules import (
     Event,
     Generation,
+    OpenRebalance,
     Rebalance,
     Seat,
-    Told,
     compare,
     follow,
     generation_from_json,
@@ -30,7 +30,7 @@ _EVENT_DDL = (
     "joined array<string>, `left` array<string>, members int, prepare_ms bigint, complete_ms bigint, "
     "partitions_moved int, commits_rejected bigint"
 )
-# schemas.REBALANCES with times as numbers: what a Python worker makes of timestamps depends on its time zone.
+# schemas.REBALANCES with times as numbers: timestamps in a Python worker depend on its time zone.
 _MADE_DDL = (
     "`group` string, generation int, started_ms bigint, ended_ms bigint, duration_ms bigint, duration_source string, "
     "cause string, reason string, joined array<string>, `left` array<string>, members int, moved_parts int, skew double, "
@@ -40,12 +40,12 @@ _MADE = Row(*Rebalance.__slots__)
 
 
 def from_events(raw: DataFrame) -> DataFrame:
-    """The rows of schemas.REBALANCES out of the records of `__kgctl_group_events`, a stream or not.
+    """The rows of schemas.REBALANCES from the records of `__kgctl_group_events`, for batches and streams.
 
-    `skew` is null: events do not tell it. What is no event, or is of a version above 1, is left out: see `quarantine`.
+    `skew` is null, since events do not contain it. Records that are not events of version 1 are left out; see `quarantine`.
     """
     events = _events(raw).where(_reason().isNull() & f.col("value").isNotNull())
-    return _followed(events.select("told.*", "log_partition", "log_offset"), FromEvents())
+    return _followed(events.select("event.*", "log_partition", "log_offset"), FromEvents())
 
 
 def quarantine(raw: DataFrame) -> DataFrame:
@@ -55,10 +55,10 @@ def quarantine(raw: DataFrame) -> DataFrame:
 
 
 def from_metadata(group_events: DataFrame) -> DataFrame:
-    """The rows of schemas.REBALANCES out of those of schemas.GROUP_EVENTS, a stream or not: classic groups only.
+    """The rows of schemas.REBALANCES from those of schemas.GROUP_EVENTS, for batches and streams. Classic groups only.
 
-    Each generation is compared with the record before it. Of a group that is seen for the first time in a generation above 1,
-    `joined`, `left` and `moved_parts` are null. A deleted group is forgotten.
+    Compares each generation with the record before it. If the first record of a group is of a generation above 1,
+    `joined`, `left` and `moved_parts` are null. The state of a deleted group is dropped.
     """
     seat = "transform(members, m -> struct(m.member_id, m.instance_id, m.assigned)) as seats"
     rows = group_events.where("kind = 'GroupMetadata'").selectExpr(
@@ -68,28 +68,28 @@ def from_metadata(group_events: DataFrame) -> DataFrame:
 
 
 class FromEvents(StatefulProcessor):
-    """Keyed by group; remembers when a rebalance began."""
+    """Keyed by group; the state is an `OpenRebalance`."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.told = handle.getValueState("told", "started_ms bigint, commits_rejected bigint")
+        self.open = handle.getValueState("open", "started_ms bigint, commits_rejected bigint")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        told = Told(*self.told.get()) if self.told.exists() else Told()
+        state = OpenRebalance(*self.open.get()) if self.open.exists() else OpenRebalance()
         for row in _in_order(rows):
-            told, rebalance = follow(told, _event(row))
+            state, rebalance = follow(state, _event(row))
             if rebalance is not None:
                 yield _MADE(*astuple(rebalance))
-        if told == Told():
-            self.told.clear()
+        if state == OpenRebalance():
+            self.open.clear()
         else:
-            self.told.update((told.started_ms, told.commits_rejected))
+            self.open.update((state.started_ms, state.commits_rejected))
 
     def close(self) -> None:
         pass
 
 
 class FromMetadata(StatefulProcessor):
-    """Keyed by group; remembers its last record."""
+    """Keyed by group; the state is the group's last record."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.before = handle.getValueState("before", "generation string")
@@ -121,22 +121,22 @@ def _events(raw: DataFrame) -> DataFrame:
         *columns,
         f.col("partition").alias("log_partition"),
         f.col("offset").alias("log_offset"),
-        f.from_json(text, _EVENT_DDL).alias("told"),
+        f.from_json(text, _EVENT_DDL).alias("event"),
     )
 
 
 def _reason() -> Column:
-    told = f.col("told")
-    whole = (
-        told["version"].isNotNull()
-        & (told["version"] > 0)
-        & told["group"].isNotNull()
-        & told["event"].isNotNull()
-        & told["generation"].isNotNull()
-        & told["timestamp"].between(0, LAST_MS)
+    event = f.col("event")
+    is_valid = (
+        event["version"].isNotNull()
+        & (event["version"] > 0)
+        & event["group"].isNotNull()
+        & event["event"].isNotNull()
+        & event["generation"].isNotNull()
+        & event["timestamp"].between(0, LAST_MS)
     )
-    return f.when(told["version"] > EVENT_VERSION, UNKNOWN_VALUE).when(
-        ~f.coalesce(whole, f.lit(False)), MALFORMED_VALUE
+    return f.when(event["version"] > EVENT_VERSION, UNKNOWN_VALUE).when(
+        ~f.coalesce(is_valid, f.lit(False)), MALFORMED_VALUE
     )
 
 
@@ -147,7 +147,7 @@ def _followed(rows: DataFrame, processor: StatefulProcessor) -> DataFrame:
 
 
 def _in_order(rows: Iterator[Row]) -> list[Row]:
-    """A batch has the rows of a group in any order."""
+    """In log order: the rows of a group in a batch come in any order."""
     return sorted(rows, key=lambda row: (row["log_partition"], row["log_offset"]))
 
 
@@ -170,7 +170,7 @@ def _event(row: Row) -> Event:
 
 
 def _seat(member: Mapping[str, Any]) -> Seat:
-    """Structs within arrays come as dicts, which is not said anywhere."""
+    """Spark passes structs within arrays as dicts, which is undocumented."""
     assigned = member["assigned"]
     return Seat(
         member["member_id"],

@@ -1,6 +1,6 @@
 """Kafka's wire types as SQL expressions over a binary column: numbers, texts, and walks over any number of fields.
 
-Positions are bigint and count from 1, as SQL's do. Nothing here raises: what the bytes do not hold is null.
+Positions are bigint and count from 1, as in SQL. No expression raises an error: malformed bytes give null.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from enum import IntEnum
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-# Kafka's readers refuse longer texts; the old form cannot announce them.
+# Kafka's readers refuse longer texts; the older encoding cannot express them.
 _TEXT_BYTES = 2**15 - 1
 _VARINT_BYTES = 5
 
 
 class Step(IntEnum):
-    """One field that a walk passes; the COMPACT ones are those of flexible versions. A text must be UTF-8."""
+    """One field that a walk skips; COMPACT fields are those of flexible versions. A text must be UTF-8."""
 
     TEXT = 1
     TEXT_OR_NULL = 2
@@ -31,30 +31,30 @@ class Step(IntEnum):
 
 
 def int16(binary: Column, at: Column) -> Column:
-    """int; null where two bytes are not there."""
+    """int; null if there are fewer than two bytes."""
     return f.when(_holds(binary, at, 2), _sign_extended(_unsigned(binary, at, 2), 16)).cast("int")
 
 
 def int32(binary: Column, at: Column) -> Column:
-    """int; null where four bytes are not there."""
+    """int; null if there are fewer than four bytes."""
     return f.when(_holds(binary, at, 4), _sign_extended(_unsigned(binary, at, 4), 32)).cast("int")
 
 
 def int64(binary: Column, at: Column) -> Column:
-    """bigint; null where eight bytes are not there."""
-    # A negative base makes conv read two's complement.
+    """bigint; null if there are fewer than eight bytes."""
+    # With a negative base, conv returns a signed number.
     number = f.conv(f.hex(f.substring(binary, at.cast("int"), f.lit(8))), 16, -10)
     return f.when(_holds(binary, at, 8), number.cast("bigint"))
 
 
 def text(binary: Column, at: Column, size: Column) -> Column:
-    """The text of so many bytes; null where they are not there or are no UTF-8, or the size is null or negative."""
+    """The text of `size` bytes; null if they are missing or not UTF-8, or if the size is null or negative."""
     found = f.substring(binary, at.cast("int"), size.cast("int")).cast("string")
     return f.when(_holds(binary, at, size), f.try_validate_utf8(found))
 
 
 def uvarint(binary: Column, at: Column) -> Column:
-    """struct<value bigint, next bigint>, next is the position after it; null for more than five bytes or 32 bits."""
+    """struct<value bigint, next bigint>; `next` is the position after it. Null for more than five bytes or 32 bits."""
     start = f.struct(f.lit(0).cast("bigint").alias("value"), at.alias("next"), f.lit(True).alias("goes_on"))
 
     def with_byte(read: Column, number: Column) -> Column:
@@ -76,7 +76,7 @@ def uvarint(binary: Column, at: Column) -> Column:
 
 
 def compact_text(binary: Column, at: Column) -> Column:
-    """struct<value string, next bigint> of a text that is not null; null where there is none."""
+    """struct<value string, next bigint> of a text that is not null; null if it is malformed."""
 
     def found(length: Column) -> Column:
         size = length["value"] - 1
@@ -87,7 +87,7 @@ def compact_text(binary: Column, at: Column) -> Column:
 
 
 def walk(binary: Column, steps: Column, start: Column) -> Column:
-    """The position after the fields that `steps`, an array of `Step`, name; null where the bytes are no such fields."""
+    """The position after the fields in `steps`, an array of `Step`; null if the bytes do not hold such fields."""
     return f.aggregate(steps, start, lambda at, step: _after(binary, at, step))
 
 
@@ -96,16 +96,16 @@ def steps(names: Iterable[Step]) -> Column:
 
 
 def bound(value: Column, body: Callable[[Column], Column]) -> Column:
-    """`body` of a value that is worked out once, however often the body names it."""
-    # Spark turns transform and aggregate into Java, but not zip_with, nor what is in it. With all of these walks in it, the
-    # method for a row was so long that the JVM left it uncompiled: twice the time for every commit.
+    """`body` of a value that is computed once, however often the body uses it."""
+    # Spark compiles transform and aggregate to Java, but neither zip_with nor the expressions inside it. With all these walks
+    # compiled into it, the method for a row was too long for the JIT compiler: every commit took twice the time.
     return f.zip_with(f.array(value), f.array(f.lit(None)), lambda found, _: body(found))[0]
 
 
 def _after(binary: Column, at: Column, step: Column) -> Column:
-    """The position after one field: its length is read, and what it stands before is passed."""
+    """The position after one field."""
 
-    def announced(size: Column, position: Column) -> Column:
+    def length_of(size: Column, position: Column) -> Column:
         return f.struct(size.cast("bigint").alias("size"), position.alias("next"))
 
     def is_one_of(*names: Step) -> Column:
@@ -122,21 +122,21 @@ def _after(binary: Column, at: Column, step: Column) -> Column:
             .when(is_whole.otherwise(_holds(binary, position, size)), position + size)
         )
 
-    # Of tagged fields it is their count that is announced, of others their size and one.
+    # The varint is the count of tagged fields, or the size plus one of any other field.
     one = f.when(step == int(Step.TAGGED_FIELDS), 0).otherwise(1)
-    compact = bound(uvarint(binary, at), lambda read: announced(read["value"] - one, read["next"]))
+    compact = bound(uvarint(binary, at), lambda read: length_of(read["value"] - one, read["next"]))
     length = (
-        f.when(is_one_of(Step.TEXT, Step.TEXT_OR_NULL), announced(int16(binary, at), at + 2))
-        .when(step == int(Step.BYTES), announced(int32(binary, at), at + 4))
-        .when(step == int(Step.INT32), announced(f.lit(4), at))
-        .when(step == int(Step.INT64), announced(f.lit(8), at))
+        f.when(is_one_of(Step.TEXT, Step.TEXT_OR_NULL), length_of(int16(binary, at), at + 2))
+        .when(step == int(Step.BYTES), length_of(int32(binary, at), at + 4))
+        .when(step == int(Step.INT32), length_of(f.lit(4), at))
+        .when(step == int(Step.INT64), length_of(f.lit(8), at))
         .otherwise(compact)
     )
     return bound(length, passed)
 
 
 def _after_tagged_fields(binary: Column, at: Column, count: Column) -> Column:
-    """Each is two varints, its number and its size, and so many bytes."""
+    """Each tagged field is two varints, its tag and its size, and then that many bytes."""
 
     def one(position: Column, is_size: Column) -> Column:
         def passed(read: Column) -> Column:
@@ -145,7 +145,7 @@ def _after_tagged_fields(binary: Column, at: Column, count: Column) -> Column:
 
         return bound(uvarint(binary, position), passed)
 
-    # Each takes two bytes or more: what announces more than there can be must not make an array of them.
+    # Each takes at least two bytes: a corrupt count must not create a huge array.
     possible = count * 2 <= f.octet_length(binary) - at + 1
     varints = f.flatten(f.array_repeat(f.array(f.lit(False), f.lit(True)), count.cast("int")))
     return f.when(possible, f.aggregate(varints, at, one))

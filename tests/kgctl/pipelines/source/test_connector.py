@@ -90,5 +90,5 @@ def test_positions_are_committed_under_a_group_per_job(topics: Topics) -> None:
 def test_a_position_that_cannot_be_committed_is_a_note_not_an_error() -> None:
     note = publish("127.0.0.1:1", "decode", {"t": {0: 1}})
     assert note is not None
-    assert note.startswith("the position of decode could not be committed for group spark-decode: 127.0.0.1:1")
+    assert note.startswith("cannot commit the position of decode for group spark-decode: 127.0.0.1:1")
     assert publish("127.0.0.1:1", "decode", {}) is None

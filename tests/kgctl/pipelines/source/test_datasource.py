@@ -1,4 +1,4 @@
-"""format("kgctl") in a real Spark: batches see each record once, filters reach the source, errors say what to do."""
+"""format("kgctl") in Spark: a batch holds each record once, and errors say what to do."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_batch_holds_every_record_as_it_was_written(spark: SparkSession, topic
     assert next(row for row in rows if row.key == b"k8").headers is None
 
 
-def test_two_actions_on_one_frame_see_the_same_end(spark: SparkSession, topics: Topics) -> None:
+def test_two_actions_on_one_frame_read_the_same_range(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 10, partitions=2)
     frame = load(spark, topics, subscribe=name)
@@ -63,7 +63,7 @@ def test_two_actions_on_one_frame_see_the_same_end(spark: SparkSession, topics: 
     assert load(spark, topics, subscribe=name).count() == 20
 
 
-def test_ranges_by_offset_time_and_minimum_of_tasks(spark: SparkSession, topics: Topics) -> None:
+def test_ranges_by_offset_and_a_minimum_number_of_tasks(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 1000, partitions=2)
     some = f'{{"{name}": {{"0": 10, "1": -2}}}}', f'{{"{name}": {{"0": 20, "1": 5}}}}'
@@ -74,7 +74,7 @@ def test_ranges_by_offset_time_and_minimum_of_tasks(spark: SparkSession, topics:
     assert offsets(split) == [(partition, n) for partition in (0, 1) for n in range(500)]
 
 
-def test_filters_of_one_query_do_not_show_in_the_next_on_the_same_frame(spark: SparkSession, topics: Topics) -> None:
+def test_the_filters_of_one_query_do_not_affect_the_next(spark: SparkSession, topics: Topics) -> None:
     name = topics.make(partitions=3)
     topics.count(name, 300, partitions=3)
     frame = load(spark, topics, subscribe=name)
@@ -85,23 +85,23 @@ def test_filters_of_one_query_do_not_show_in_the_next_on_the_same_frame(spark: S
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"subscribe": "no-such-topic"}, "topic 'no-such-topic' does not exist"),
         ({"subscribe": "t", "startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
-        ({}, "give one of the options subscribe"),
+        ({}, "give exactly one of the options subscribe"),
         ({"subscribePattern": "no-such.*"}, "no topic matches 'no-such"),
     ],
 )
-def test_errors_say_what_is_wrong(spark: SparkSession, topics: Topics, options: dict[str, str], told: str) -> None:
+def test_errors_say_what_is_wrong(spark: SparkSession, topics: Topics, options: dict[str, str], message: str) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException) as raised:
         load(spark, topics, **options).collect()
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_latest_is_no_beginning_of_a_batch(spark: SparkSession, topics: Topics) -> None:
+def test_a_batch_cannot_start_at_latest(spark: SparkSession, topics: Topics) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="a batch that starts at the latest offset reads nothing"):

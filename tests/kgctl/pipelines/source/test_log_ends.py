@@ -1,4 +1,4 @@
-"""What there is to read on a running broker: partitions, ends, offsets by time."""
+"""Partitions, log ends and offsets by time on a running broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ends_of(topics: Topics, **options: str) -> tuple[dict[TopicPartition, int], 
         return starting, log_ends.resolve(read.ending, bounds, "endingOffsets")
 
 
-def test_all_of_a_topic_by_default(topics: Topics) -> None:
+def test_the_whole_topic_is_selected_by_default(topics: Topics) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 5, partitions=2)
     zero, one = TopicPartition(name, 0), TopicPartition(name, 1)
@@ -43,7 +43,7 @@ def test_offsets_by_partition_and_by_time(topics: Topics) -> None:
         ends_of(topics, subscribe=name, **strict)
 
 
-def test_offsets_are_named_for_every_partition_and_for_no_other(topics: Topics) -> None:
+def test_offsets_must_name_exactly_the_selected_partitions(topics: Topics) -> None:
     name = topics.make(partitions=2)
     with pytest.raises(BadOption, match=f"leaves out {name}-1"):
         ends_of(topics, subscribe=name, startingOffsets=f'{{"{name}": {{"0": 0}}}}')
@@ -51,7 +51,7 @@ def test_offsets_are_named_for_every_partition_and_for_no_other(topics: Topics) 
         ends_of(topics, subscribe=name, startingOffsets=f'{{"{name}": {{"0": 0, "1": 0, "2": 0}}}}')
 
 
-def test_a_topic_or_partition_that_does_not_exist_is_named_and_not_made(topics: Topics) -> None:
+def test_a_missing_topic_or_partition_is_reported_and_not_created(topics: Topics) -> None:
     name = topics.make()
     with pytest.raises(NotFound, match="topic 'no-such-topic' does not exist"):
         ends_of(topics, subscribe=f"{name},no-such-topic")
@@ -75,7 +75,7 @@ def test_a_pattern_matches_whole_names_and_no_internal_topic(topics: Topics) -> 
         ends_of(topics, subscribePattern="__consumer_.*")
 
 
-def test_offsets_outside_of_the_log_are_a_loss_or_pulled_in(topics: Topics) -> None:
+def test_offsets_outside_the_log_are_data_loss_or_moved_inside(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 5)
     zero = TopicPartition(name, 0)
@@ -88,7 +88,7 @@ def test_offsets_outside_of_the_log_are_a_loss_or_pulled_in(topics: Topics) -> N
     assert within({zero: 9}, bounds, fail_on_data_loss=False) == {zero: 5}
 
 
-def test_an_address_where_nothing_listens_is_told_at_once() -> None:
+def test_an_unreachable_address_is_reported_at_once() -> None:
     with (
         pytest.raises(KgctlError, match="nothing listens there"),
         LogEnds(read_options({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}).connection) as ends,

@@ -1,4 +1,4 @@
-"""Options are read as Spark's Kafka source reads them, and what cannot be meant is refused with what to write."""
+"""Options are parsed as in Spark's Kafka source; invalid ones are refused with what to write instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEEDED = {"kafka.bootstrap.servers": "a:1,b:2", "subscribe": "t"}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_defaults_are_those_of_sparks_source() -> None:
+def test_defaults_are_those_of_sparks_kafka_source() -> None:
     options = read_options(NEEDED)
     assert options.connection.bootstrap == (Endpoint("a", 1), Endpoint("b", 2))
     assert options.selection == Selection(topics=("t",))
@@ -23,7 +23,7 @@ def test_defaults_are_those_of_sparks_source() -> None:
     assert not options.fetch.committed_only
 
 
-def test_names_are_read_in_any_case_and_values_with_blanks() -> None:
+def test_names_ignore_case_and_values_ignore_blanks() -> None:
     options = read_options(
         {
             "KAFKA.bootstrap.servers": "a:1",
@@ -51,51 +51,51 @@ def test_names_are_read_in_any_case_and_values_with_blanks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
         ({"subscribePattern": "t.*"}, "not subscribe and subscribePattern"),
         ({"startingOffsets": "first"}, "startingOffsets: write"),
         ({"startingOffsets": '{"t": [0]}'}, "startingOffsets: write"),
-        ({"startingOffsets": '{"t": {"0": -3}}'}, "t-0: -3 is not possible"),
+        ({"startingOffsets": '{"t": {"0": -3}}'}, "t-0: -3 is not valid"),
         ({"startingOffsets": '{"t": {"x": 1}}'}, "t-x"),
-        ({"startingTimestamp": "yesterday"}, "startingTimestamp: a whole number"),
+        ({"startingTimestamp": "yesterday"}, "startingTimestamp must be a whole number"),
         ({"startingOffsetsByTimestamp": '{"t": {"0": true}}'}, "t-0"),
         ({"startingOffsetsByTimestampStrategy": "x"}, "latest or error"),
-        ({"endingOffsets": "earliest"}, "no end"),
-        ({"endingOffsets": '{"t": {"0": -2}}'}, "no end"),
-        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger: a whole number from 1 on"),
-        ({"includeHeaders": "yes"}, "includeHeaders: true or false"),
+        ({"endingOffsets": "earliest"}, "endingOffsets cannot be the earliest"),
+        ({"endingOffsets": '{"t": {"0": -2}}'}, "endingOffsets cannot be the earliest"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be a whole number, 1 or more"),
+        ({"includeHeaders": "yes"}, "includeHeaders must be true or false"),
         ({"kafka.isolation.level": "serializable"}, "read_uncommitted or read_committed"),
         ({"kafka.security.protocol": "SASL_SSL"}, "speaks PLAINTEXT"),
         ({"kafka.bootstrap.servers": ""}, "is missing"),
         ({"subscribe": " , "}, "names no topic"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given: dict[str, str], told: str) -> None:
-    with pytest.raises(BadOption, match=told):
+def test_an_invalid_option_is_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(BadOption, match=message):
         read_options(NEEDED | given)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"t": 0}', '{"t": [-1]}', '{"t": ["0"]}'])
-def test_assign_that_is_no_list_of_partitions_is_refused(text: str) -> None:
+def test_an_invalid_assign_is_refused(text: str) -> None:
     with pytest.raises(BadOption, match="assign"):
         read_options({"kafka.bootstrap.servers": "a:1", "assign": text})
 
 
-def test_a_pattern_that_is_none_is_refused() -> None:
+def test_an_invalid_pattern_is_refused() -> None:
     with pytest.raises(BadOption, match="not a regular expression"):
         read_options({"kafka.bootstrap.servers": "a:1", "subscribePattern": "("})
 
 
-def test_a_selection_and_an_address_are_needed() -> None:
+def test_a_selection_and_an_address_are_required() -> None:
     with pytest.raises(BadOption, match="none of them"):
         read_options({"kafka.bootstrap.servers": "a:1"})
     with pytest.raises(BadAddress):
         read_options(NEEDED | {"kafka.bootstrap.servers": "a:b"})
 
 
-def test_a_writer_takes_a_topic_and_no_reading_options() -> None:
+def test_a_writer_accepts_a_topic_and_no_reading_options() -> None:
     assert write_options({"kafka.bootstrap.servers": "a:1", "topic": "t"}).topic == "t"
     with pytest.raises(BadOption, match="did you mean 'topic'"):
         write_options({"kafka.bootstrap.servers": "a:1", "topics": "t"})

@@ -1,4 +1,4 @@
-"""Ranges are cut without a gap, and a limit is shared out exactly and in proportion."""
+"""Ranges are split without gaps, and a limit is distributed exactly and in proportion."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_pieces_cover_each_range_once_and_in_order(sizes: list[int], wanted: int
         assert position == whole.end
 
 
-def test_larger_ranges_are_cut_into_more_pieces() -> None:
+def test_larger_ranges_are_split_into_more_pieces() -> None:
     pieces = split(ranges([8000, 2000]), 10)
     assert [piece.partition.partition for piece in pieces] == [0] * 8 + [1] * 2
     assert {piece.size for piece in pieces} == {1000}
@@ -35,7 +35,7 @@ def test_larger_ranges_are_cut_into_more_pieces() -> None:
 
 
 @given(sizes=sizes, most=st.integers(1, 5000))
-def test_a_limit_is_used_up_and_no_partition_gets_more_than_it_has(sizes: list[int], most: int) -> None:
+def test_a_limit_is_used_completely_and_no_partition_gets_more_than_it_has(sizes: list[int], most: int) -> None:
     wholes = ranges(sizes)
     ends = share(wholes, most)
     taken = {one.partition: ends[one.partition] - one.start for one in wholes}
@@ -46,7 +46,7 @@ def test_a_limit_is_used_up_and_no_partition_gets_more_than_it_has(sizes: list[i
         assert abs(taken[one.partition] - min(one.size, exact)) <= 1
 
 
-def test_a_partition_with_little_has_its_turn_before_long() -> None:
+def test_a_small_partition_gets_its_turn() -> None:
     big, small = OffsetRange(TopicPartition("t", 0), 0, 10**9), OffsetRange(TopicPartition("t", 1), 0, 1)
     batches = 0
     while small.size:
@@ -56,7 +56,7 @@ def test_a_partition_with_little_has_its_turn_before_long() -> None:
     assert batches <= 10
 
 
-def test_offsets_are_written_as_sparks_source_writes_them() -> None:
+def test_offsets_have_the_form_of_sparks_source() -> None:
     offsets = {TopicPartition("b", 10): 5, TopicPartition("a", 1): 2**40, TopicPartition("b", 9): 0}
     assert to_json(offsets) == {"a": {"1": 2**40}, "b": {"9": 0, "10": 5}}
     assert list(to_json(offsets)["b"]) == ["9", "10"]

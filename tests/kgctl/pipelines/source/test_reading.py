@@ -1,4 +1,4 @@
-"""A range of a partition on a running broker comes whole, or an error says what is gone."""
+"""Reads ranges of a partition from a running broker: completely, or with an error that names the loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def task(topics: Topics, topic: str, start: int, end: int, partition: int = 0, *
 
 
 def read(one: ReadTask) -> list[dict[str, Any]]:
-    """Through a pickle, as a task travels."""
+    """The rows of a task that was pickled, as Spark does."""
     return [row for made in read_task(pickle.loads(pickle.dumps(one))) for row in made.to_pylist()]
 
 
@@ -44,7 +44,7 @@ def offsets(one: ReadTask) -> list[int]:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_every_record_of_any_codec_comes_once(topics: Topics, codec: str) -> None:
+def test_every_record_is_read_once_with_any_codec(topics: Topics, codec: str) -> None:
     name = topics.make()
     topics.count(name, 3000, **{"compression.type": codec, "batch.num.messages": 100})
     small = FetchSettings(max_wait_ms=50, max_partition_bytes=5000)
@@ -69,7 +69,7 @@ def test_keys_headers_and_times_are_as_written(topics: Topics) -> None:
     assert (second["key"], second["value"], second["headers"]) == (None, b"", None)
 
 
-def test_the_logs_own_time_is_told_as_such(topics: Topics) -> None:
+def test_log_append_time_is_marked(topics: Topics) -> None:
     name = topics.make(message_timestamp_type="LogAppendTime")
     topics.fill(name, [{"value": b"x", "timestamp": 1000}])
     (row,) = read(task(topics, name, 0, 1))
@@ -86,7 +86,7 @@ def delete_records(topics: Topics, partition: TopicPartition, before: int) -> No
         admin.run(admin.cluster.ask(Ask(admin.cluster.bootstrap[0], request, DeleteRecordsResponse)))
 
 
-def test_records_deleted_before_they_were_read_are_an_error_that_names_them(topics: Topics) -> None:
+def test_records_deleted_before_the_read_are_data_loss(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 10)
     delete_records(topics, TopicPartition(name, 0), 4)
@@ -98,7 +98,7 @@ def test_records_deleted_before_they_were_read_are_an_error_that_names_them(topi
     assert offsets(behind) == []
 
 
-def test_an_end_that_the_log_does_not_reach_is_an_error_and_not_waited_for(topics: Topics) -> None:
+def test_a_range_beyond_the_end_of_the_log_is_data_loss(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 10)
     wanted = task(topics, name, 5, 20)
@@ -111,7 +111,7 @@ def test_an_end_that_the_log_does_not_reach_is_an_error_and_not_waited_for(topic
     assert offsets(replace(beyond, fail_on_data_loss=False)) == []
 
 
-def test_a_topic_deleted_meanwhile_is_an_error_that_says_so(topics: Topics) -> None:
+def test_a_topic_deleted_during_the_read_is_data_loss(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 5000, **{"batch.num.messages": 50})
     wanted = task(topics, name, 0, 5000, fetch=FetchSettings(max_wait_ms=50, max_partition_bytes=1000))
@@ -123,7 +123,7 @@ def test_a_topic_deleted_meanwhile_is_an_error_that_says_so(topics: Topics) -> N
     assert offsets(replace(wanted, fail_on_data_loss=False)) == []
 
 
-def test_a_broker_that_is_killed_and_comes_back_is_waited_for() -> None:
+def test_a_read_continues_after_a_restart_of_the_broker() -> None:
     with LocalBroker() as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make()
@@ -141,7 +141,7 @@ def test_a_broker_that_is_killed_and_comes_back_is_waited_for() -> None:
         )
 
 
-def test_a_broker_that_stays_away_is_an_error_within_bounds() -> None:
+def test_a_read_fails_if_the_broker_stays_away() -> None:
     with LocalBroker() as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make()

@@ -1,4 +1,4 @@
-"""Against scripted nodes: a leader that moves while a range is read, and fetches that run ahead of what is used."""
+"""Against scripted nodes: a leader that moves during a read, and fetches that run ahead."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ API_VERSIONS, METADATA, FETCH = 18, 3, 1
 
 
 class TwoNodes:
-    """Nodes 0 and 1 with one partition of 100 records; from `moves_at` on only node 1 serves it, if it `arrives`."""
+    """Nodes 0 and 1 with one partition of 100 records; from `moves_at` on node 1 leads it, or none if not `arrives`."""
 
     def __init__(self, moves_at: int, *, arrives: bool = True) -> None:
         self._moves_at, self._arrives = moves_at, arrives
@@ -58,7 +58,7 @@ class TwoNodes:
             thread.join(5)
 
     def have_been_asked(self, times: int) -> bool:
-        """Whether so many fetches come within ten seconds."""
+        """Whether this many fetches arrive within ten seconds."""
         with self._came:
             return self._came.wait_for(lambda: len(self.fetches) >= times, 10)
 
@@ -69,7 +69,7 @@ class TwoNodes:
                 threading.Thread(target=self._serve, args=(node, connection), daemon=True).start()
 
     def _serve(self, node: int, connection: socket.socket) -> None:
-        # The reader hangs up with a fetch under way when it has enough.
+        # The reader disconnects with a fetch in flight when it is done.
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as stream:
             while len(size := stream.read(4)) == 4:
                 frame = stream.read(struct.unpack(">i", size)[0])
@@ -115,14 +115,14 @@ def task(nodes: TwoNodes, **patience: float) -> ReadTask:
     return ReadTask(ConnectionSettings((nodes.endpoints[0],)), place, FetchSettings(), patience=Patience(**patience))
 
 
-def test_the_new_leader_is_asked_for_what_is_missing() -> None:
+def test_the_new_leader_is_asked_for_the_rest() -> None:
     with TwoNodes(moves_at=40).running() as nodes:
         offsets = [offset for made in read_task(task(nodes)) for offset in made.column("offset").to_pylist()]
     assert offsets == list(range(100))
     assert nodes.fetches == [(0, n) for n in range(0, 50, 10)] + [(1, n) for n in range(40, 100, 10)]
 
 
-def test_the_next_fetch_is_under_way_while_an_answer_is_used() -> None:
+def test_the_next_fetch_is_in_flight_while_an_answer_is_used() -> None:
     with TwoNodes(moves_at=1000).running() as nodes:
         batches = read_task(task(nodes))
         next(batches)
@@ -132,6 +132,6 @@ def test_the_next_fetch_is_under_way_while_an_answer_is_used() -> None:
         batches.close()  # type: ignore[attr-defined]
 
 
-def test_a_partition_without_a_leader_is_given_up_after_a_while() -> None:
+def test_a_partition_without_a_leader_fails_after_the_timeout() -> None:
     with TwoNodes(moves_at=40, arrives=False).running() as nodes, pytest.raises(KgctlError, match=r"t-0.*NOT_LEADER"):
         list(read_task(task(nodes, outage=0.5)))

@@ -1,4 +1,4 @@
-"""The columns hold exactly the records that are read one by one elsewhere."""
+"""Columns hold the same records as decoding one by one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ headers = st.lists(st.tuples(st.text(max_size=5), blobs), max_size=3).map(tuple)
 
 @st.composite
 def logs(draw: st.DrawFn) -> bytes:
-    """Batches with gaps between and inside them, as compaction leaves them."""
+    """Batches with gaps between and inside them, as after compaction."""
     offset, raw = draw(st.integers(0, 2**40)), b""
     for _ in range(draw(st.integers(1, 4))):
         base = offset = offset + draw(st.integers(0, 3))
@@ -91,7 +91,7 @@ def test_columns_equal_the_records_one_by_one_in_any_range(raw: bytes, data: st.
         assert rows(one, headers=False) == without
 
 
-def test_a_large_answer_comes_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_response_becomes_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = b"".join(build_batch([Record(n, n, None, bytes(1000))]) for n in range(10))
     monkeypatch.setattr(record_columns, "CHUNK_BYTES", 3000)
     made = list(record_batches(Fetched(P, raw, 0)))
@@ -109,7 +109,7 @@ def marker(offset: int, producer_id: int, kind: bytes) -> bytes:
     return build_batch([record], producer_id=producer_id, producer_epoch=0, is_transactional=True, is_control=True)
 
 
-def test_aborted_transactions_are_left_out_and_what_the_same_producer_commits_later_is_not() -> None:
+def test_aborted_transactions_are_left_out_but_not_later_commits_of_the_same_producer() -> None:
     raw = (
         of_transaction(0, 2, 7)
         + of_transaction(2, 2, 8)
@@ -124,7 +124,7 @@ def test_aborted_transactions_are_left_out_and_what_the_same_producer_commits_la
     assert [row["offset"] for row in rows(Fetched(P, raw, 0))] == [0, 1, 2, 3, 5, 6]
 
 
-def test_a_time_that_spark_cannot_hold_becomes_the_last_one_that_it_can() -> None:
+def test_a_time_outside_sparks_range_becomes_its_last_time() -> None:
     raw = build_batch([Record(0, 2**62, None, b"")]) + build_batch([Record(1, -1, None, b"")])
     assert [row["timestamp"] for row in rows(Fetched(P, raw, 0))] == [(2**63 - 1) // 1000 * 1000, -1000]
 
@@ -159,7 +159,7 @@ def signed(raw: bytearray) -> bytes:
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_bytes_that_are_no_records_are_damage_and_nothing_else(data: st.DataObject) -> None:
+def test_malformed_records_are_damaged(data: st.DataObject) -> None:
     raw = bytearray(build_batch([Record(100 + n, n, b"key", b"value" * n, (("h", b"x"),) * (n % 2)) for n in range(4)]))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(61, len(raw) - 1))
@@ -174,12 +174,12 @@ def test_bytes_that_are_no_records_are_damage_and_nothing_else(data: st.DataObje
     except Damaged:
         assert wanted is None or any(row["timestamp"] != 0 for row in wanted)
     else:
-        # A name that is not UTF-8 and a time beyond Spark's are read on purpose.
+        # A header name that is not UTF-8 and a time outside Spark's range are accepted on purpose.
         assert wanted is None or [row["offset"] for row in found] == [row["offset"] for row in wanted]
 
 
 @pytest.mark.parametrize("length", [-2, 2**31, 2**40, 2**62])
-def test_lengths_that_cannot_be_are_damage(length: int) -> None:
+def test_impossible_lengths_are_damaged(length: int) -> None:
     body = b"\0" + varint(0) + varint(0) + varint(length) + b"abc" + varint(0) + varint(0)
     record = varint(len(body)) + body
     raw = bytearray(build_batch([Record(0, 0, None, b"")]))

@@ -1,4 +1,4 @@
-"""The measurement of the sources reads what was written, by each of them."""
+"""The benchmark of the sources reads exactly what was written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kgctl.pipelines.source.topics import Topics
 @pytest.mark.timeout(240)
 def test_each_round_reads_the_whole_topic(topics: Topics) -> None:
     fill(topics.bootstrap_servers, "speed", 1000, partitions=2, value_bytes=20)
-    # In a process of its own: it opens a session, of which a process has only one.
+    # In a new process: a process can have only one session.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         rows = pool.submit(measure, topics.bootstrap_servers, "speed", (), rounds=1).result(200)
     keys = sum(len(str(n)) for n in range(1000))
@@ -27,7 +27,7 @@ def test_each_round_reads_the_whole_topic(topics: Topics) -> None:
     assert all(row.seconds > 0 and row.records_per_s > 0 for row in rows)
 
 
-def test_a_topic_that_exists_is_not_filled_up(topics: Topics) -> None:
+def test_an_existing_topic_is_not_filled(topics: Topics) -> None:
     name = topics.make()
     with pytest.raises(KgctlError, match="it exists already"):
         fill(topics.bootstrap_servers, name, 10)

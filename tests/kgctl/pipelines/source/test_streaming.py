@@ -1,4 +1,4 @@
-"""Streams of format("kgctl"): each record once across restarts, in batches of the size that was asked for."""
+"""Streams of format("kgctl"): each record once across restarts, in batches of the requested size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Query:
-    """A stream into memory that is run again and again on one checkpoint, up to the end of the logs."""
+    """A stream that collects rows; each run continues from the checkpoint up to the end of the logs."""
 
     def __init__(self, spark: SparkSession, topics: Topics, folder: Path, **options: str) -> None:
         self._spark, self._folder = spark, folder
@@ -28,13 +28,13 @@ class Query:
         self.rows: list[tuple[int, int]] = []
 
     def run(self) -> list[dict[str, Any]]:
-        """The progress of each batch that had rows."""
+        """The progress of each batch with rows."""
         rows = self.rows
 
-        def keep(frame: DataFrame, _: int) -> None:
+        def collect(frame: DataFrame, _: int) -> None:
             rows.extend((row.partition, row.offset) for row in frame.select("partition", "offset").collect())
 
-        writer = self._frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(self._folder))
+        writer = self._frame.writeStream.foreachBatch(collect).option("checkpointLocation", str(self._folder))
         query = writer.trigger(availableNow=True).start()
         try:
             query.awaitTermination()
@@ -43,7 +43,7 @@ class Query:
         return [json.loads(one.json) for one in query.recentProgress if one.numInputRows]
 
 
-def test_limited_batches_share_the_partitions_and_a_restart_goes_on(
+def test_limited_batches_share_the_partitions_and_a_restart_continues(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     name = topics.make(partitions=2)
@@ -72,7 +72,7 @@ def test_new_partitions_of_a_running_stream_are_read_from_their_beginning(
     assert sorted(query.rows) == sorted([(0, n) for n in range(5)] + [(p, n) for p in (0, 1) for n in range(3)])
 
 
-def test_a_topic_that_was_made_anew_stops_the_stream_and_says_why(
+def test_a_recreated_topic_stops_the_stream_with_the_reason(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     from pyspark.errors import PySparkException
@@ -89,7 +89,7 @@ def test_a_topic_that_was_made_anew_stops_the_stream_and_says_why(
         query.run()
 
 
-def test_a_running_stream_outlives_a_restart_of_the_broker(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_running_stream_survives_a_restart_of_the_broker(spark: SparkSession, tmp_path: Path) -> None:
     with LocalBroker() as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make(partitions=2)
@@ -125,20 +125,20 @@ def reader(topics: Topics, **options: str) -> KgctlStreamReader:
     return KgctlStreamReader(read_options({"kafka.bootstrap.servers": topics.bootstrap_servers, **options}))
 
 
-def test_a_stream_begins_at_the_latest_offset_unless_told(topics: Topics) -> None:
+def test_a_stream_starts_at_the_latest_offset_by_default(topics: Topics) -> None:
     name = topics.make(partitions=2)
     topics.count(name, 10, partitions=2)
-    for options, wanted in (
+    for options, expected in (
         ({}, {"0": 5, "1": 5}),
         ({"startingOffsets": "earliest"}, {"0": 0, "1": 0}),
         ({"startingOffsets": f'{{"{name}": {{"0": 3, "1": -2}}}}'}, {"0": 3, "1": 0}),
     ):
         stream = reader(topics, subscribe=name, **options)
-        assert stream.initialOffset() == {name: wanted}
+        assert stream.initialOffset() == {name: expected}
         stream.stop()
 
 
-def test_a_reader_travels_to_tasks_without_its_connections(topics: Topics) -> None:
+def test_a_reader_is_pickled_without_its_connections(topics: Topics) -> None:
     import pickle
 
     name = topics.make()
@@ -153,7 +153,7 @@ def test_a_reader_travels_to_tasks_without_its_connections(topics: Topics) -> No
     assert [row["value"] for made in copy[0].read(copy[1]) for row in made.to_pylist()] == [b"0", b"1", b"2"]
 
 
-def test_a_topic_deleted_under_a_stream_is_an_error_unless_that_is_fine(topics: Topics) -> None:
+def test_a_deleted_topic_is_an_error_unless_data_loss_is_accepted(topics: Topics) -> None:
     from kgctl.pipelines.source.losses import DataLoss
 
     name, other = topics.make(), topics.make()

@@ -1,4 +1,4 @@
-"""Transactions, on a real Kafka: open ones end the log of a committed reader, aborted ones are not read."""
+"""Transactions on a real Kafka: an open one ends the log for committed readers, an aborted one is not read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_committed_readers_end_before_an_open_transaction(kafka_topics: Topics) 
     producer.abort_transaction(20)
 
 
-def test_aborted_transactions_are_read_only_by_who_does_not_mind(kafka_topics: Topics) -> None:
+def test_only_uncommitted_readers_read_aborted_transactions(kafka_topics: Topics) -> None:
     from confluent_kafka import Producer
 
     name = kafka_topics.make()

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame become records of topics, batch and stream, and what does not fit is told before anything is written."""
+"""Rows of a DataFrame become records, in batches and streams; rows that do not fit are refused before anything is written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_column_reaches_the_topic(spark: SparkSession, topics: Topics) -> 
     assert {int(row.key) % 2: bool(row.headers) for row in rows} == {0: True, 1: False}
 
 
-def test_keys_find_the_partitions_that_other_clients_choose(spark: SparkSession, topics: Topics) -> None:
+def test_keys_go_to_the_partitions_that_other_clients_choose(spark: SparkSession, topics: Topics) -> None:
     ours, theirs = topics.make(partitions=5), topics.make(partitions=5)
     write(spark.sql("select cast(id as string) key, 'x' value from range(50)"), topics, topic=ours)
     topics.fill(theirs, [{"key": str(n), "value": "x"} for n in range(50)], partitioner="murmur2_random")
@@ -54,7 +54,7 @@ def test_keys_find_the_partitions_that_other_clients_choose(spark: SparkSession,
     assert chosen[0] == chosen[1]
 
 
-def test_topics_may_come_from_a_column_and_a_null_value_is_a_tombstone(spark: SparkSession, topics: Topics) -> None:
+def test_the_topic_may_be_a_column_and_a_null_value_is_a_tombstone(spark: SparkSession, topics: Topics) -> None:
     one, two = topics.make(), topics.make()
     frame = spark.createDataFrame([("k", None, one), ("k", "v", two)], "key string, value string, topic string")
     write(frame, topics)
@@ -63,28 +63,28 @@ def test_topics_may_come_from_a_column_and_a_null_value_is_a_tombstone(spark: Sp
 
 
 @pytest.mark.parametrize(
-    ("query", "options", "told"),
+    ("query", "options", "message"),
     [
         ("select 1 value", {"topic": "t"}, "the column 'value' is int; cast it to string or binary"),
-        ("select 'x' key", {"topic": "t"}, "a column 'value'"),
-        ("select 'x' value", {}, "which topic"),
+        ("select 'x' key", {"topic": "t"}, "needs a column 'value'"),
+        ("select 'x' value", {}, "no topic: set the option"),
         ("select 'x' value, 'p' partition", {"topic": "t"}, "cast it to int"),
         ("select 'x' value, array('h') headers", {"topic": "t"}, "cast it to array<struct"),
         ("select 'x' value", {"topicName": "t"}, "did you mean 'topic'"),
         ("select 'x' value, cast(null as string) topic", {}, "a row has no topic"),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    spark: SparkSession, topics: Topics, query: str, options: dict[str, str], told: str
+def test_rows_that_do_not_fit_are_refused(
+    spark: SparkSession, topics: Topics, query: str, options: dict[str, str], message: str
 ) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException) as raised:
         write(spark.sql(query), topics, **options)
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_a_partition_that_the_topic_lacks_is_told(spark: SparkSession, topics: Topics) -> None:
+def test_a_partition_that_does_not_exist_is_refused(spark: SparkSession, topics: Topics) -> None:
     from pyspark.errors import PySparkException
 
     name = topics.make(partitions=2)
@@ -92,7 +92,7 @@ def test_a_partition_that_the_topic_lacks_is_told(spark: SparkSession, topics: T
         write(spark.sql("select 'x' value, 2 partition"), topics, topic=name)
 
 
-def test_a_stream_from_topic_to_topic_loses_nothing(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+def test_a_stream_copies_a_topic_completely(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     source, target = topics.make(partitions=2), topics.make(partitions=2)
     topics.count(source, 50, partitions=2)
     given = {"kafka.bootstrap.servers": topics.bootstrap_servers}

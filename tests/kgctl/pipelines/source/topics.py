@@ -1,4 +1,4 @@
-"""A broker that the tests of the source share, and topics on it with known records."""
+"""Topics with known records, for the tests of the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _numbers = itertools.count(1)
 
 
 class Topics:
-    """Makes topics of a cluster and fills them through librdkafka; every name is new."""
+    """Creates topics with new names and fills them with librdkafka."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self.bootstrap_servers = bootstrap_servers
@@ -36,7 +36,7 @@ class Topics:
             assert row.error is None, row
 
     def fill(self, topic: str, records: Sequence[dict[str, Any]], **config: Any) -> None:
-        """Records as confluent-kafka's `produce` takes them; each has been acknowledged at the end."""
+        """Write records, given as arguments of confluent-kafka's `produce`, and wait for all acknowledgements."""
         from confluent_kafka import Producer
 
         failed: list[object] = []
@@ -48,6 +48,6 @@ class Topics:
         assert not failed, failed
 
     def count(self, topic: str, count: int, partitions: int = 1, **config: Any) -> None:
-        """So many records with their number as value, in turn to each partition."""
+        """Write `count` records with their number as value, to the partitions in turns."""
         values = [{"value": str(n).encode(), "partition": n % partitions} for n in range(count)]
         self.fill(topic, values, **config)

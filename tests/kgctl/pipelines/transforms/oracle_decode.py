@@ -1,4 +1,4 @@
-"""What decode should make of records: plain Python over the broker's own decoders."""
+"""The expected result of decode, in plain Python with the broker's own decoders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAST_KIND = 24
 
 @dataclass
 class Expected:
-    """Rows by (log_partition, log_offset), without the columns that name the record."""
+    """Rows by log offset, without the columns that locate the record."""
 
     commits: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     group_events: dict[int, tuple[Any, ...]] = field(default_factory=dict)

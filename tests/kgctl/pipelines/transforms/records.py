@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets for tests: well-formed ones of all kinds and versions, and damaged ones."""
+"""Generates records of __consumer_offsets: valid ones of all kinds and versions, and damaged ones."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def groups(draw: st.DrawFn) -> Record:
 
 @st.composite
 def newer(draw: st.DrawFn) -> Record:
-    """Kinds of later protocols, and some that no Kafka has yet."""
+    """Kinds of the newer group types, and some that do not exist yet."""
     texts = [text.encode() for text in draw(st.lists(TEXT, min_size=1, max_size=2))]
     key = struct.pack(">h", draw(st.integers(-2, 30))) + b"".join(struct.pack(">h", len(t)) + t for t in texts)
     version = draw(st.sampled_from([0, 0, 0, 1, -1]))
@@ -106,28 +106,30 @@ def tagged_fields(draw: st.DrawFn) -> bytes:
 RECORDS = commits() | groups() | newer()
 
 
-def damaged(record: Record, chance: random.Random) -> Record:
-    """One or both parts cut, lengthened, overwritten, or taken away."""
+def damaged(record: Record, randomness: random.Random) -> Record:
+    """The record with its key or value truncated, extended, overwritten or removed."""
     key, value = record
-    which = chance.randrange(8)
+    which = randomness.randrange(8)
     if which == 0:
         return None, value
     if which <= 2:
-        return _hurt(key, chance), value
-    return key, _hurt(value, chance)
+        return _hurt(key, randomness), value
+    return key, _hurt(value, randomness)
 
 
-def _hurt(part: bytes | None, chance: random.Random) -> bytes | None:
+def _hurt(part: bytes | None, randomness: random.Random) -> bytes | None:
     if not part:
         return part
-    at = chance.randrange(len(part))
-    how = chance.randrange(5)
+    at = randomness.randrange(len(part))
+    how = randomness.randrange(5)
     if how == 0:
         return part[:at]
     if how == 1:
-        return part + chance.randbytes(chance.randrange(1, 5))
+        return part + randomness.randbytes(randomness.randrange(1, 5))
     if how == 2:
-        return part[:at] + bytes([chance.choice([0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)])]) + part[at + 1 :]
+        return (
+            part[:at] + bytes([randomness.choice([0, 1, 0x7F, 0x80, 0xFF, randomness.randrange(256)])]) + part[at + 1 :]
+        )
     if how == 3:
-        return part[:at] + b"\xff" * chance.randrange(1, 9) + part[at:]
+        return part[:at] + b"\xff" * randomness.randrange(1, 9) + part[at:]
     return part[: at // 2] + part[at:]

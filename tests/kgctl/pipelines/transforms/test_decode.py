@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets become the rows that the broker's own decoders say, and none is lost."""
+"""Records of __consumer_offsets become the rows that the broker's own decoders give, and none is lost."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
     return spark.createDataFrame(rows, schemas.RAW_DDL)
 
 
-def made(count: int, number: int) -> list[Record]:
-    """So many records of Hypothesis's making, the same for the same number; every other one is damaged."""
+def generated(count: int, number: int) -> list[Record]:
+    """2 * `count` records from Hypothesis, reproducible by `number`; every second one is damaged."""
     found: list[Record] = []
 
     @seed(number)
@@ -48,17 +48,17 @@ def made(count: int, number: int) -> list[Record]:
         found.extend(records)
 
     draw()
-    chance = random.Random(number)
-    return [damaged(record, chance) if chance.random() < 0.5 else record for record in found]
+    randomness = random.Random(number)
+    return [damaged(record, randomness) if randomness.random() < 0.5 else record for record in found]
 
 
 def as_utc(value: object) -> object:
-    # Spark hands times over as those of the session's zone, without it.
+    # Spark returns times in the session's zone, without naming it.
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
 def plain(value: object) -> object:
-    """Rows as tuples, all the way down."""
+    """Rows as nested tuples."""
     if isinstance(value, tuple):
         return tuple(plain(part) for part in value)
     if isinstance(value, list):
@@ -66,8 +66,8 @@ def plain(value: object) -> object:
     return as_utc(value)
 
 
-def test_every_record_is_what_the_brokers_decoders_say(spark: SparkSession) -> None:
-    records = [*made(900, 1), (None, None), (b"", b"x"), (b"\0", None), (COMMIT_KEY, b""), (COMMIT_KEY, b"\0")]
+def test_decode_agrees_with_the_brokers_decoders(spark: SparkSession) -> None:
+    records = [*generated(900, 1), (None, None), (b"", b"x"), (b"\0", None), (COMMIT_KEY, b""), (COMMIT_KEY, b"\0")]
     wanted = expected(records)
     decoded = decode.decode(frame(spark, records)).persist()
     try:
@@ -88,7 +88,7 @@ def test_every_record_is_what_the_brokers_decoders_say(spark: SparkSession) -> N
         assert (row.log_partition, as_utc(row.log_ts)) == (4, APPENDED)
     assert kinds == {"commit": len(commits), "group": len(events), "bad": len(bad), "skipped": len(wanted.skipped)}
     assert kinds.total() == len(records)
-    # All ways were walked, many times.
+    # Every case occurs often.
     assert min(len(commits), len(events), len(bad)) > 200
     assert set(wanted.quarantine.values()) == {
         "malformed key",
@@ -98,13 +98,13 @@ def test_every_record_is_what_the_brokers_decoders_say(spark: SparkSession) -> N
     }
 
 
-# Made by hand from Kafka's OffsetCommitValue.json and GroupMetadataValue.json.
+# Written by hand from Kafka's OffsetCommitValue.json.
 TIME = "0000018bcfe56800"
 WHEN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 GOLDEN = [
     # version, offset, metadata "mé", commit time
     ("0000000000000000000500036dc3a9" + TIME, (5, None, "mé", WHEN, None, 0, False)),
-    # and the time of its expiry
+    # with an expiry time
     ("000100000000000000050000" + TIME + TIME, (5, None, "", WHEN, WHEN, 1, False)),
     ("000200000000000000050000" + TIME, (5, None, "", WHEN, None, 2, False)),
     # the leader epoch before the metadata
@@ -117,19 +117,19 @@ GOLDEN = [
 ]
 
 
-def test_the_bytes_of_kafkas_schemas_are_read(spark: SparkSession) -> None:
+def test_values_encoded_by_hand_are_decoded(spark: SparkSession) -> None:
     records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in GOLDEN]
     rows = decode.commits(decode.decode(frame(spark, records))).orderBy("log_offset").collect()
     assert [plain(tuple(row)[:10]) for row in rows] == [("g", "t", 7, *row) for _, row in GOLDEN]
 
 
-NO_COMMITS = [
+MALFORMED = [
     # metadata that is null
     ("0003000000000000000500000002ffff" + TIME, "malformed value"),
     ("000400000000000000050000000200" + TIME + "00", "malformed value"),
     # half a character
     ("00030000000000000005000000020001c3" + TIME, "malformed value"),
-    # a tagged field that announces more than there is
+    # a tagged field that is longer than the rest
     ("000400000000000000050000000201" + TIME + "010102be", "malformed value"),
     # a varint of six bytes
     ("0004000000000000000500000002808080808001" + TIME + "00", "malformed value"),
@@ -138,13 +138,13 @@ NO_COMMITS = [
 ]
 
 
-def test_what_is_no_commit_goes_to_quarantine_with_the_reason(spark: SparkSession) -> None:
-    records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in NO_COMMITS]
+def test_malformed_commits_go_to_quarantine_with_the_reason(spark: SparkSession) -> None:
+    records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in MALFORMED]
     rows = decode.quarantine(decode.decode(frame(spark, records))).orderBy("offset").collect()
-    assert [(row.key, row.value.hex(), row.reason) for row in rows] == [(COMMIT_KEY, *wanted) for wanted in NO_COMMITS]
+    assert [(row.key, row.value.hex(), row.reason) for row in rows] == [(COMMIT_KEY, *wanted) for wanted in MALFORMED]
 
 
-def test_the_tables_have_their_schemas_even_without_rows(spark: SparkSession) -> None:
+def test_tables_without_rows_have_their_schemas(spark: SparkSession) -> None:
     decoded = decode.decode(frame(spark, []))
     for table, rows in [
         (schemas.COMMITS, decode.commits(decoded)),

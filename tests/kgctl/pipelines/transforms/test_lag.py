@@ -1,4 +1,4 @@
-"""Lag, rates and the time that is left: small histories by hand, many made ones against plain Python."""
+"""Lag, rates and time to catch up: small histories by hand, many random ones against plain Python."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_history_by_hand(spark: SparkSession) -> None:
     ends: list[End] = [
         ("t", 0, second, end, "by_timestamp") for second, end in [(5, 90), (10, 120), (30, 200), (40, 250), (60, 300)]
     ]
-    # Sampled wins over looked up; another topic's points are of no group.
+    # A sampled point wins over one looked up; no group reads the other topic.
     ends += [("t", 0, 30, 210, "sampled"), ("u", 0, 30, 1, "sampled")]
     rows = (
         lag(commits_of(spark, commits), ends_of(spark, ends), behind_of(spark, {("t", 0, 150): 22}))
@@ -62,17 +62,17 @@ def test_a_history_by_hand(spark: SparkSession) -> None:
     found = [tuple(row)[3:] for row in rows]
     naive = [at(second).replace(tzinfo=None) for second in (10, 30, 40)]
     assert found == [
-        # The commit of that very second counts; nobody says since when 20 records waited.
+        # The commit of that second counts; the age of the first of the 20 records is not known.
         (naive[0], 100, 120, 20, None, None, None, None),
-        # 50 records in 20 s, 90 came: it does not shrink. The record at 150 was written at 22.
+        # 50 records read and 90 written in 20 s: the lag grows. The record at 150 was written at 22.
         (naive[1], 150, 210, 60, 8_000, 2.5, 4.5, None),
-        # Beyond the end that was known: no lag.
+        # The commit is beyond the known end: no lag.
         (naive[2], 260, 250, 0, 0, 11.0, 4.0, 0.0),
-        # At 5 there was no commit yet, at 60 none any more.
+        # There is no commit yet at 5, and none any more at 60.
     ]
 
 
-def test_the_time_that_is_left_is_the_lag_by_what_is_gained(spark: SparkSession) -> None:
+def test_the_time_to_catch_up_is_the_lag_divided_by_the_gain(spark: SparkSession) -> None:
     key = ("g", "t", 0)
     commits: list[Commit] = [(key, 0, 0), (key, 9, 80)]
     ends: list[End] = [("t", 0, 0, 100, "sampled"), ("t", 0, 10, 120, "sampled")]
@@ -81,28 +81,29 @@ def test_the_time_that_is_left_is_the_lag_by_what_is_gained(spark: SparkSession)
     assert (row.lag, row.consume_rate, row.produce_rate, row.eta_s) == (40, 8.0, 2.0, pytest.approx(40 / 6))
 
 
-def test_offsets_that_no_log_has_raise_nothing(spark: SparkSession) -> None:
+def test_impossible_offsets_raise_no_error(spark: SparkSession) -> None:
     commits: list[Commit] = [(("g", "t", 0), 0, -(2**63)), (("h", "t", 0), 0, 2**63 - 1)]
     ends: list[End] = [("t", 0, 1, 2**63 - 1, "sampled"), ("t", 0, 2, 5, "sampled")]
     rows = lag(commits_of(spark, commits), ends_of(spark, ends), behind_of(spark, {})).orderBy("group", "at").collect()
     assert [row.lag for row in rows] == [None, None, 0, 0]
 
 
-def test_many_histories_are_what_plain_python_says(spark: SparkSession) -> None:
-    chance = random.Random(5)
+def test_random_histories_agree_with_plain_python(spark: SparkSession) -> None:
+    randomness = random.Random(5)
     keys = [(group, topic, part) for group in ("a", "\u0000b", "") for topic in ("t", "ü") for part in range(3)]
     commits: list[Commit] = [
-        (chance.choice(keys), chance.randrange(100), chance.choice([None, *range(0, 400, 7)])) for _ in range(600)
+        (randomness.choice(keys), randomness.randrange(100), randomness.choice([None, *range(0, 400, 7)]))
+        for _ in range(600)
     ]
     commits.sort(key=lambda commit: commit[1])
     ends: list[End] = [
-        (topic, part, second, second * 3 + chance.randrange(20), "sampled")
+        (topic, part, second, second * 3 + randomness.randrange(20), "sampled")
         for topic in ("t", "ü")
         for part in range(3)
-        for second in chance.sample(range(120), 40)
+        for second in randomness.sample(range(120), 40)
     ]
     behind = {
-        (topic, part, offset): chance.randrange(120)
+        (topic, part, offset): randomness.randrange(120)
         for topic in "tü"
         for part in range(2)
         for offset in range(0, 400, 14)

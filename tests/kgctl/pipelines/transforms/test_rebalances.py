@@ -1,4 +1,4 @@
-"""Rebalances out of events and out of group metadata, as a batch, as a stream, and through the processors alone."""
+"""Rebalances from events and from group metadata, as a batch, as a stream, and in the processors alone."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ GROUP = "grüße-\U0001f600"
 
 
 def when(ms: int) -> datetime:
-    """What Spark hands over: a time without its zone, which is UTC."""
+    """As Spark returns it: in UTC, without the zone."""
     return (EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None)
 
 
-def event(happening: str, at_ms: int, generation: int = 1, group: str = GROUP, **told: object) -> bytes:
-    whole = {
+def event(name: str, at_ms: int, generation: int = 1, group: str = GROUP, **fields: object) -> bytes:
+    event = {
         "version": 1,
         "group": group,
-        "event": happening,
+        "event": name,
         "cause": "member joined",
         "reason": None,
         "generation": generation,
@@ -48,7 +48,7 @@ def event(happening: str, at_ms: int, generation: int = 1, group: str = GROUP, *
         "commits_rejected": 0,
         "something_new": {"a": [1]},
     }
-    return json.dumps({**whole, **told}, ensure_ascii=False).encode()
+    return json.dumps({**event, **fields}, ensure_ascii=False).encode()
 
 
 def raw(spark: SparkSession, values: list[bytes | None]) -> DataFrame:
@@ -70,7 +70,7 @@ BROKEN: list[tuple[bytes, str]] = [
 ]
 
 
-def test_events_become_rebalances_and_what_is_none_is_told_apart(spark: SparkSession) -> None:
+def test_events_become_rebalances_and_other_records_go_to_quarantine(spark: SparkSession) -> None:
     values: list[bytes | None] = [
         *(value for value, _ in BROKEN),
         event("rebalance_started", START_MS, 0),
@@ -83,11 +83,11 @@ def test_events_become_rebalances_and_what_is_none_is_told_apart(spark: SparkSes
     rows = rebalances.from_events(frame).orderBy("group", "generation").collect()
     end, beginning = when(START_MS + 250), when(START_MS)
     gone, other = when(START_MS + 900), (when(START_MS + 3), when(START_MS + 9))
-    told = ("events", "member joined")
+    known = ("events", "member joined")
     assert [tuple(row) for row in rows] == [
-        (GROUP, 1, beginning, end, 250, *told, "why", ["m-1"], [], 1, 0, None, 0),
+        (GROUP, 1, beginning, end, 250, *known, "why", ["m-1"], [], 1, 0, None, 0),
         (GROUP, 2, None, gone, None, "events", "member left", None, [], ["m-1"], 0, None, None, 3),
-        ("other", 5, *other, 6, *told, None, [], ["x"], 1, None, None, 0),
+        ("other", 5, *other, 6, *known, None, [], ["x"], 1, None, None, 0),
     ]
     assert rows[0].__fields__ == list(schemas.REBALANCES.column_names)
     bad = rebalances.quarantine(frame).orderBy("offset").collect()
@@ -133,7 +133,7 @@ def test_group_metadata_becomes_rebalances(spark: SparkSession) -> None:
         (key, value, "__consumer_offsets", 3, offset, EPOCH + timedelta(milliseconds=START_MS + offset), 0)
         for offset, value in enumerate(values)
     ]
-    # The order of rows is not that of the log.
+    # The rows are not in log order.
     frame = spark.createDataFrame(records[::-1], schemas.RAW_DDL)
     rows = rebalances.from_metadata(decode.group_events(decode.decode(frame))).orderBy("generation").collect()
     none = (None, "log", None, None)
@@ -145,27 +145,27 @@ def test_group_metadata_becomes_rebalances(spark: SparkSession) -> None:
     ]
 
 
-def told(happening: str, at_ms: int, offset: int) -> Row:
-    row = json.loads(event(happening, at_ms))
+def event_row(name: str, at_ms: int, offset: int) -> Row:
+    row = json.loads(event(name, at_ms))
     return Row(**row, log_partition=0, log_offset=offset)
 
 
-def test_the_beginning_of_a_rebalance_is_remembered_from_batch_to_batch() -> None:
+def test_the_start_of_a_rebalance_is_kept_between_batches() -> None:
     tester = TwsTester(rebalances.FromEvents())
-    assert tester.test(GROUP, [told("rebalance_started", START_MS, 0)]) == []
-    assert tester.peekValueState("told", GROUP) == (START_MS, 0)
-    # The rows of a batch come in any order.
-    late = [
-        told("stable", START_MS + 900, 3),
-        told("stable", START_MS + 250, 1),
-        told("rebalance_started", START_MS + 800, 2),
+    assert tester.test(GROUP, [event_row("rebalance_started", START_MS, 0)]) == []
+    assert tester.peekValueState("open", GROUP) == (START_MS, 0)
+    # The rows of a batch are in any order.
+    unordered = [
+        event_row("stable", START_MS + 900, 3),
+        event_row("stable", START_MS + 250, 1),
+        event_row("rebalance_started", START_MS + 800, 2),
     ]
-    assert [row.duration_ms for row in tester.test(GROUP, late)] == [250, 100]
-    assert tester.peekValueState("told", GROUP) is None
+    assert [row.duration_ms for row in tester.test(GROUP, unordered)] == [250, 100]
+    assert tester.peekValueState("open", GROUP) is None
 
 
 def record(generation: int | None, offset: int, *members: tuple[str, list[int]]) -> Row:
-    # Spark gives structs within arrays as dicts.
+    # Spark passes structs within arrays as dicts.
     seats = [
         {"member_id": name, "instance_id": None, "assigned": [{"topic": "t", "parts": parts}]}
         for name, parts in members
@@ -180,7 +180,7 @@ def record(generation: int | None, offset: int, *members: tuple[str, list[int]])
     )
 
 
-def test_the_generation_before_is_remembered_from_batch_to_batch_until_the_group_is_deleted() -> None:
+def test_the_previous_generation_is_kept_between_batches_until_the_group_is_deleted() -> None:
     tester = TwsTester(rebalances.FromMetadata())
     (first,) = tester.test(GROUP, [record(1, 0, ("a", [0, 1]))])
     (second,) = tester.test(GROUP, [record(2, 1, ("a", [0]), ("b", [1]))])
@@ -189,7 +189,7 @@ def test_the_generation_before_is_remembered_from_batch_to_batch_until_the_group
     assert tester.peekValueState("before", GROUP) is None
 
 
-def test_a_stream_remembers_from_batch_to_batch(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "events"
     batches = [
         [event("rebalance_started", START_MS), event("rebalance_started", START_MS + 5, group="other")],
@@ -206,7 +206,7 @@ def test_a_stream_remembers_from_batch_to_batch(spark: SparkSession, tmp_path: P
     query = (
         rebalances.from_events(stream)
         .writeStream.format("memory")
-        .queryName("rebalances_told")
+        .queryName("rebalances_found")
         .outputMode("append")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
@@ -215,10 +215,10 @@ def test_a_stream_remembers_from_batch_to_batch(spark: SparkSession, tmp_path: P
     try:
         query.awaitTermination()
         assert query.lastProgress["batchId"] == 2
-        rows = spark.table("rebalances_told").orderBy("generation").collect()
+        rows = spark.table("rebalances_found").orderBy("generation").collect()
     finally:
         query.stop()
-        spark.sql("drop view rebalances_told")
+        spark.sql("drop view rebalances_found")
     assert [(row.group, row.generation, row.duration_ms) for row in rows] == [(GROUP, 2, 250), ("other", 3, 495)]
 
 

@@ -1,4 +1,4 @@
-"""How a group's rebalances follow from what is told about it, one event or record after another. Knows nothing of Spark."""
+"""The rules by which rebalances follow from a group's events or records, one after another. Knows nothing of Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FROM_EVENTS, FROM_LOG = "events", "log"
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """A row of schemas.REBALANCES, with times in ms since 1970. `joined` and `left` are None where they are not known."""
+    """A row of schemas.REBALANCES, with times in ms since 1970. `joined` and `left` are None if not known."""
 
     group: str
     generation: int
@@ -33,12 +33,12 @@ class Rebalance:
     commits_rejected: int | None
 
 
-# ---- as kgctl's broker tells it ---------------------------------------------------------------------------------
+# ---- from the events of kgctl's broker --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What docs/group-events.md describes, as far as it is needed."""
+    """The fields of an event (docs/group-events.md) that the rules need."""
 
     group: str
     event: str
@@ -56,35 +56,35 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What has been told since the last rebalance ended: `started_ms` of one that goes on, and refused commits."""
+class OpenRebalance:
+    """What is known since the last rebalance ended: when an unfinished one started, and rejected commits."""
 
     started_ms: int | None = None
     commits_rejected: int = 0
 
 
-def follow(told: Told, event: Event) -> tuple[Told, Rebalance | None]:
-    """The rebalance that the event ends, if it ends one, and what there is to remember.
+def follow(state: OpenRebalance, event: Event) -> tuple[OpenRebalance, Rebalance | None]:
+    """The new state, and the rebalance that the event ends, if it ends one.
 
-    A rebalance that is cut short by another goes on: it began when the first of them did. Where the beginning is not known,
-    it follows from the phases that the event names.
+    A rebalance that another one supersedes has not ended; both count as one that started with the first. If the start is
+    not known, it is computed from the durations of the phases in the event.
     """
-    rejected = told.commits_rejected + event.commits_rejected
+    rejected = state.commits_rejected + event.commits_rejected
     if event.event == DELETED:
-        return Told(), None
+        return OpenRebalance(), None
     if event.event == STARTED:
-        return Told(event.at_ms if told.started_ms is None else told.started_ms, rejected), None
+        return OpenRebalance(event.at_ms if state.started_ms is None else state.started_ms, rejected), None
     if event.event not in (STABLE, EMPTY):
-        return Told(told.started_ms, rejected), None
-    started_ms = told.started_ms
+        return OpenRebalance(state.started_ms, rejected), None
+    started_ms = state.started_ms
     if started_ms is None and event.prepare_ms is not None:
         started_ms = event.at_ms - event.prepare_ms - (event.complete_ms or 0)
-    return Told(), Rebalance(
+    return OpenRebalance(), Rebalance(
         group=event.group,
         generation=event.generation,
         started_ms=started_ms,
         ended_ms=event.at_ms,
-        # A wall clock may have been set back meanwhile.
+        # The wall clock may have been set back.
         duration_ms=None if started_ms is None else max(0, event.at_ms - started_ms),
         duration_source=FROM_EVENTS,
         cause=event.cause,
@@ -98,12 +98,12 @@ def follow(told: Told, event: Event) -> tuple[Told, Rebalance | None]:
     )
 
 
-# ---- as the group metadata of any cluster shows it --------------------------------------------------------------
+# ---- from the group metadata of any cluster ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A member of a generation; `assigned` is None where the assignment cannot be read."""
+    """A member in a generation; `assigned` is None if the assignment cannot be decoded."""
 
     member_id: str
     instance_id: str | None
@@ -111,7 +111,7 @@ class Seat:
 
     @property
     def holder(self) -> str:
-        """A static member is the same under whatever member id."""
+        """The identity across generations: a static member keeps its instance id when its member id changes."""
         return self.instance_id or self.member_id
 
     @property
@@ -121,7 +121,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A group as one record of it says."""
+    """A group as one of its records describes it."""
 
     number: int
     seats: tuple[Seat, ...]
@@ -131,26 +131,26 @@ class Generation:
 
 
 def generation_from_json(text: str) -> Generation:
-    told = json.loads(text)
+    fields = json.loads(text)
     return Generation(
-        told["number"],
+        fields["number"],
         tuple(
             Seat(
                 seat["member_id"],
                 seat["instance_id"],
                 None if seat["assigned"] is None else tuple((topic, tuple(parts)) for topic, parts in seat["assigned"]),
             )
-            for seat in told["seats"]
+            for seat in fields["seats"]
         ),
     )
 
 
 def compare(group: str, before: Generation | None, now: Generation, ended_ms: int) -> Rebalance | None:
-    """The rebalance between two records of a group; None where there was none: the group was made for its commits alone, or
-    the generation is the same, as when a static member comes back.
+    """The rebalance between two consecutive records of a group.
 
-    `before` is None for a group that was not seen before. Unless the generation is its first, it is then not known who came
-    and what moved.
+    None if there was none: the generation is the same, as when a static member returns, or the group only commits offsets.
+    `before` is None for the first record of a group; unless that is of the first generation, joined and left members and
+    moved partitions are not known.
     """
     if before is None and now.number <= 1:
         before = Generation(0, ())
@@ -184,7 +184,7 @@ def _without(seats: Iterable[Seat], others: Iterable[Seat]) -> tuple[str, ...]:
 
 
 def _moved(before: Generation | None, now: Generation) -> int | None:
-    """Partitions that had an owner and have another one, or none; None of an empty group, as in kgctl's events."""
+    """Partitions that had an owner and now have another or none. None for an empty group, as in kgctl's events."""
     if before is None or not now.seats:
         return None
     had, has = _owners(before.seats), _owners(now.seats)

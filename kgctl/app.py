@@ -29,7 +29,7 @@ COMMANDS = {
     "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
     "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
-    "consume": Entry("kgctl.commands.consume:consume", "Read records of topics to stdout."),
+    "consume": Entry("kgctl.commands.consume:consume", "Print records of topics to stdout."),
     "pipeline": Entry("kgctl.commands.pipeline:pipeline_app", "Analyze consumer groups with Spark: tables, a report."),
     "broker": Entry("kgctl.commands.broker:broker_app", "Run a local broker: one per data directory."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
@@ -133,11 +133,12 @@ def load(name: str) -> Any:
 def report(error: Exception, settings: Settings) -> int:
     """Describe the failure on stderr in one line; the exit code. Errors that Typer reports itself are raised again."""
     from kgctl.client.net.errors import KgctlError, Refused
+    from kgctl.exit_codes import exit_code_of
     from kgctl.render import note
 
     if isinstance(error, KgctlError):
         note(f"Error: {error}. {settings.connection_advice()}" if isinstance(error, Refused) else f"Error: {error}")
-        return error.exit_code
+        return exit_code_of(error)
     if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
         raise error
     if isinstance(error, CannotWrite) or (isinstance(error, OSError) and error.errno == errno.EPIPE):

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, UNRESPONSIVE, LocalBrokerRow, LogLineRow
@@ -203,7 +204,7 @@ class _StartFailed(KgctlError):
     def __init__(self, failure: Exception) -> None:
         code = getattr(failure, "code", None)
         super().__init__(str(failure) if code is not None else f"{failure}; --timeout allows more")
-        self.exit_code = TimedOut.exit_code if code is None else code if code > 0 else 1
+        self.exit_code = exit_codes.TIMED_OUT if code is None else code if code > 0 else 1
 
 
 def _directory(given: Path | None) -> Path:

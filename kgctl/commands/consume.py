@@ -1,4 +1,4 @@
-"""`kgctl consume`: records of topics to stdout."""
+"""`kgctl consume`: prints records of topics to stdout."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.arguments import not_empty, only_one
+from kgctl.commands.help import examples
 from kgctl.commands.settings import parse_seconds, settings
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kgctl.commands.record_output import RecordOutput
     from kgctl.render.records import RecordFormat
 
-_FOR_EVER_SECONDS = 86_400.0
+_UNBOUNDED_SECONDS = 86_400.0
 
 
 class Isolation(StrEnum):
@@ -27,39 +28,46 @@ class Isolation(StrEnum):
     READ_COMMITTED = "read_committed"
 
 
+EPILOG = examples(
+    "kgctl consume orders --from-beginning --until-end",
+    "kgctl consume orders --partition 0 --offset -10 --max-messages 10 --json",
+    "kgctl consume orders --group billing --print-key --print-offset",
+)
+
+
 def consume(
     ctx: typer.Context,
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
-    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Begin with the oldest record.")] = False,
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Start at the oldest record.")] = False,
     from_end: Annotated[
-        bool, typer.Option("--from-end", help="Begin behind the newest record. This is the default.")
+        bool, typer.Option("--from-end", help="Start after the newest record. This is the default.")
     ] = False,
     partition: Annotated[
-        list[int] | None, typer.Option("--partition", min=0, metavar="N", help="Read only this one; repeatable.")
+        list[int] | None, typer.Option("--partition", min=0, metavar="N", help="Read only this partition; repeatable.")
     ] = None,
     offset: Annotated[
         int | None,
-        typer.Option("--offset", metavar="N", help="Begin at this offset of --partition; -N: N before the end."),
+        typer.Option("--offset", metavar="N", help="Start at this offset of --partition; -N: N before the end."),
     ] = None,
     group: Annotated[
         str | None,
         typer.Option(
             "--group",
             callback=not_empty,
-            help="Read as a member of this group, which shares out the partitions, and commit.",
+            help="Join this group, which assigns the partitions, and commit offsets.",
         ),
     ] = None,
     session_timeout: Annotated[
         float,
         typer.Option(
-            "--session-timeout", min=0.1, metavar="SECONDS", help="How long the group waits for us if we die."
+            "--session-timeout", min=0.1, metavar="SECONDS", help="When the group evicts this member if it crashes."
         ),
     ] = 45.0,
     max_messages: Annotated[
-        int | None, typer.Option("--max-messages", min=1, metavar="N", help="End after N records.")
+        int | None, typer.Option("--max-messages", min=1, metavar="N", help="Stop after N records.")
     ] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="End where the logs ended when reading began.")
+        bool, typer.Option("--until-end", help="Stop at the log ends of the time when reading starts.")
     ] = False,
     timeout: Annotated[
         float | None,
@@ -67,46 +75,48 @@ def consume(
             "--timeout",
             parser=parse_seconds,
             metavar="SECONDS",
-            help="End when no record has come for so long, be it that the cluster does not answer. [default: wait]",
+            help="Stop when no record arrives for this long, also if the cluster does not answer. [default: wait]",
         ),
     ] = None,
     isolation: Annotated[
-        Isolation, typer.Option("--isolation-level", help="Whether to wait for the end of transactions.")
+        Isolation, typer.Option("--isolation-level", help="Whether to wait until transactions are committed.")
     ] = Isolation.READ_UNCOMMITTED,
-    json: Annotated[bool, typer.Option("--json", help="JSON lines, as `kgctl produce --json` reads them.")] = False,
-    print_timestamp: Annotated[bool, typer.Option("--print-timestamp")] = False,
-    print_partition: Annotated[bool, typer.Option("--print-partition")] = False,
-    print_offset: Annotated[bool, typer.Option("--print-offset")] = False,
-    print_headers: Annotated[bool, typer.Option("--print-headers")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON Lines, as `kgctl produce --json` reads them.")
+    ] = False,
+    print_timestamp: Annotated[bool, typer.Option("--print-timestamp", help="Print the timestamp.")] = False,
+    print_partition: Annotated[bool, typer.Option("--print-partition", help="Print the partition.")] = False,
+    print_offset: Annotated[bool, typer.Option("--print-offset", help="Print the offset.")] = False,
+    print_headers: Annotated[bool, typer.Option("--print-headers", help="Print the headers.")] = False,
     print_key: Annotated[
-        bool, typer.Option("--print-key", help="These five go before the value, in this order.")
+        bool, typer.Option("--print-key", help="Print the key. These five precede the value, in this order.")
     ] = False,
     separator: Annotated[
-        str, typer.Option("--separator", "--key-separator", metavar="TEXT", help="Between them and the value.")
+        str, typer.Option("--separator", "--key-separator", metavar="TEXT", help="Separates these from the value.")
     ] = r"\t",
     record_separator: Annotated[
-        str, typer.Option("--record-separator", metavar="TEXT", help="Behind each record.")
+        str, typer.Option("--record-separator", metavar="TEXT", help="Ends each record.")
     ] = r"\n",
-    null_marker: Annotated[str, typer.Option("--null-marker", metavar="TEXT", help="What stands for null.")] = "null",
+    null_marker: Annotated[str, typer.Option("--null-marker", metavar="TEXT", help="Stands for null.")] = "null",
 ) -> None:
-    """Read records of topics to stdout.
+    """Print records of topics to stdout.
 
-    Prints values as lines, or whole records as JSON lines (--json or -o json). Nothing else goes to stdout.
+    Prints values as lines, or whole records as JSON Lines (--json or -o json). Nothing else goes to stdout.
 
-    Reads on until Ctrl-C, unless --max-messages, --until-end or --timeout ends it.
+    Runs until Ctrl-C, unless --max-messages, --until-end or --timeout stops it.
 
-    With --group, what was printed is committed: at least every second, in a rebalance and at the end; reading goes on
-    where the group stopped, and --from-beginning or --from-end say where it begins without a commit.
+    With --group, offsets of printed records are committed: at least every second, before a rebalance and at the end.
+    Reading continues at the committed offsets; --from-beginning or --from-end decide where there are none.
 
-    JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers; a key or value that is not
-    UTF-8 is in base64 under key_base64 or value_base64.
+    JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers. A key or value that is not
+    UTF-8 is in key_base64 or value_base64.
 
-    --timeout, which means the same before and after the word consume, ends it with exit code 3 if --max-messages or
-    --until-end was not reached, or without them if no record came at all; with 7 if the cluster could not be reached
-    to begin with. A group is left after that, for which a silent cluster gets as long again, at most 5 seconds.
+    --timeout means the same before and after the word consume. It exits with 3 if --max-messages or --until-end was not
+    reached, or without them if no record arrived at all; with 7 if the cluster could not be reached at the start.
+    Leaving a group may then take as long again, at most 5 seconds.
 
-    Without --timeout, an answer to begin with is waited for 30 seconds, and a broker that goes away later for 60.
-    Ctrl-C and a closed pipe end it with exit code 0.
+    Without --timeout, the first answer may take 30 seconds, and a broker that goes away later may be away for 60.
+    Ctrl-C and a closed pipe exit with 0.
     """
     from kgctl.client.consumer.consumer import Consumer
     from kgctl.client.net.connector import Connector
@@ -117,7 +127,7 @@ def consume(
 
     chosen = settings(ctx)
     if chosen.output in ("yaml", "csv"):
-        raise typer.BadParameter("records are printed as lines or as JSON lines.", param_hint="'--output'")
+        raise typer.BadParameter("records are printed as lines or as JSON Lines.", param_hint="'--output'")
     _check(from_beginning, from_end, partition, offset, group)
     line_options = LineOptions(
         timestamp=print_timestamp,
@@ -151,7 +161,7 @@ def consume(
 
 @dataclass(slots=True)
 class _Run:
-    """One run: what ends it, and how far it has come."""
+    """One run: what stops it, and its progress."""
 
     consumer: Consumer
     output: RecordOutput
@@ -178,20 +188,22 @@ class _Run:
             except BaseException:
                 self._close_quietly()
                 raise
-            self.consumer.close(self._closing())
+            self.consumer.close(self._close_seconds())
         if timed_out is not None:
-            self._judge(timed_out)
+            self._check_reached(timed_out)
 
     def _print_all(self) -> None:
         from kgctl.client.net.errors import TimedOut
 
         last = self.began
         while not self._is_complete():
-            patience = _FOR_EVER_SECONDS if self.timeout is None else last + self.timeout - time.monotonic()
-            if patience <= 0:
-                raise TimedOut(f"no record has come for {self.timeout:g} s")
+            wait_seconds = _UNBOUNDED_SECONDS if self.timeout is None else last + self.timeout - time.monotonic()
+            if wait_seconds <= 0:
+                raise TimedOut(f"no record arrived for {self.timeout:g} s")
             with self.interruption.may_interrupt():
-                fetched = self.consumer.poll(patience, broken=self.output.broken_fileno)
+                fetched = self.consumer.poll(wait_seconds, hangup=self.output.pipe_fileno)
+            if not fetched:
+                self.output.check_reader()
             for one in fetched:
                 for batch in one.batches():
                     before = self.printed
@@ -205,24 +217,24 @@ class _Run:
         records = batch.records[:room]
         if records:
             text = self.shape(batch.partition, records, batch.has_log_append_time)
-            self.output.write(text, self.consumer.stay_alive)
+            self.output.write(text, self.consumer.heartbeat)
         self.printed += len(records)
         whole = len(records) == len(batch.records)
-        self.consumer.used(batch.partition, batch.next_offset if whole else records[-1].offset + 1)
+        self.consumer.mark_used(batch.partition, batch.next_offset if whole else records[-1].offset + 1)
 
     def _is_complete(self) -> bool:
         return self.consumer.at_end or (self.max_messages is not None and self.printed >= self.max_messages)
 
-    def _judge(self, timed_out: Exception) -> None:
-        """Whether enough had come when the time was up."""
+    def _check_reached(self, timed_out: Exception) -> None:
+        """Raise the time-out unless the run printed what it was asked for."""
         if self.max_messages is not None:
             timed_out.args = (f"{timed_out}; {self.printed} of {self.max_messages} messages were printed",)
         elif not self.until_end and self.printed:
             return
         raise timed_out
 
-    def _closing(self) -> float:
-        """How long to try to commit and to leave the group: a cluster that is silent shall not double a short timeout."""
+    def _close_seconds(self) -> float:
+        """How long to try to commit and to leave the group: an unresponsive cluster must not double a short timeout."""
         from kgctl.client.consumer.consumer import CLOSE_SECONDS
 
         return CLOSE_SECONDS if self.timeout is None else min(CLOSE_SECONDS, max(1.0, self.timeout))
@@ -232,7 +244,7 @@ class _Run:
         from kgctl.render import note
 
         try:
-            self.consumer.close(self._closing())
+            self.consumer.close(self._close_seconds())
         except KgctlError as error:
             note(f"Error: {error}")
 
@@ -249,9 +261,11 @@ def _check(
     at_offset = offset is not None
     only_one({"--from-beginning": from_beginning, "--from-end": from_end, "--offset": at_offset})
     if offset is not None and not partition:
-        raise typer.BadParameter("needs --partition: offsets count per partition.", param_hint="'--offset'")
+        raise typer.BadParameter("needs --partition, because offsets count per partition.", param_hint="'--offset'")
     if group is not None and partition:
-        raise typer.BadParameter("the group shares out the partitions.", param_hint="'--partition'")
+        raise typer.BadParameter(
+            "cannot be combined with --group, which assigns the partitions.", param_hint="'--partition'"
+        )
 
 
 def _consumer_settings(

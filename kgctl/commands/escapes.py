@@ -1,4 +1,4 @@
-"""Separators as people type them: backslash escapes mean what they mean in C."""
+"""Backslash escapes in separators, as in C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MEANINGS = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
 
 
 def unescape(text: str, option: str) -> bytes:
-    """The bytes that the text stands for: \\t, \\n, \\r, \\0, \\\\ and \\xHH are replaced, all else stays."""
+    """The text as bytes, with \\t, \\n, \\r, \\0, \\\\ and \\xHH replaced."""
 
     def replace(match: re.Match[bytes]) -> bytes:
         name = match[1]
@@ -20,7 +20,7 @@ def unescape(text: str, option: str) -> bytes:
         if name[:1] == b"x" and len(name) == 3:
             return bytes([int(name[1:], 16)])
         raise typer.BadParameter(
-            f"{match[0].decode(errors='replace')!r} is no escape; a backslash is written \\\\.",
+            f"{match[0].decode(errors='replace')!r} is not an escape; write a backslash as \\\\.",
             param_hint=f"'{option}'",
         )
 

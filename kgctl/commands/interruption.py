@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as an orderly end: they interrupt a wait, never the work between two waits."""
+"""Ctrl-C and SIGTERM as an orderly end: they interrupt waits, never the work between two waits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from types import FrameType, TracebackType
 
 
 class Interrupted(Exception):
-    """The user wants to end."""
+    """A signal asked the command to end."""
 
 
 class Interruption:
-    """While it is entered, the first signal ends the wait that is marked as interruptible, or the next one that is.
+    """In a `with`: the first signal interrupts the current or the next wait that is marked as interruptible.
 
-    Who waits for descriptors may instead wait for `fileno` as well: it can be read once the signal has come.
-    A second Ctrl-C is a KeyboardInterrupt wherever it strikes. Outside of the main thread it does nothing.
+    Code that waits for descriptors can add `fileno`, which is readable once a signal has arrived. A second Ctrl-C raises
+    KeyboardInterrupt at once. Has no effect outside of the main thread.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def may_interrupt(self) -> Iterator[None]:
-        """Raises Interrupted out of the block, or before it if the signal has come already."""
+        """Raises Interrupted from the block, or before it if a signal has already arrived."""
         self._waiting = True
         try:
             if self.requested:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import typer
 
+from kgctl.exit_codes import PARTLY_FAILED, exit_code_of
 from kgctl.model.failure import RowError
 from kgctl.render import note
 
-PARTIAL = 4
 MOST_MESSAGES = 20
 
 
@@ -23,8 +23,8 @@ def conclude(errors: Iterable[RowError | None], total: int) -> None:
         note(f"Error: and {len(messages) - MOST_MESSAGES} more.")
     if not failed:
         return
-    codes = {error.exit_code for error in failed}
-    raise typer.Exit(codes.pop() if len(codes) == 1 and len(failed) >= total else PARTIAL)
+    codes = {exit_code_of(error) for error in failed}
+    raise typer.Exit(codes.pop() if len(codes) == 1 and len(failed) >= total else PARTLY_FAILED)
 
 
 def note_dry_run(execute: bool, errors: Iterable[RowError | None] = (None,), *, all_or_nothing: bool = False) -> None:

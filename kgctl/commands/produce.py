@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.arguments import only_one
+from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 
 if TYPE_CHECKING:
-    from kgctl.client.producer.input_lines import LineReader
     from kgctl.client.producer.producer import Producer, ProducerSettings
     from kgctl.client.producer.records import Headers, OutgoingRecord
+    from kgctl.commands.input_lines import LineReader
     from kgctl.commands.interruption import Interruption
     from kgctl.model.records import Produced
 
 _PIECE_BYTES = 65_536
-_FOR_EVER_SECONDS = 86_400.0
-# The broker decides what is too large for a topic; this bounds our own memory.
+_UNBOUNDED_SECONDS = 86_400.0
+# The broker decides what is too large for a topic; this bounds the memory of kgctl.
 _MAX_LINE_BYTES = 33_554_432
 
 
@@ -40,57 +41,80 @@ class Acks(StrEnum):
     NOBODY = "0"
 
 
+EPILOG = examples(
+    "kgctl produce orders < lines.txt",
+    "kgctl produce users --key-separator '\\t' --null-marker NULL < users.tsv",
+    "kgctl consume orders --from-end --json | kgctl produce copy --json",
+)
+
+
 def produce(
     ctx: typer.Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
-    json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, see above.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Read lines as JSON objects, see above.")] = False,
     key_separator: Annotated[
         str | None,
         typer.Option(
-            "--key-separator", metavar="TEXT", help=r"Lines are KEY TEXT VALUE; \t and the like are understood."
+            "--key-separator", metavar="TEXT", help=r"Read lines as KEY TEXT VALUE. Escapes such as \t are understood."
         ),
     ] = None,
     null_marker: Annotated[
         str | None,
-        typer.Option("--null-marker", metavar="TEXT", help="A value (or key) that is this text is null: a tombstone."),
+        typer.Option(
+            "--null-marker", metavar="TEXT", help="Make values (and keys) that are this text null: tombstones."
+        ),
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="A header for every record; repeatable.")
+        list[str] | None,
+        typer.Option("--header", metavar="NAME=VALUE", help="Add a header to every record; repeatable."),
     ] = None,
     partition: Annotated[
         int | None,
         typer.Option(
-            "--partition", min=0, metavar="N", help="For all records. [default: by key, as Kafka's Java client]"
+            "--partition",
+            min=0,
+            metavar="N",
+            help="Write all records to this partition. [default: by key, as Kafka's Java client]",
         ),
     ] = None,
-    compression: Annotated[Compression, typer.Option("--compression")] = Compression.NONE,
+    compression: Annotated[
+        Compression, typer.Option("--compression", help="How to compress batches.")
+    ] = Compression.NONE,
     acks: Annotated[
-        Acks, typer.Option("--acks", help="Who must have a record before it counts: all replicas, the leader, nobody.")
+        Acks,
+        typer.Option(
+            "--acks", help="Who must store a record to acknowledge it: all replicas, the leader (1), nobody (0)."
+        ),
     ] = Acks.ALL,
     idempotence: Annotated[
         bool,
         typer.Option("--idempotence/--no-idempotence", help="Let the broker drop duplicates of retries (acks=all)."),
     ] = True,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, metavar="BYTES", help="Per partition.")] = 65_536,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, metavar="BYTES", help="Largest batch per partition.")
+    ] = 65_536,
     linger_ms: Annotated[
         int, typer.Option("--linger-ms", min=0, metavar="MS", help="How long a batch waits for more records.")
     ] = 5,
 ) -> None:
-    """Write records from stdin to a topic.
+    """Write records from stdin to a topic, one per line.
 
-    A line is the value of a record. What was acknowledged is told on stderr; -o json prints it to stdout. With --acks 0
-    it is only what was sent, and "acknowledged" is false.
+    A line is the value of a record. A summary of the acknowledged records goes to stderr; with -o json it goes to
+    stdout. With --acks 0 the summary counts sent records, and "acknowledged" is false.
 
-    With --json a line is an object, or blank and passed over: {"value": "text", "key": "text", "headers": {"name": "text"}, "partition": 0,
-    "timestamp": 1700000000000}. Only the value is needed; null makes a tombstone, and a value that is no string is
-    written as JSON. Bytes are given as "value_base64" and "key_base64". Headers may be a list, too:
-    [{"key": "name", "value": "text"}]. What `kgctl consume --json` prints can be read.
+    With --json a line is an object: {"value": "text", "key": "text", "headers": {"name": "text"}, "partition": 0,
+    "timestamp": 1700000000000}. Only the value is required. null makes a tombstone, and a value that is not a string is
+    written as JSON. Give bytes as "value_base64" and "key_base64", and headers whose order matters as a list:
+    [{"key": "name", "value": "text"}]. Blank lines are ignored. The output of `kgctl consume --json` is valid input.
 
-    A retry neither duplicates nor reorders. --timeout is the time that a record may take to be acknowledged. A bad
-    line ends it with exit code 1, after the lines before it are written.
+    A topic that does not exist is created if the broker allows it (auto.create.topics.enable); a note says so.
+
+    Retries neither duplicate nor reorder records. --timeout bounds the time until a record is acknowledged. A bad line
+    ends the command with exit code 1, after the lines before it are written.
     """
     from kgctl.client.net.connector import Connector
     from kgctl.client.producer.producer import Producer
+    from kgctl.render import note
 
     chosen = settings(ctx)
     read = _reader(json, key_separator, null_marker)
@@ -100,18 +124,26 @@ def produce(
     producer = Producer(connector, topic, options)
     try:
         producer.open(chosen.timeout)
+        if producer.has_created_topic:
+            note(created_note(topic, producer.partition_count))
         producer.check_partition(partition)
         try:
             _send_all(producer, read, headers, partition, json)
         finally:
-            _tell(summary(producer), chosen.output)
+            _show_summary(summary(producer), chosen.output)
     finally:
         producer.close()
         connector.close()
 
 
+def created_note(topic: str, partition_count: int) -> str:
+    """Kafka's console producer warns as well, in a line of its log."""
+    partitions = "1 partition" if partition_count == 1 else f"{partition_count} partitions"
+    return f"Topic {topic!r} did not exist; the broker created it with {partitions}."
+
+
 def summary(producer: Producer) -> Produced:
-    """What was acknowledged so far, or sent if nobody acknowledges."""
+    """The records that were acknowledged so far, or with acks=0 sent."""
     from kgctl.model.records import Produced, ProducedPartition
 
     rows = tuple(
@@ -124,7 +156,7 @@ def summary(producer: Producer) -> Produced:
 
 
 def _send_all(producer: Producer, read: LineReader, headers: Headers, partition: int | None, json: bool) -> None:
-    from kgctl.client.producer.input_lines import BadLine, LineSplitter
+    from kgctl.commands.input_lines import BadLine, LineSplitter
     from kgctl.commands.interruption import Interrupted, Interruption
 
     splitter = LineSplitter(_MAX_LINE_BYTES)
@@ -136,7 +168,7 @@ def _send_all(producer: Producer, read: LineReader, headers: Headers, partition:
                     if json and not line.strip():
                         continue
                     record = _complete(read(line, number), headers, partition)
-                    producer.check_record(record)
+                    _check_partition(record, producer)
                     while not producer.send(record):
                         producer.poll(1.0, watch=[interruption.fileno])
                         if interruption.requested:
@@ -147,9 +179,19 @@ def _send_all(producer: Producer, read: LineReader, headers: Headers, partition:
         except Interrupted:
             pass
         producer.flush()
-        # Typing ends by Ctrl-C as well as by Ctrl-D; anything else that is interrupted may not be all.
+        # Ctrl-C ends typed input as Ctrl-D does; any other input may be incomplete.
         if interruption.signal is not None and not source.is_terminal:
             raise typer.Exit(128 + interruption.signal)
+
+
+def _check_partition(record: OutgoingRecord, producer: Producer) -> None:
+    from kgctl.commands.input_lines import BadLine
+
+    count = producer.partition_count
+    if record.partition is not None and record.partition >= count:
+        raise BadLine(
+            record.number, f"partition {record.partition} does not exist: {producer.topic!r} has {count}, from 0"
+        )
 
 
 def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -> OutgoingRecord:
@@ -160,7 +202,7 @@ def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -
 
 
 class _Stdin:
-    """Bytes of stdin as they come, while the producer goes on working."""
+    """Reads stdin without blocking the producer."""
 
     def __init__(self, interruption: Interruption) -> None:
         from kgctl.client.net.errors import KgctlError
@@ -172,14 +214,14 @@ class _Stdin:
             raise KgctlError("cannot read the records: standard input is closed")
         try:
             self._fileno: int | None = sys.stdin.fileno()
-        except (OSError, ValueError):  # a stream of a test
+        except (OSError, ValueError):  # an in-memory stream
             self._fileno = None
         self.is_terminal = self._fileno is not None and os.isatty(self._fileno)
         if self.is_terminal:
-            note("One record per line; Ctrl-D ends.")
+            note("Type one record per line; end with Ctrl-D.")
 
     def read(self, producer: Producer) -> bytes | None:
-        """The next piece; once an empty one at the end, and None from then on. Interrupted by a signal."""
+        """The next bytes; b"" at the end, then None. Raises Interrupted after a signal."""
         from kgctl.commands.interruption import Interrupted
 
         if self._ended:
@@ -191,7 +233,7 @@ class _Stdin:
             watch = [self._fileno, self._interruption.fileno]
             ready: set[int] = set()
             while not ready:
-                ready = producer.poll(_FOR_EVER_SECONDS, watch=watch)
+                ready = producer.poll(_UNBOUNDED_SECONDS, watch=watch)
             if self._interruption.requested:
                 raise Interrupted
             piece = os.read(self._fileno, _PIECE_BYTES)
@@ -199,7 +241,7 @@ class _Stdin:
         return piece
 
 
-def _tell(produced: Produced, output: str) -> None:
+def _show_summary(produced: Produced, output: str) -> None:
     from kgctl.render import TABLES, note, show
 
     note(produced.sentence())
@@ -208,8 +250,8 @@ def _tell(produced: Produced, output: str) -> None:
 
 
 def _reader(json: bool, key_separator: str | None, null_marker: str | None) -> LineReader:
-    from kgctl.client.producer.input_lines import read_json, read_values
     from kgctl.commands.escapes import unescape
+    from kgctl.commands.input_lines import read_json, read_values
 
     if json:
         only_one({"--json": json, "--key-separator": key_separator is not None})
@@ -217,7 +259,7 @@ def _reader(json: bool, key_separator: str | None, null_marker: str | None) -> L
         return read_json
     separator = None if key_separator is None else unescape(key_separator, "--key-separator")
     if separator == b"":
-        raise typer.BadParameter("an empty text separates nothing.", param_hint="'--key-separator'")
+        raise typer.BadParameter("the separator must not be empty.", param_hint="'--key-separator'")
     return read_values(separator, None if null_marker is None else unescape(null_marker, "--null-marker"))
 
 
@@ -245,6 +287,7 @@ def _producer_settings(
         idempotent=idempotence and number == ALL,
         request_timeout_ms=max(1, timeout_ms // 2),
         delivery_timeout_ms=timeout_ms,
+        record_noun="line",
     )
     codec = Codec[compression.name]
     return ProducerSettings(codec=codec, batch_bytes=batch_size, linger_ms=linger_ms, sender=sender)

@@ -1,4 +1,4 @@
-"""Bytes to stdout as soon as they are there, without being stuck in a full pipe, and noticing when nobody reads any more."""
+"""Writes records to stdout at once, without blocking on a full pipe, and detects a reader that has gone."""
 
 from __future__ import annotations
 
@@ -11,33 +11,42 @@ from collections.abc import Callable
 from kgctl.commands.interruption import Interruption
 from kgctl.output import explained
 
-# A pipe that is writable takes this much at once (POSIX: PIPE_BUF is at least 512, 4096 on Linux, 512 on macOS).
+# A writable pipe accepts this much without blocking (POSIX: PIPE_BUF is at least 512; 4096 on Linux, 512 on macOS).
 _PIPE_BYTES = select.PIPE_BUF
 _FILE_BYTES = 1 << 20
-_TEND_SECONDS = 0.2
+_MEANWHILE_SECONDS = 0.2
 
 
 class RecordOutput:
-    """Raises BrokenPipeError when the reader is gone, CannotWrite when there is no room."""
+    """Raises BrokenPipeError once the reader has gone, CannotWrite when the disk is full."""
 
     def __init__(self, interruption: Interruption) -> None:
         self._interruption = interruption
         sys.stdout.flush()
         try:
             self._fileno: int | None = sys.stdout.fileno()
-        except (OSError, ValueError):  # a stream of a test
+        except (OSError, ValueError):  # an in-memory stream
             self._fileno = None
         self._never_blocks = self._fileno is None or stat.S_ISREG(os.fstat(self._fileno).st_mode)
 
     @property
-    def broken_fileno(self) -> int | None:
-        """To be watched while there is nothing to write; None where a broken end cannot be seen."""
+    def pipe_fileno(self) -> int | None:
+        """A descriptor to watch for a hang-up while there is nothing to write; None for a file."""
         return None if self._never_blocks else self._fileno
 
-    def write(self, text: bytes, meanwhile: Callable[[], None]) -> None:
-        """Write all of it; as long as the reader is slow, `meanwhile` is called every now and then.
+    def check_reader(self) -> None:
+        """Raise BrokenPipeError if the reader of the pipe has gone."""
+        if self._fileno is None or self._never_blocks:
+            return
+        poll = select.poll()
+        poll.register(self._fileno, 0)
+        if poll.poll(0):
+            raise BrokenPipeError
 
-        Interrupted only while the reader is slow: a text that was begun is otherwise written whole.
+    def write(self, text: bytes, meanwhile: Callable[[], None]) -> None:
+        """Write the whole text. Calls `meanwhile` regularly while the reader is slow.
+
+        A signal interrupts only a wait for a slow reader; otherwise the text is written completely.
         """
         if self._fileno is None:
             sys.stdout.buffer.write(text)
@@ -60,5 +69,5 @@ class RecordOutput:
         if poll.poll(0):
             return
         with self._interruption.may_interrupt():
-            while not poll.poll(_TEND_SECONDS * 1000):
+            while not poll.poll(_MEANWHILE_SECONDS * 1000):
                 meanwhile()

@@ -13,10 +13,10 @@ from pathlib import Path
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint
 from kgctl.demo.children import Children, DemoFailed, child_columns, run_kgctl
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
+from kgctl.exit_codes import ERROR, exit_code_of
 from kgctl.model.groups import GroupDescription
 
 GROUP, SECOND_GROUP = "shop", "reports"
@@ -226,7 +226,7 @@ class _Tour:
 
     def _described(self, group: str, *, offsets: bool = False) -> GroupDescription:
         found = self._admin.describe_groups([group], offsets=offsets)[0]
-        if found.error is not None and found.error.exit_code != KgctlError.exit_code:
+        if found.error is not None and exit_code_of(found.error) != ERROR:
             return GroupDescription(group)
         if found.error is not None:
             raise DemoFailed(f"group {group}: {found.error}")

@@ -15,6 +15,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import resolve
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotFound
+from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.catalog import in_order
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
@@ -50,8 +51,8 @@ def main() -> int:
     except Exception as error:  # noqa: BLE001  the root of this process
         traceback.print_exc()
         failure = reason_of(error)
-        emit(Progress("failed", str(failure), job=getattr(failure, "job", None), exit_code=failure.exit_code))
-        return failure.exit_code
+        emit(Progress("failed", str(failure), job=getattr(failure, "job", None), exit_code=exit_code_of(failure)))
+        return exit_code_of(failure)
     return 0
 
 
@@ -118,7 +119,7 @@ if __name__ == "__main__":
         code = main()
     except KgctlError as error:
         sys.stderr.write(f"Error: {error}\n")
-        code = error.exit_code
+        code = exit_code_of(error)
     sys.stderr.flush()
     # Spark's Python threads would delay the end of a process that is done.
     os._exit(code)

@@ -152,9 +152,7 @@ def _targets(
         wanted, note = _wanted(key, target, old, start.offset, end.offset, at_time.get(key))
         if wanted is None:
             about = f"Cannot shift offset for partition {key} since there is no current committed offset"
-            rows.append(
-                replace(row, status=FAILED, error=RowError("NO_COMMITTED_OFFSET", about, Precondition.exit_code))
-            )
+            rows.append(replace(row, status=FAILED, error=RowError("NO_COMMITTED_OFFSET", about)))
             continue
         new = min(max(wanted, start.offset), end.offset)
         if new != wanted:

@@ -12,7 +12,7 @@ from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
-from kgctl.client.net.errors import BrokerError, KgctlError, Precondition, TimedOut
+from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import DONE, FAILED, TopicChange
 from kgctl.model.failure import RowError
@@ -205,7 +205,7 @@ def plan_deletion(cluster: Cluster, topics: Sequence[str]) -> Steps[list[TopicCh
 
 def _kept(topic: str) -> RowError:
     """Kafka itself would delete it, and with it every group's commits."""
-    return RowError("INTERNAL_TOPIC", f"topic {topic!r}: it is the cluster's own and stays", Precondition.exit_code)
+    return RowError("INTERNAL_TOPIC", f"topic {topic!r}: it is the cluster's own and stays")
 
 
 def delete_topics(cluster: Cluster, plan: Sequence[TopicChange]) -> Steps[list[TopicChange]]:

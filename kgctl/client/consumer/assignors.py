@@ -1,4 +1,4 @@
-"""Range and round-robin assignors: who of a group reads which partitions, equal to Kafka's Java clients."""
+"""Range and round-robin assignors, with the same results as Kafka's Java clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """What the group leader knows of one member."""
+    """One member, as the group leader sees it."""
 
     member_id: str
     topics: tuple[str, ...]
@@ -24,9 +24,9 @@ Assignor: TypeAlias = Callable[[Sequence[Subscriber], Mapping[str, int]], Assign
 
 
 def assign_range(subscribers: Sequence[Subscriber], partition_counts: Mapping[str, int]) -> Assignment:
-    """Each topic on its own: neighbouring partitions to each of its subscribers, the first ones get one more.
+    """Assign each topic separately: a range of partitions per subscriber; the first subscribers may get one more.
 
-    `partition_counts` lacks the topics that do not exist. Every member is in the result. Racks are not looked at.
+    `partition_counts` omits topics that do not exist. The result has every member. Racks are ignored.
     """
     assignment: Assignment = {one.member_id: [] for one in subscribers}
     ordered = sorted(subscribers, key=_order)
@@ -42,7 +42,7 @@ def assign_range(subscribers: Sequence[Subscriber], partition_counts: Mapping[st
 
 
 def assign_round_robin(subscribers: Sequence[Subscriber], partition_counts: Mapping[str, int]) -> Assignment:
-    """All partitions of all topics, dealt out like cards; who is not subscribed to a topic is passed over."""
+    """Assign the partitions of all topics in turn, skipping members that are not subscribed to a topic."""
     assignment: Assignment = {one.member_id: [] for one in subscribers}
     ordered = sorted(subscribers, key=_order)
     turn = 0
@@ -55,7 +55,7 @@ def assign_round_robin(subscribers: Sequence[Subscriber], partition_counts: Mapp
     return assignment
 
 
-# The name stands in JoinGroup; every member of a group must offer a common one.
+# JoinGroup carries the names; all members of a group must have one in common.
 ASSIGNORS: dict[str, Assignor] = {"range": assign_range, "roundrobin": assign_round_robin}
 
 
@@ -71,5 +71,5 @@ def _order(subscriber: Subscriber) -> tuple[bool, bytes]:
 
 
 def _java_order(text: str) -> bytes:
-    """Java compares strings by UTF-16 code units."""
+    """Java orders strings by UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")

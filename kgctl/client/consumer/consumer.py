@@ -1,4 +1,4 @@
-"""A blocking consumer: partitions by hand or through a group, records out, over sockets; heartbeats go between polls."""
+"""A blocking consumer: reads partitions that the caller or a group assigns. Heartbeats are sent between polls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _TOPICS_AGE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
-    """`reset` None: an offset that the log lacks is an error. `until_end`: stop where each log ended at first sight."""
+    """`reset` None: an offset that the log does not have is an error.
+
+    `until_end`: stop at the log ends that are found when a partition is first assigned.
+    """
 
     fetch: FetchSettings = field(default_factory=FetchSettings)
     group: GroupSettings | None = None
@@ -33,9 +36,9 @@ class ConsumerSettings:
 
 
 class Consumer:
-    """`assign` or `subscribe`, then `poll` again and again; tell `used` what was dealt with; `close` commits that and leaves.
+    """Call `assign` or `subscribe`, then `poll` repeatedly, and `mark_used` for processed records, which are committed.
 
-    `notice` is told what a person should know and no caller needs to handle: an offset that was reset, a broker that is gone.
+    `notice` receives sentences for people that need no handling: an offset was reset, a broker went away.
     """
 
     def __init__(self, connector: Connector, settings: ConsumerSettings, notice: Callable[[str], None]) -> None:
@@ -58,44 +61,46 @@ class Consumer:
 
     @property
     def at_end(self) -> bool:
-        """With `until_end`: everything that was there has been handed out."""
+        """With `until_end`: whether `poll` has returned everything before the log ends."""
         waits_for_group = self._group is not None and self._group.must_join
         return self._settings.until_end and not waits_for_group and self._fetcher.all_finished
 
     def assign(
         self, topics: Sequence[str], timeout: float, numbers: Sequence[int] | None = None, offset: int | None = None
     ) -> None:
-        """Read the topics, or only their partitions with these numbers, from `offset` or else from `reset` on; no group."""
+        """Read the topics, or only their partitions with these numbers, without a group.
+
+        Starts at `offset`, which may count back from the end, else where `reset` says.
+        """
         deadline = time.monotonic() + timeout
         counts = self._look_up_topics(topics, timeout)
         partitions = []
         for name, count in counts.items():
             for index in range(count) if numbers is None else sorted(set(numbers)):
                 if index >= count:
-                    raise NotFound(f"topic {name!r} has no partition {index}: it has {count}, from 0 on")
+                    raise NotFound(f"topic {name!r} has no partition {index}: it has {count}, from 0")
                 partitions.append(TopicPartition(name, index))
         if offset is None:
-            self._begin(self._reset(partitions, deadline), deadline)
+            self._start(self._reset(partitions, deadline), deadline)
         else:
             given = dict.fromkeys(partitions, offset)
-            self._begin(self._connector.run(given_offsets(self._cluster, given), time_left(deadline)), deadline)
+            self._start(self._connector.run(given_offsets(self._cluster, given), time_left(deadline)), deadline)
 
     def subscribe(self, topics: Sequence[str], timeout: float) -> None:
-        """Read the topics as a member of the group; the first `poll` joins it."""
+        """Read the topics as a member of the group. The first `poll` joins it."""
         self._look_up_topics(topics, timeout)
 
-    def poll(self, timeout: float, *, broken: int | None = None) -> list[Fetched]:
-        """What has come for at most `timeout` seconds; TimedOut if the group does not let us in for so long.
+    def poll(self, timeout: float, *, hangup: int | None = None) -> list[Fetched]:
+        """What arrives within `timeout` seconds; [] if nothing does, or once the reader of the pipe `hangup` closes it.
 
-        A cluster that hangs is waited for no longer, either.
-        BrokenPipeError when nobody reads from the pipe `broken` any more.
+        Raises TimedOut if joining the group takes longer.
         """
         deadline = time.monotonic() + timeout
         if self._group is not None:
             if self._group.must_join:
                 self._rejoin(deadline)
                 return []
-            self._group.tend(deadline)
+            self._group.run_due(deadline)
             if self._group.must_join:
                 return []
         if self._fetcher.out_of_range:
@@ -103,25 +108,25 @@ class Consumer:
         if time.monotonic() >= self._topics_at + _TOPICS_AGE_SECONDS:
             self._notice_new_partitions(deadline)
         wake_at = math.inf if self._group is None else self._group.wake_at()
-        return self._loop.poll(deadline, wake_at=wake_at, broken=broken)
+        return self._loop.poll(deadline, wake_at=wake_at, hangup=hangup)
 
-    def used(self, partition: TopicPartition, next_offset: int) -> None:
-        """Everything of the partition before that offset has been dealt with and may be committed."""
+    def mark_used(self, partition: TopicPartition, next_offset: int) -> None:
+        """Allow the commit of `next_offset`: all earlier records of the partition are processed."""
         if self._group is not None:
-            self._group.used(partition, next_offset)
+            self._group.mark_used(partition, next_offset)
 
-    def stay_alive(self) -> None:
-        """To be called when the caller is held up between two polls: beats if it is time."""
+    def heartbeat(self) -> None:
+        """Send a heartbeat or a commit that is due. For callers that block between two polls."""
         if self._group is not None:
-            self._group.tend()
+            self._group.run_due()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Commit what was used, leave the group, close the connections. The first trouble is raised when all is done."""
+        """Commit used offsets, leave the group, close the connections. Raises the first error once all of it is done."""
         self._loop.close()
         if self._group is not None:
             self._group.close(timeout)
 
-    # --- beginning ---
+    # --- start offsets ---
 
     def _look_up_topics(self, topics: Sequence[str], timeout: float) -> dict[str, int]:
         self._topics = self._connector.run(partition_counts(self._cluster, topics), timeout)
@@ -135,12 +140,12 @@ class Consumer:
         steps = committed_offsets(self._cluster, self._group.group_id, partitions)
         positions = self._connector.run(steps, time_left(deadline))
         fresh = self._reset([partition for partition in partitions if partition not in positions], deadline)
-        self._begin(positions | fresh, deadline)
+        self._start(positions | fresh, deadline)
         for partition, offset in fresh.items():
-            # Where reading began holds for the next owner too, even before the first record has come.
-            self._group.used(partition, offset)
+            # The next owner must start here too, even if no record has arrived yet.
+            self._group.mark_used(partition, offset)
 
-    def _begin(self, positions: Mapping[TopicPartition, int], deadline: float) -> None:
+    def _start(self, positions: Mapping[TopicPartition, int], deadline: float) -> None:
         if self._settings.until_end:
             unseen = [partition for partition in positions if partition not in self._limits]
             self._limits |= self._ends(unseen, Reset.LATEST, deadline)
@@ -148,7 +153,7 @@ class Consumer:
 
     def _reset(self, partitions: Sequence[TopicPartition], deadline: float) -> dict[TopicPartition, int]:
         if partitions and self._settings.reset is None:
-            raise KgctlError(f"no offset to begin at for {', '.join(map(str, partitions))}")
+            raise KgctlError(f"no offset to start at for {', '.join(map(str, partitions))}")
         return self._ends(partitions, self._settings.reset or Reset.LATEST, deadline)
 
     def _ends(self, partitions: Sequence[TopicPartition], end: Reset, deadline: float) -> dict[TopicPartition, int]:
@@ -165,18 +170,18 @@ class Consumer:
         for partition, offset in self._reset(lost, deadline).items():
             old = self._fetcher.positions[partition]
             self._notice(
-                f"{partition} has no offset {old}; going on at {offset}, the {self._settings.reset.name.lower()}"
+                f"{partition} has no offset {old}; continuing at {offset}, the {self._settings.reset.name.lower()}"
             )
             self._fetcher.seek(partition, offset)
 
     def _notice_new_partitions(self, deadline: float) -> None:
-        """A topic may get more partitions: read them from their beginning, or let the group share them out."""
+        """A topic may get more partitions: read them from their start, or let the group assign them."""
         self._topics_at = time.monotonic()
         known = self._topics
         try:
             counts = self._connector.run(partition_counts(self._cluster, list(known)), time_left(deadline))
         except KgctlError:
-            return  # what is wrong shows itself where it hurts
+            return  # fetching reports the failure, if it lasts
         self._topics = counts
         if self._group is not None:
             if counts != known and self._group.is_leader:

@@ -76,16 +76,16 @@ class FetchLoop:
         self.fetcher.stale |= positions.keys() - self._leaders.keys()
         self._lookup_at = 0.0
 
-    def poll(self, deadline: float, *, wake_at: float = math.inf, broken: int | None = None) -> list[Fetched]:
+    def poll(self, deadline: float, *, wake_at: float = math.inf, hangup: int | None = None) -> list[Fetched]:
         """What arrives until the deadline or `wake_at`, whichever is earlier; [] if nothing does.
 
-        Raises the error of a broker or partition that fails for too long, or for good. Raises BrokenPipeError once the
-        reader of the pipe `broken` has closed it.
+        Also returns when the reader of the pipe `hangup`, a descriptor of the caller, closes it. Raises the error of a
+        broker or partition that fails for too long, or for good.
         """
         if self.fetcher.stale and time.monotonic() >= self._lookup_at:
             self._look_up_leaders(deadline)
         self._send(deadline)
-        arrived = self._receive_ready(deadline, wake_at, broken)
+        arrived = self._receive_ready(deadline, wake_at, hangup)
         # The brokers prepare the next records while the caller processes these.
         self._send(deadline)
         return arrived
@@ -125,11 +125,9 @@ class FetchLoop:
             )
         return link
 
-    def _receive_ready(self, deadline: float, wake_at: float, broken: int | None) -> list[Fetched]:
+    def _receive_ready(self, deadline: float, wake_at: float, hangup: int | None) -> list[Fetched]:
         waiting = {link.connection.fileno(): node for node, link in self._links.items() if link.fetching}
-        ready = wait_readable(waiting, self._wait_seconds(min(deadline, wake_at)), broken=broken)
-        if broken in ready:
-            raise BrokenPipeError
+        ready = wait_readable(waiting, self._wait_seconds(min(deadline, wake_at)), hangup=hangup) - {hangup}
         arrived = []
         for fileno in ready:
             arrived += self._receive(self._links[waiting[fileno]], deadline)

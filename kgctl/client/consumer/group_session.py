@@ -1,4 +1,4 @@
-"""Keeps a membership alive over blocking sockets: when to beat, when to commit, what to do when the group moves on."""
+"""Keeps a membership alive over blocking sockets: sends heartbeats and commits when they are due."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_SECONDS = 0.1
 
 
 class GroupSession:
-    """`used` gathers offsets; `tend` beats and commits when it is time; all else is told by `must_join`."""
+    """`mark_used` collects offsets, `run_due` sends heartbeats and commits. `must_join` is true once the group rebalances."""
 
     def __init__(
         self,
@@ -28,9 +28,9 @@ class GroupSession:
         self._commit_interval_seconds = commit_interval_seconds
         self._membership = Membership(connector.cluster, settings)
         self._used: dict[TopicPartition, int] = {}
-        self._beat_at = 0.0
+        self._heartbeat_at = 0.0
         self._commit_at = 0.0
-        self._is_unheard = False
+        self._heartbeat_fails = False
 
     @property
     def group_id(self) -> str:
@@ -49,42 +49,42 @@ class GroupSession:
         self._membership.must_join = value
 
     def join(self, topics: Sequence[str], deadline: float) -> list[TopicPartition]:
-        """Commit what was used in the old generation, then enter the next one."""
+        """Commit used offsets in the old generation, then join the next one."""
         self._commit(min(_COMMIT_SECONDS, _left(deadline)))
         self._used.clear()
         partitions = self._connector.run(self._membership.join(topics), _left(deadline))
-        self._beat_at = self._commit_at = time.monotonic()
-        self._beat_at += self._settings.heartbeat_interval_ms / 1000
+        self._heartbeat_at = self._commit_at = time.monotonic()
+        self._heartbeat_at += self._settings.heartbeat_interval_ms / 1000
         return sorted(partitions)
 
-    def used(self, partition: TopicPartition, next_offset: int) -> None:
+    def mark_used(self, partition: TopicPartition, next_offset: int) -> None:
         self._used[partition] = next_offset
 
-    def tend(self, deadline: float | None = None) -> None:
-        """Commit and beat if it is time for that; an answer is waited for until the deadline, or the next beat is due."""
+    def run_due(self, deadline: float | None = None) -> None:
+        """Send a commit and a heartbeat if they are due. Waits for answers until the deadline or the next heartbeat."""
         now = time.monotonic()
         interval = self._settings.heartbeat_interval_ms / 1000
-        patience = interval if deadline is None else min(interval, _left(deadline))
+        wait_seconds = interval if deadline is None else min(interval, _left(deadline))
         if self._used and now >= self._commit_at:
             self._commit_at = now + self._commit_interval_seconds
-            self._commit(patience)
-        if now >= self._beat_at and not self.must_join:
-            self._beat_at = now + interval
+            self._commit(wait_seconds)
+        if now >= self._heartbeat_at and not self.must_join:
+            self._heartbeat_at = now + interval
             try:
-                self._connector.run(self._membership.heartbeat(), patience)
+                self._connector.run(self._membership.heartbeat(), wait_seconds)
             except (Unreachable, TimedOut) as error:
-                if not self._is_unheard:
+                if not self._heartbeat_fails:
                     self._notice(f"no heartbeat: {error}; trying again")
-                self._is_unheard = True
+                self._heartbeat_fails = True
             else:
-                self._is_unheard = False
+                self._heartbeat_fails = False
 
     def wake_at(self) -> float:
-        """When `tend` has something to do, as time.monotonic() counts."""
-        return min(self._beat_at, self._commit_at) if self._used else self._beat_at
+        """When `run_due` has something to do, as a reading of time.monotonic()."""
+        return min(self._heartbeat_at, self._commit_at) if self._used else self._heartbeat_at
 
     def close(self, timeout: float) -> None:
-        """Commit and leave. Over a new connection: the old one may hold a question that was interrupted."""
+        """Commit and leave, over new connections: an interrupted request may be in flight on the old ones."""
         self._connector.close()
         deadline = time.monotonic() + timeout
         try:
@@ -93,12 +93,12 @@ class GroupSession:
             try:
                 self._connector.run(self._membership.leave(), _left(deadline))
             except KgctlError as error:
-                self._notice(f"did not leave group {self.group_id!r} in order: {error}")
+                self._notice(f"could not leave group {self.group_id!r}: {error}")
         if refused:
             raise refused
 
     def _commit(self, timeout: float) -> KgctlError | None:
-        """Commit what was used; what could not be sent stays for the next time, what was refused is told and forgotten."""
+        """Commit used offsets. An unsent commit is retried with the next one; a refused one is noted and dropped."""
         if not self._used:
             return None
         try:

@@ -1,6 +1,6 @@
-"""A member of a consumer group, in the classic protocol with eager rebalancing: join, sync, heartbeat, commit, leave.
+"""A member of a consumer group in the classic protocol with eager rebalancing: join, sync, heartbeat, commit, leave.
 
-Steps without I/O. What the coordinator answers changes `member_id`, `generation_id` and `must_join`.
+Steps without I/O. Answers of the coordinator change `member_id`, `generation_id` and `must_join`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from kgctl.model.topic_partition import TopicPartition
 R = TypeVar("R", bound=Message)
 
 RETRY_SECONDS = 0.1
-# Version 1 is the highest that all members read; rebalancing is eager, so nobody needs the owned partitions.
+# All members can read version 1. Eager rebalancing needs no owned partitions, which later versions carry.
 SUBSCRIPTION_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """Kafka's consumer options session.timeout.ms, max.poll.interval.ms (for the rebalance), heartbeat.interval.ms."""
+    """Kafka's consumer options session.timeout.ms, max.poll.interval.ms (the rebalance timeout), heartbeat.interval.ms."""
 
     group_id: str
     session_timeout_ms: int = 45_000
@@ -49,7 +49,7 @@ class GroupSettings:
 
 
 class Membership:
-    """One member; `must_join` is true before the first join and whenever the group has moved on without it."""
+    """One member. `must_join` is true before the first join and whenever its generation has ended."""
 
     def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
         self.settings = settings
@@ -60,7 +60,7 @@ class Membership:
         self.is_leader = False
 
     def join(self, topics: Sequence[str]) -> Steps[list[TopicPartition]]:
-        """Enter the group, or come back in a rebalance; returns once a generation is complete, with our partitions."""
+        """Join or rejoin the group; the assigned partitions once a generation is complete."""
         while True:
             joined = yield from self._join(topics)
             if joined is None:
@@ -71,15 +71,15 @@ class Membership:
                 return assigned
 
     def heartbeat(self) -> Steps[None]:
-        """Say that we are alive; `must_join` tells afterwards whether a rebalance is on."""
+        """Send a heartbeat. Sets `must_join` if the group rebalances."""
         request = HeartbeatRequest(
             group_id=self.settings.group_id, generation_id=self.generation_id, member_id=self.member_id
         )
         answer = yield from self._ask(request, HeartbeatResponse)
-        self._note(answer.error_code)
+        self._handle_error(answer.error_code)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Steps[dict[TopicPartition, KgctlError]]:
-        """Commit offsets as this member; returns those that were refused, with the reason."""
+        """Commit offsets as this member; the refused ones with their errors."""
         topics: dict[str, OffsetCommitRequest.Topic] = {}
         for (name, index), offset in offsets.items():
             topic = topics.setdefault(name, OffsetCommitRequest.Topic(name=name, partitions=[]))
@@ -99,15 +99,15 @@ class Membership:
                 if row.error_code:
                     partition = TopicPartition(topic_row.name, row.partition_index)
                     refused[partition] = BrokerError(row.error_code, f"commit of {partition}")
-        for code in {error.code for error in refused.values() if isinstance(error, BrokerError)} & _MOVED_ON:
-            self._note(code)
+        for code in {error.code for error in refused.values() if isinstance(error, BrokerError)} & _GENERATION_ENDED:
+            self._handle_error(code)
         return refused
 
     def leave(self) -> Steps[None]:
-        """Leave, so that the others need not wait for the session to time out. What the coordinator says is not asked."""
+        """Leave the group, so that others need not wait for the session timeout. Ignores the coordinator's answer."""
         if not self.member_id:
             return
-        member = LeaveGroupRequest.Member(member_id=self.member_id, reason="the consumer ends")
+        member = LeaveGroupRequest.Member(member_id=self.member_id, reason="the consumer is being closed")
         request = LeaveGroupRequest(group_id=self.settings.group_id, member_id=self.member_id, members=[member])
         self.member_id, self.generation_id, self.must_join = "", -1, True
         node = yield from self._coordinator()
@@ -116,7 +116,7 @@ class Membership:
     # --- joining ---
 
     def _join(self, topics: Sequence[str]) -> Steps[JoinGroupResponse | None]:
-        """None: try again at once."""
+        """None if the join has to be retried."""
         subscription = ConsumerProtocolSubscription(topics=sorted(topics))
         blob = encode_blob(subscription, SUBSCRIPTION_VERSION)
         request = JoinGroupRequest(
@@ -132,8 +132,8 @@ class Membership:
         if code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394
             self.member_id = answer.member_id
             return None
-        if code in _MOVED_ON:
-            self._note(code)
+        if code in _GENERATION_ENDED:
+            self._handle_error(code)
             if code == ErrorCode.REBALANCE_IN_PROGRESS:
                 yield Pause(RETRY_SECONDS, f"group {self.settings.group_id!r} is rebalancing")
             return None
@@ -144,7 +144,7 @@ class Membership:
         return answer
 
     def _sync(self, joined: JoinGroupResponse) -> Steps[list[TopicPartition] | None]:
-        """None: the group moved on meanwhile."""
+        """None if the generation has ended meanwhile."""
         assignments: list[SyncGroupRequest.Assignment] = []
         if self.is_leader and not joined.skip_assignment:
             assignments = yield from self._assign(joined)
@@ -157,8 +157,8 @@ class Membership:
             assignments=assignments,
         )
         answer = yield from self._ask(request, SyncGroupResponse, wait_ms=self.settings.rebalance_timeout_ms)
-        if answer.error_code in _MOVED_ON:
-            self._note(answer.error_code)
+        if answer.error_code in _GENERATION_ENDED:
+            self._handle_error(answer.error_code)
             return None
         if answer.error_code:
             raise BrokerError(answer.error_code, f"group {self.settings.group_id!r}")
@@ -168,18 +168,18 @@ class Membership:
             mine = decode_assignment(answer.assignment)
         except DecodeError as error:
             raise KgctlError(
-                f"group {self.settings.group_id!r}: the leader's assignment makes no sense: {error}"
+                f"group {self.settings.group_id!r}: the leader's assignment cannot be decoded: {error}"
             ) from error
         return [TopicPartition(row.topic, index) for row in mine.assigned_partitions for index in row.partitions]
 
     def _assign(self, joined: JoinGroupResponse) -> Steps[list[SyncGroupRequest.Assignment]]:
-        """What the leader does for all."""
+        """The leader's part: assign partitions to every member."""
         subscribers = []
         for member in joined.members:
             try:
                 topics = tuple(decode_subscription(member.metadata).topics)
             except DecodeError as error:
-                reason = f"the subscription of member {member.member_id!r} makes no sense: {error}"
+                reason = f"the subscription of member {member.member_id!r} cannot be decoded: {error}"
                 raise KgctlError(f"group {self.settings.group_id!r}: {reason}") from error
             subscribers.append(Subscriber(member.member_id, topics, member.group_instance_id))
         wanted = sorted({topic for one in subscribers for topic in one.topics})
@@ -191,7 +191,7 @@ class Membership:
             for member_id, share in shares.items()
         ]
 
-    # --- asking ---
+    # --- requests ---
 
     def _ask(
         self,
@@ -200,13 +200,13 @@ class Membership:
         error_of: Callable[[Any], int] = lambda answer: int(answer.error_code),
         wait_ms: int = 0,
     ) -> Steps[R]:
-        """Ask the coordinator; looks it up again and retries while it moves, loads or cannot be reached."""
+        """Ask the coordinator. Looks it up again and retries while it moves, loads or cannot be reached."""
         while True:
             try:
                 node = yield from self._coordinator()
                 answer = yield from self._cluster.ask(Ask(node.endpoint, request, response, wait_ms=wait_ms))
                 code = error_of(answer)
-                if code not in _COORDINATOR_ELSEWHERE:
+                if code not in _RETRY_COORDINATOR:
                     return answer
                 failure: KgctlError = BrokerError(code, f"group {self.settings.group_id!r}")
             except (BrokerError, TimedOut, Unreachable) as error:
@@ -223,26 +223,28 @@ class Membership:
             raise node
         return node
 
-    def _note(self, code: int) -> None:
-        """Draw the consequence of a verdict on our membership."""
+    def _handle_error(self, code: int) -> None:
+        """Set `must_join` if the error means that the generation has ended. Raises any other error."""
         if not code:
             return
-        if code not in _MOVED_ON:
+        if code not in _GENERATION_ENDED:
             raise BrokerError(code, f"group {self.settings.group_id!r}")
         self.must_join = True
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id, self.generation_id = "", -1
 
 
-_MOVED_ON = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
-_COORDINATOR_ELSEWHERE = frozenset(
+_GENERATION_ENDED = frozenset(
+    {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID}
+)
+_RETRY_COORDINATOR = frozenset(
     {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 )
 
 
 def _first_commit_error(answer: OffsetCommitResponse) -> int:
     codes = (row.error_code for topic in answer.topics for row in topic.partitions)
-    return next((code for code in codes if code in _COORDINATOR_ELSEWHERE), 0)
+    return next((code for code in codes if code in _RETRY_COORDINATOR), 0)
 
 
 def _assignment_blob(partitions: Sequence[TopicPartition]) -> bytes:

@@ -1,4 +1,4 @@
-"""Where a consumer begins: the partitions of its topics, what its group has committed, the ends of the logs. No I/O."""
+"""Where a consumer starts: partitions of topics, committed offsets, log ends. Steps without I/O."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kgctl.model.topic_partition import TopicPartition
 
 
 class Reset(IntEnum):
-    """Kafka's auto.offset.reset: where to begin when there is no offset, or none that the log still has."""
+    """Kafka's auto.offset.reset: where to start without an offset, or with one that the log does not have."""
 
     EARLIEST = offsets.EARLIEST
     LATEST = offsets.LATEST
 
 
 def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str, int]]:
-    """How many partitions each topic has; NotFound if there is no such topic. Creates none."""
+    """The partition count of each topic. Raises NotFound if a topic does not exist; never creates one."""
     for wait in (*cluster.retry_waits, None):
         answer = yield from cluster.metadata(topics)
         failed = next((row for row in answer.topics if row.error_code), None)
@@ -33,13 +33,13 @@ def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str,
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))
-    raise AssertionError("the last round returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def log_ends(
     cluster: Cluster, partitions: Iterable[TopicPartition], end: Reset, *, committed_only: bool = False
 ) -> Steps[dict[TopicPartition, int]]:
-    """The first (EARLIEST) or the next (LATEST) offset of each partition."""
+    """The log start offset (EARLIEST) or the log end offset (LATEST) of each partition."""
     names = list(partitions)
     if not names:
         return {}
@@ -56,7 +56,7 @@ def log_ends(
 def committed_offsets(
     cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
 ) -> Steps[dict[TopicPartition, int]]:
-    """What the group has committed; partitions without a commit are left out."""
+    """The committed offsets of the group; partitions without one are omitted."""
     found = yield from offsets.committed(cluster, [group])
     commits = found[group]
     if isinstance(commits, KgctlError):
@@ -72,7 +72,7 @@ def committed_offsets(
 
 
 def given_offsets(cluster: Cluster, given: Mapping[TopicPartition, int]) -> Steps[dict[TopicPartition, int]]:
-    """Check offsets that a user chose against the logs. A negative one counts back from the end, -1 is the last record."""
+    """Check the user's offsets against the logs. A negative one counts back from the end; -1 is the last record."""
     first = yield from log_ends(cluster, given, Reset.EARLIEST)
     last = yield from log_ends(cluster, given, Reset.LATEST)
     chosen = {}
@@ -81,7 +81,7 @@ def given_offsets(cluster: Cluster, given: Mapping[TopicPartition, int]) -> Step
             offset = max(first[partition], last[partition] + offset)
         if not first[partition] <= offset <= last[partition]:
             raise KgctlError(
-                f"{partition} has no offset {offset}: its log begins at {first[partition]} and ends before {last[partition]}"
+                f"{partition} has no offset {offset}: its log starts at {first[partition]} and ends before {last[partition]}"
             )
         chosen[partition] = offset
     return chosen

@@ -15,7 +15,9 @@ FALLBACK = Endpoint("127.0.0.1", DEFAULT_PORT)
 
 
 class BadAddress(KgctlError):
-    exit_code = 2
+    """An address that cannot be read."""
+
+    name = "BAD_ADDRESS"
 
 
 def resolve(given: str | None = None, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:

@@ -1,4 +1,4 @@
-"""What can go wrong between kgctl and a cluster; each class knows the exit code that a script shall see."""
+"""What can go wrong between kgctl and a cluster."""
 
 from __future__ import annotations
 
@@ -9,48 +9,42 @@ from kgctl.model.failure import RowError
 class KgctlError(Exception):
     """A failure that one line explains. `retriable`: the same request may succeed in a moment."""
 
-    exit_code = 1
     retriable = False
     name = "ERROR"
 
     def as_row(self) -> RowError:
         """The failure as part of a table: Kafka's name for it, or ours."""
-        return RowError(self.name, str(self), self.exit_code)
+        return RowError(self.name, str(self))
 
 
 def from_row(error: RowError) -> KgctlError:
     """A failure again, of what was part of a table."""
     failure = NotFound(error.message) if error.name == NotFound.name else KgctlError(error.message)
-    failure.name, failure.exit_code = error.name, error.exit_code
+    failure.name = error.name
     return failure
 
 
 class TimedOut(KgctlError):
-    exit_code = 3
     name = "TIMED_OUT"
 
 
 class BadValue(KgctlError):
     """A value that no request can carry: a number too large, a name that is not text."""
 
-    exit_code = 2
     name = "BAD_VALUE"
 
 
 class NotFound(KgctlError):
-    exit_code = 5
     name = "NOT_FOUND"
 
 
 class Precondition(KgctlError):
     """The cluster is not in the state that the command needs: a group has members, a topic exists already."""
 
-    exit_code = 6
     name = "PRECONDITION"
 
 
 class Unreachable(KgctlError):
-    exit_code = 7
     retriable = True
     name = "UNREACHABLE"
 
@@ -89,30 +83,11 @@ class BrokerError(KgctlError):
         # A topic that metadata lacks is an answer: a stale commit must not cost every table three seconds. From the
         # leader that metadata names it is a topic so new that the leader has not heard of it.
         self.retriable = kind is not None and kind.retriable and (by_leader or code not in _FINAL)
-        self.exit_code = _EXIT_CODES.get(code, 1)
         reason = _HINTS.get(code) or message or (kind.meaning if kind else "the broker refused")
         super().__init__(f"{about}: {reason.rstrip('.')} ({self.name})")
 
 
 _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
-
-_EXIT_CODES: dict[int, int] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 5,
-    ErrorCode.UNKNOWN_TOPIC_ID: 5,
-    ErrorCode.GROUP_ID_NOT_FOUND: 5,
-    ErrorCode.UNKNOWN_MEMBER_ID: 5,
-    ErrorCode.REQUEST_TIMED_OUT: 3,
-    ErrorCode.TOPIC_ALREADY_EXISTS: 6,
-    ErrorCode.NON_EMPTY_GROUP: 6,
-    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: 6,
-    ErrorCode.REBALANCE_IN_PROGRESS: 6,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: 7,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: 7,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 7,
-    ErrorCode.SASL_AUTHENTICATION_FAILED: 7,
-    ErrorCode.UNSUPPORTED_SASL_MECHANISM: 7,
-    ErrorCode.ILLEGAL_SASL_STATE: 7,
-}
 
 _HINTS: dict[int, str] = {
     ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already",

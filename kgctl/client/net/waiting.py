@@ -1,4 +1,4 @@
-"""Waits until one of several sockets or pipes has something to read."""
+"""Waits until one of several sockets or pipes is readable."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
-def wait_readable(filenos: Iterable[int], timeout: float, *, broken: int | None = None) -> set[int]:
-    """Those that can be read, or have failed, at the latest after `timeout` seconds.
+def wait_readable(filenos: Iterable[int], timeout: float, *, hangup: int | None = None) -> set[int]:
+    """The descriptors that are readable or have failed, after at most `timeout` seconds.
 
-    `broken`: a pipe that we write to; it is among them once nobody reads it any more.
+    `hangup` is a pipe that the caller writes to. The result contains it once its reader has closed it.
     """
     poll = select.poll()
     for fileno in filenos:
         poll.register(fileno, select.POLLIN)
-    if broken is not None:
-        poll.register(broken, 0)
+    if hangup is not None:
+        poll.register(hangup, 0)
     return {fileno for fileno, event in poll.poll(max(0.0, timeout) * 1000) if event & _READABLE}

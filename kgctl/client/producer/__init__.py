@@ -1,1 +1,1 @@
-"""The producer: partitioner, accumulator and sender without I/O, and a blocking client that runs them."""
+"""The producer: partitioner, accumulator and sender without I/O, and the blocking client that runs them."""

@@ -1,4 +1,4 @@
-"""Gathers records into batches per partition within a bounded buffer. Pure: the clock is an argument."""
+"""Collects records into batches per partition within a bounded buffer. Pure: the clock is an argument."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class RecordAccumulator:
 
     @property
     def is_empty(self) -> bool:
-        """No batch waits to be taken."""
+        """Whether no batch waits to be sent."""
         return not any(self._queues.values())
 
     def append(self, partition: TopicPartition, record: OutgoingRecord, now_ms: int) -> bool:
-        """Put a record behind those of its partition; False if the buffer is full: try again when a batch was released.
+        """Add a record after those of its partition. False if the buffer is full: retry once a batch is released.
 
-        A record that is larger than the whole buffer is taken alone.
+        An empty buffer accepts a record of any size.
         """
         size = record.size_bytes()
         if self._used_bytes and self._used_bytes + size + RECORD_MEMORY_BYTES > self._buffer_bytes:
@@ -51,36 +51,36 @@ class RecordAccumulator:
         return True
 
     def ready(self, now_ms: int, *, flush: bool = False) -> list[TopicPartition]:
-        """Partitions whose first batch should go: it is full, has lingered, somebody waits for room, or `flush`."""
-        hurry = flush or self._starved
+        """Partitions whose first batch is due: it is full or has lingered, the buffer is full, or `flush`."""
+        is_urgent = flush or self._starved
         return [
             partition
             for partition, queue in self._queues.items()
-            if queue and (hurry or len(queue) > 1 or self._is_due(queue[0], now_ms))
+            if queue and (is_urgent or len(queue) > 1 or self._is_due(queue[0], now_ms))
         ]
 
     def wake_at_ms(self) -> int | None:
-        """When the next batch will have lingered; None if none waits."""
+        """When the next batch has lingered long enough; None if no batch waits."""
         heads = [queue[0].created_ms + self._linger_ms for queue in self._queues.values() if queue]
         return min(heads, default=None)
 
     def oldest(self) -> Batch | None:
-        """The batch that has waited longest to be taken."""
+        """The batch that has waited longest."""
         heads = [queue[0] for queue in self._queues.values() if queue]
         return min(heads, key=lambda batch: batch.created_ms, default=None)
 
     def take(self, partition: TopicPartition) -> Batch | None:
-        """The first batch of the partition, which no longer grows; its bytes stay counted until `release`."""
+        """The first batch of the partition. It no longer grows; its bytes count until `release`."""
         queue = self._queues.get(partition)
         return queue.popleft() if queue else None
 
     def release(self, batch: Batch) -> None:
-        """The batch was acknowledged or given up."""
+        """Free the buffer space of a batch that was acknowledged or failed."""
         self._used_bytes -= batch.memory_bytes
         self._starved = False
 
     def reclaim(self, batch: Batch) -> None:
-        """Count a batch that was not built here: a part of one that was split."""
+        """Count a batch that was not built here: one half of a batch that was split."""
         self._used_bytes += batch.memory_bytes
 
     def _is_due(self, batch: Batch, now_ms: int) -> bool:

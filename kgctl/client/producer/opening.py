@@ -1,4 +1,4 @@
-"""What a producer asks before its first record: the topic's partitions and its own id. Steps without I/O."""
+"""What a producer requests before its first record: the topic's partitions and a producer id. Steps without I/O."""
 
 from __future__ import annotations
 
@@ -14,14 +14,25 @@ from kgctl.client.net.steps import Pause, Steps
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdentity:
-    """Who the producer is to the broker's duplicate check."""
+    """Identifies the producer in the broker's check for duplicates."""
 
     producer_id: int
     producer_epoch: int
 
 
-def find_topic(cluster: Cluster, topic: str) -> Steps[int]:
-    """How many partitions the topic has; asks the broker to make it, and waits a few seconds for that."""
+@dataclass(frozen=True, slots=True)
+class OpenedTopic:
+    partition_count: int
+    was_created: bool
+
+
+def open_topic(cluster: Cluster, topic: str) -> Steps[OpenedTopic]:
+    """Look up the topic; let the broker create a missing one, and wait a few seconds for its leaders.
+
+    Raises NotFound if the topic does not exist and the broker does not create topics.
+    """
+    known = yield from cluster.metadata([topic])
+    was_missing = known.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     request = MetadataRequest(topics=[MetadataRequest.Topic(name=topic)], allow_auto_topic_creation=True)
     for wait in (*cluster.retry_waits, None):
         answer = yield from cluster.ask_any(request, MetadataResponse, min_version=4)
@@ -29,7 +40,7 @@ def find_topic(cluster: Cluster, topic: str) -> Steps[int]:
         code = row.error_code
         if not code and any(partition.leader_id >= 0 for partition in row.partitions):
             yield from cluster.metadata([topic])
-            return len(row.partitions)
+            return OpenedTopic(len(row.partitions), was_missing)
         error = BrokerError(code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r}")
         if not error.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise error
@@ -41,7 +52,7 @@ def find_topic(cluster: Cluster, topic: str) -> Steps[int]:
 
 
 def init_producer_id(cluster: Cluster) -> Steps[ProducerIdentity]:
-    """A producer id for idempotent writes (KIP-98); any broker gives one."""
+    """A producer id for idempotent writes (KIP-98), from any broker."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFFFFFF)
     for wait in (*cluster.retry_waits, None):
         answer = yield from cluster.ask_any(request, InitProducerIdResponse)

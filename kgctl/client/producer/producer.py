@@ -1,4 +1,4 @@
-"""A blocking producer for one topic: records in, acknowledgements out, over sockets. The thinking is in `sender`."""
+"""A blocking producer for one topic. `sender` decides what to send and when to retry."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
 from kgctl.client.net.waiting import wait_readable
 from kgctl.client.producer.accumulator import RecordAccumulator
-from kgctl.client.producer.input_lines import BadLine
-from kgctl.client.producer.opening import ProducerIdentity, find_topic, init_producer_id
+from kgctl.client.producer.opening import ProducerIdentity, init_producer_id, open_topic
 from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
 from kgctl.client.producer.records import Batch, OutgoingRecord
 from kgctl.client.producer.sender import Sender, SenderSettings, Sending
@@ -27,7 +26,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 # Version 13 names topics by id only.
 MAX_PRODUCE_VERSION = 12
-# How long to wait at most where nothing but another broker's answer can change what may be sent.
+# The longest wait when only another broker's answer can change what may be sent.
 _BLOCKED_WAIT_SECONDS = 0.05
 _LOOKUP_PAUSES_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.0)
 
@@ -45,7 +44,7 @@ class ProducerSettings:
 
 @dataclass(slots=True)
 class _Link:
-    """A connection to a node and what was sent over it, in order, with the deadline of each answer."""
+    """A connection to a node and the requests in flight on it, in order, each with its deadline."""
 
     connection: Connection
     version: int
@@ -53,9 +52,9 @@ class _Link:
 
 
 class Producer:
-    """Give it records with `send`, and time with `poll`; `flush` waits for all that is under way.
+    """`send` queues records, `poll` sends them and receives answers, `flush` waits until all are acknowledged.
 
-    Raises what cannot be healed by trying again; `tally` says what was acknowledged until then.
+    Raises the error of a batch that retries cannot deliver; `tally` has what was acknowledged until then.
     """
 
     def __init__(self, connector: Connector, topic: str, settings: ProducerSettings) -> None:
@@ -72,46 +71,43 @@ class Producer:
         self._lookup_at = 0.0
         self._failed_lookups = 0
         self.partition_count = 0
+        self.has_created_topic = False
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether what `tally` counts was acknowledged, or only sent."""
+        """Whether `tally` counts acknowledged records, or with acks=0 only sent ones."""
         return self._settings.sender.acks != 0
 
     def open(self, timeout: float) -> None:
-        """Look up the topic, which the broker may make, and get a producer id."""
-        self.partition_count = self._connector.run(find_topic(self._connector.cluster, self.topic), timeout)
+        """Look up the topic, which the broker may create, and get a producer id."""
+        opened = self._connector.run(open_topic(self._connector.cluster, self.topic), timeout)
+        self.partition_count, self.has_created_topic = opened.partition_count, opened.was_created
         if self._settings.sender.idempotent:
             self._identity = self._connector.run(init_producer_id(self._connector.cluster), timeout)
         self._look_up_leaders()
 
     def check_partition(self, partition: int | None) -> None:
-        """NotFound if the topic lacks the partition."""
+        """Raises NotFound if the topic does not have the partition."""
         if partition is not None and partition >= self.partition_count:
             raise NotFound(
                 f"topic {self.topic!r} has no partition {partition}: it has {self.partition_count}, from 0 on"
             )
 
-    def check_record(self, record: OutgoingRecord) -> None:
-        """BadLine if the record asks for a partition that the topic lacks."""
-        if record.partition is not None and record.partition >= self.partition_count:
-            raise BadLine(record.line, f"partition {record.partition}: the topic has {self.partition_count}, from 0 on")
-
     def send(self, record: OutgoingRecord) -> bool:
-        """Queue one record; False if the buffer is full: poll, and send it again."""
+        """Queue one record. False if the buffer is full: poll, then send it again."""
         if record.timestamp_ms is None:
             record.timestamp_ms = time.time_ns() // 1_000_000
         partition = TopicPartition(self.topic, self._choose_partition(record))
         return self._accumulator.append(partition, record, _now_ms())
 
     def poll(self, timeout: float, *, watch: Collection[int] = (), flush: bool = False) -> set[int]:
-        """Send what is due and take in answers, for at most `timeout` seconds or until something comes.
+        """Send what is due and receive answers, for at most `timeout` seconds or until one arrives.
 
-        Returns those of the file descriptors `watch` that can be read.
+        Returns the descriptors of `watch` that are readable.
         """
         self._send_due(flush)
         watched = {link.connection.fileno(): node for node, link in self._links.items() if link.unanswered}
-        ready = wait_readable([*watched, *watch], self._patience(timeout))
+        ready = wait_readable([*watched, *watch], self._wait_seconds(timeout))
         for fileno in ready & watched.keys():
             self._receive(watched[fileno])
         self._drop_overdue()
@@ -121,12 +117,12 @@ class Producer:
         return ready - watched.keys()
 
     def flush(self) -> None:
-        """Send everything and wait until it is acknowledged."""
+        """Send everything and wait until it is acknowledged, or fails."""
         while not (self._accumulator.is_empty and self._sender.is_idle):
             self.poll(1.0, flush=True)
 
     def close(self) -> None:
-        """Close the connections; what was not flushed is lost."""
+        """Close the connections; records that were not flushed are lost."""
         for link in self._links.values():
             link.connection.close()
         self._links.clear()
@@ -166,7 +162,7 @@ class Producer:
         if self._sender.stale and time.monotonic() >= self._lookup_at:
             self._look_up_leaders()
         for sending in self._sender.next_sends(self._leaders, _now_ms(), flush=flush):
-            if not self._sender.may_still_go(sending):
+            if not self._sender.may_send(sending):
                 self._sender.hold_back(sending, _now_ms())
                 continue
             deadline = time.monotonic() + self._settings.sender.request_timeout_ms / 1000
@@ -208,7 +204,7 @@ class Producer:
                 self._drop(node, TimedOut(f"{node.endpoint}: no answer in time"))
 
     def _drop(self, node: Node, error: KgctlError) -> None:
-        """The connection is gone: nobody will answer what was sent over it."""
+        """Close the connection to a node; the requests in flight on it get no answer."""
         link = self._links.pop(node, None)
         if link is None:
             return
@@ -217,7 +213,7 @@ class Producer:
             self._sender.on_failure(sending, error, _now_ms())
 
     def _look_up_leaders(self) -> None:
-        """Which node leads each partition. A cluster that cannot be reached is asked again a little later."""
+        """Look up the leader of each partition; again a little later if the cluster cannot be reached."""
         wanted = [TopicPartition(self.topic, index) for index in range(self.partition_count)]
         for partition in self._sender.stale:
             self._connector.cluster.forget_leader(partition)
@@ -235,7 +231,7 @@ class Producer:
             self._sender.stale.clear()
         self._lookup_at = time.monotonic() + pause
 
-    def _patience(self, timeout: float) -> float:
+    def _wait_seconds(self, timeout: float) -> float:
         wake_at = self._sender.wake_at_ms()
         if wake_at is not None:
             due = (wake_at - _now_ms()) / 1000

@@ -1,4 +1,4 @@
-"""A record on its way to a topic, and the batch that it travels in."""
+"""A record to write, and the batch that carries it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from kgctl.model.topic_partition import TopicPartition
 
 Headers: TypeAlias = "tuple[tuple[str, bytes | None], ...]"
 
-# What one record takes beside key, value and headers: length, attributes, timestamp and offset deltas, three counts.
+# Bytes of one record besides key, value and headers: length, attributes, timestamp and offset deltas, three counts.
 RECORD_OVERHEAD_BYTES = 16
 BATCH_OVERHEAD_BYTES = 61
-# What the objects of one record take in memory beside its bytes; without it short lines would grow far past the buffer.
+# Memory of one record's objects besides its bytes; without it, short records would exceed the buffer by far.
 RECORD_MEMORY_BYTES = 200
 
 
 @dataclass(slots=True)
 class OutgoingRecord:
-    """`partition` and `timestamp_ms` are the producer's choice where they are None. `line` is where it was read, from 1."""
+    """The producer chooses `partition` and `timestamp_ms` where they are None.
+
+    `number` identifies the record in error messages, as the caller counts its records.
+    """
 
     value: bytes | None
     key: bytes | None = None
     headers: Headers = ()
     partition: int | None = None
     timestamp_ms: int | None = None
-    line: int = 0
+    number: int = 0
 
     def size_bytes(self) -> int:
         """An upper estimate of the record's uncompressed size in a batch."""
@@ -40,7 +43,7 @@ class OutgoingRecord:
 class Batch:
     """Records of one partition that are sent, acknowledged and retried together.
 
-    `position`: how many records this producer has sent to the partition before it.
+    `position` counts the records that this producer sent to the partition before this batch.
     """
 
     partition: TopicPartition
@@ -54,15 +57,15 @@ class Batch:
 
     @property
     def memory_bytes(self) -> int:
-        """What it counts for in the buffer."""
+        """How much of the buffer the batch takes."""
         return self.size_bytes + len(self.records) * RECORD_MEMORY_BYTES
 
     @property
     def base_sequence(self) -> int:
-        """Sequences are 31 bits wide and begin anew behind the largest."""
+        """Sequences are 31 bits wide and wrap around to 0."""
         return self.position & 0x7FFFFFFF
 
-    def describe(self) -> str:
-        """Which input it holds, for messages."""
-        lines = [record.line for record in (self.records[0], self.records[-1])]
-        return f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]} to {lines[1]}"
+    def describe(self, noun: str) -> str:
+        """The records for error messages: `line 3`, `lines 3 to 9`."""
+        first, last = self.records[0].number, self.records[-1].number
+        return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}"

@@ -1,4 +1,4 @@
-"""Decides which batches go to which node, and what an answer means: sequences, retries, order. No I/O, no clock."""
+"""Decides which batches to send to which node, and what an answer means: sequences, retries, order. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ NEW_TOPIC_MS = 5000
 
 @dataclass(frozen=True, slots=True)
 class SenderSettings:
-    """Kafka's producer options: acks, request.timeout.ms, max.in.flight.requests.per.connection, max.request.size, ..."""
+    """Kafka's producer options: acks, request.timeout.ms, max.in.flight.requests.per.connection, max.request.size, ...
+
+    `record_noun` is what error messages call a record: a caller that reads lines says `line`.
+    """
 
     acks: int = ALL
     idempotent: bool = True
@@ -28,6 +31,7 @@ class SenderSettings:
     max_in_flight: int = 5
     max_request_bytes: int = 1_048_576
     retry_backoff_ms: int = 100
+    record_noun: str = "record"
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +45,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An acknowledged batch; the offset is -1 where the broker does not tell it (acks=0, or a duplicate that it forgot)."""
+    """An acknowledged batch. The offset is -1 if the broker does not name it (acks=0, or a duplicate it no longer remembers)."""
 
     batch: Batch
     base_offset: int
@@ -49,10 +53,10 @@ class Delivery:
 
 @dataclass(slots=True)
 class _Lane:
-    """What is under way for one partition.
+    """The batches of one partition that are in flight or wait for a retry.
 
-    After a failure nothing is sent until all that is in flight has come back: then the failed batches go again in their
-    old order, before any new one. So a retry neither reorders nor, with sequences, duplicates.
+    After a failure nothing is sent until every request in flight is answered. Then the failed batches are sent again in
+    their original order, before new ones. So a retry neither reorders records nor, with sequences, duplicates them.
     """
 
     next_position: int = 0
@@ -60,9 +64,9 @@ class _Lane:
     retries: list[Batch] = field(default_factory=list)
     retry_at_ms: int = 0
     settling: bool = False
-    # Whether the broker knows our sequences by now. A producer that it does not know may begin with any of them: until
-    # then a batch could overtake one that fails, which could not be written any more.
-    begun: bool = False
+    # Whether the broker has stored one of our sequences. It accepts any first sequence of an unknown producer: until
+    # then a batch could overtake one that fails, which could no longer be written.
+    has_sequence: bool = False
     node: Node | None = None
 
     def head(self) -> int:
@@ -70,7 +74,7 @@ class _Lane:
 
 
 class Sender:
-    """`encode` makes the bytes of a batch; it is called once per batch, when its sequence is fixed."""
+    """`encode` serializes a batch. It is called once per batch, when its sequence is fixed."""
 
     def __init__(
         self, accumulator: RecordAccumulator, settings: SenderSettings, encode: Callable[[Batch], bytes]
@@ -91,18 +95,18 @@ class Sender:
 
     @property
     def is_idle(self) -> bool:
-        """Everything taken from the accumulator has been acknowledged or given up."""
+        """Whether everything taken from the accumulator has been acknowledged or has failed."""
         return not self.in_flight and not any(lane.retries for lane in self._lanes.values())
 
     def next_sends(self, leaders: Mapping[TopicPartition, Node], now_ms: int, *, flush: bool = False) -> list[Sending]:
-        """The requests to send now. After a failure there are none: what is in flight is still waited for."""
+        """The requests to send now. None after a failure: only the answers in flight are still awaited."""
         self._expire(now_ms)
         if self.failure:
             return []
         ready = [partition for partition, lane in self._lanes.items() if lane.retries]
         ready += [partition for partition in self._accumulator.ready(now_ms, flush=flush) if partition not in ready]
         sends: list[Sending] = []
-        while taken := self._take_round(ready, leaders, now_ms):
+        while taken := self._take_batches(ready, leaders, now_ms):
             for node, batches in taken.items():
                 self._per_node[node] = self._per_node.get(node, 0) + 1
                 sends.append(Sending(node, self._request(batches), batches))
@@ -111,24 +115,24 @@ class Sender:
         return sends
 
     def wake_at_ms(self) -> int | None:
-        """When `next_sends` may have something new without an answer having come."""
+        """When `next_sends` may have something new even if no answer arrives."""
         times = [lane.retry_at_ms for lane in self._lanes.values() if lane.retries and not lane.settling]
         linger = self._accumulator.wake_at_ms()
         return min((*times, linger) if linger is not None else times, default=None)
 
-    def may_still_go(self, sending: Sending) -> bool:
-        """Whether nothing has failed since it was made that it would overtake; if not, `hold_back` takes it again."""
+    def may_send(self, sending: Sending) -> bool:
+        """Whether no earlier batch has failed since the request was made. If one has, pass the request to `hold_back`."""
         return not any(self._lanes[batch.partition].settling for batch in sending.batches)
 
     def hold_back(self, sending: Sending, now_ms: int) -> None:
-        """It was not sent: its batches go again, behind those that failed."""
+        """Queue the batches of a request that was not sent again, after those that failed."""
         self._per_node[sending.node] -= 1
         for batch in sending.batches:
             batch.attempts -= 1
             self._queue_again(batch, now_ms)
 
     def on_response(self, sending: Sending, response: ProduceResponse, now_ms: int) -> None:
-        """The broker answered; each partition has its own verdict."""
+        """Handle an answer; each partition has its own result."""
         self._per_node[sending.node] -= 1
         rows = {(topic.name, row.index): row for topic in response.responses for row in topic.partition_responses}
         for batch in sending.batches:
@@ -136,29 +140,29 @@ class Sender:
             if row is None:
                 self._retry(batch, NotAnswered(batch), now_ms)
             else:
-                self._judge(batch, row, now_ms)
+                self._settle(batch, row, now_ms)
 
     def on_sent_without_answer(self, sending: Sending) -> None:
-        """acks=0: the broker will not answer."""
+        """Count a request with acks=0, which the broker does not answer."""
         self._per_node[sending.node] -= 1
         for batch in sending.batches:
             self._done(batch, -1)
 
     def on_failure(self, sending: Sending, error: KgctlError, now_ms: int) -> None:
-        """No answer came: the batches may have been written or not."""
+        """Handle a request without an answer: its batches may have been written or not."""
         self._per_node[sending.node] -= 1
         for batch in sending.batches:
             if error.retriable or isinstance(error, TimedOut):
                 self._retry(batch, error, now_ms)
             else:
-                self._give_up(batch, error)
+                self._fail(batch, error)
 
     # --- choosing ---
 
-    def _take_round(
+    def _take_batches(
         self, ready: list[TopicPartition], leaders: Mapping[TopicPartition, Node], now_ms: int
     ) -> dict[Node, list[Batch]]:
-        """At most one batch of each partition, one request for each node."""
+        """At most one batch per partition, and one request per node."""
         taken: dict[Node, list[Batch]] = {}
         sizes: dict[Node, int] = {}
         for partition in ready:
@@ -171,7 +175,7 @@ class Sender:
             if (
                 full
                 or self._per_node.get(node, 0) >= self._settings.max_in_flight
-                or not self._may_send(lane, node, now_ms)
+                or not self._lane_may_send(lane, node, now_ms)
             ):
                 continue
             batch = self._next_batch(lane, partition)
@@ -184,15 +188,15 @@ class Sender:
             taken.setdefault(node, []).append(batch)
         return taken
 
-    def _may_send(self, lane: _Lane, node: Node, now_ms: int) -> bool:
+    def _lane_may_send(self, lane: _Lane, node: Node, now_ms: int) -> bool:
         if lane.settling or (lane.retries and now_ms < lane.retry_at_ms):
             return False
         if not lane.in_flight:
             return True
-        # Without sequences the broker cannot tell a batch that overtook another: one at a time.
+        # Without sequences the broker cannot detect that a batch overtook another one: send one at a time.
         return (
             self._settings.idempotent
-            and lane.begun
+            and lane.has_sequence
             and lane.node == node
             and len(lane.in_flight) < self._settings.max_in_flight
         )
@@ -218,33 +222,33 @@ class Sender:
             acks=self._settings.acks, timeout_ms=self._settings.request_timeout_ms, topic_data=list(topics.values())
         )
 
-    # --- judging ---
+    # --- results ---
 
-    def _judge(self, batch: Batch, row: ProduceResponse.Partition, now_ms: int) -> None:
+    def _settle(self, batch: Batch, row: ProduceResponse.Partition, now_ms: int) -> None:
         code = row.error_code
         if code == ErrorCode.NONE:
             self._done(batch, row.base_offset)
         elif code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # Written by an earlier attempt, so long ago that the broker has forgotten where.
+            # An earlier attempt wrote it, so long ago that the broker no longer knows the offset.
             self._done(batch, -1)
         elif code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.records) > 1:
             self._split(batch, now_ms)
         elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and batch.position > self._lanes[batch.partition].head():
-            # One before it failed; it goes again behind that one.
+            # An earlier batch failed; send this one again after it.
             self._retry(batch, BrokerError(code, str(batch.partition)), now_ms)
         else:
-            error = refusal(batch, row)
-            # A node may learn of a new topic a little later than we did.
-            young = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and now_ms - batch.created_ms < NEW_TOPIC_MS
-            if error.retriable or young:
+            error = refusal(batch, row, self._settings.record_noun)
+            # A node may learn about a new topic a little later than the client.
+            is_new = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and now_ms - batch.created_ms < NEW_TOPIC_MS
+            if error.retriable or is_new:
                 self.stale.add(batch.partition)
                 self._retry(batch, error, now_ms)
             else:
-                self._give_up(batch, error)
+                self._fail(batch, error)
 
     def _done(self, batch: Batch, base_offset: int) -> None:
-        self._lanes[batch.partition].begun = True
-        self._leave(batch)
+        self._lanes[batch.partition].has_sequence = True
+        self._remove(batch)
         self._accumulator.release(batch)
         self.delivered.append(Delivery(batch, base_offset))
 
@@ -260,13 +264,13 @@ class Sender:
         lane.retries.append(batch)
         lane.retries.sort(key=lambda waiting: waiting.position)
         lane.retry_at_ms = max(lane.retry_at_ms, at_ms)
-        self._leave(batch)
+        self._remove(batch)
 
     def _split(self, batch: Batch, now_ms: int) -> None:
-        """Two batches in place of one that is too large for the topic; their sequences add up to the same."""
+        """Replace a batch that is too large for the topic by two; together they have the same sequences."""
         lane = self._lanes[batch.partition]
         half = len(batch.records) // 2
-        self._leave(batch)
+        self._remove(batch)
         self._accumulator.release(batch)
         for start, records in ((0, batch.records[:half]), (half, batch.records[half:])):
             size = BATCH_OVERHEAD_BYTES + sum(record.size_bytes() for record in records)
@@ -277,12 +281,12 @@ class Sender:
         lane.retry_at_ms = now_ms
         lane.settling = bool(lane.in_flight)
 
-    def _give_up(self, batch: Batch, error: KgctlError) -> None:
-        self._leave(batch)
+    def _fail(self, batch: Batch, error: KgctlError) -> None:
+        self._remove(batch)
         self._accumulator.release(batch)
         self.failure = self.failure or error
 
-    def _leave(self, batch: Batch) -> None:
+    def _remove(self, batch: Batch) -> None:
         lane = self._lanes[batch.partition]
         lane.in_flight.remove(batch)
         lane.settling = lane.settling and bool(lane.in_flight)
@@ -291,14 +295,14 @@ class Sender:
         limit = now_ms - self._settings.delivery_timeout_ms
         for lane in self._lanes.values():
             if lane.retries and lane.retries[0].created_ms <= limit:
-                self.failure = self.failure or expiry(lane.retries[0])
+                self.failure = self.failure or expiry(lane.retries[0], self._settings.record_noun)
         oldest = self._accumulator.oldest()
         if oldest is not None and oldest.created_ms <= limit:
-            self.failure = self.failure or expiry(oldest)
+            self.failure = self.failure or expiry(oldest, self._settings.record_noun)
 
 
 class NotAnswered(KgctlError):
-    """The broker answered, but not for this partition."""
+    """The broker answered without this partition."""
 
     retriable = True
 
@@ -306,13 +310,13 @@ class NotAnswered(KgctlError):
         super().__init__(f"{batch.partition}: the broker left the partition out of its answer")
 
 
-def refusal(batch: Batch, row: ProduceResponse.Partition) -> BrokerError:
-    """What a partition's error says, with the input lines that it is about."""
-    where = batch.describe()
+def refusal(batch: Batch, row: ProduceResponse.Partition, noun: str) -> BrokerError:
+    """The error of a partition, with the records that it is about."""
+    where = batch.describe(noun)
     message = row.error_message
     for record in row.record_errors:
         if 0 <= record.batch_index < len(batch.records):
-            where = f"line {batch.records[record.batch_index].line}"
+            where = f"{noun} {batch.records[record.batch_index].number}"
             message = record.batch_index_error_message or message
             break
     if row.error_code == ErrorCode.INVALID_RECORD and any(record.key is None for record in batch.records):
@@ -321,8 +325,8 @@ def refusal(batch: Batch, row: ProduceResponse.Partition) -> BrokerError:
     return BrokerError(row.error_code, f"{where} to {batch.partition}", message)
 
 
-def expiry(batch: Batch) -> KgctlError:
+def expiry(batch: Batch, noun: str) -> KgctlError:
     reason = f": {batch.last_error}" if batch.last_error else ""
-    unsure = "; it may have been written all the same" if batch.attempts else ""
+    unsure = "; it may have been written nevertheless" if batch.attempts else ""
     kind = Unreachable if isinstance(batch.last_error, Unreachable) else TimedOut
-    return kind(f"{batch.describe()} to {batch.partition}: not acknowledged in time{reason}{unsure}")
+    return kind(f"{batch.describe(noun)} to {batch.partition}: not acknowledged in time{reason}{unsure}")

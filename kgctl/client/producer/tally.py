@@ -1,4 +1,4 @@
-"""Counts what was acknowledged, per partition."""
+"""Counts acknowledged records per partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 @dataclass(slots=True)
 class PartitionTally:
-    """Offsets are None as long as no acknowledgement told one (acks=0)."""
+    """Offsets are None while no acknowledgement has named one (acks=0)."""
 
     records: int = 0
     payload_bytes: int = 0

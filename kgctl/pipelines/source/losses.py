@@ -10,7 +10,6 @@ ADVICE = "set failOnDataLoss=false to continue without them"
 
 class DataLoss(KgctlError):
     name = "DATA_LOSS"
-    exit_code = 6
 
 
 def deleted(partition: TopicPartition, wanted: int, first: int) -> DataLoss:

@@ -76,7 +76,6 @@ _OF_SPARK = ("checkpointLocation", "queryName")
 
 
 class BadOption(KgctlError):
-    exit_code = 2
     name = "BAD_OPTION"
 
 

@@ -25,7 +25,7 @@ class Columns:
 
 
 def records_of(
-    batch: pa.RecordBatch, columns: Columns, topic: str | None, first_line: int
+    batch: pa.RecordBatch, columns: Columns, topic: str | None, first_number: int
 ) -> Iterator[tuple[str, OutgoingRecord]]:
     """The topic and the record of each row. Raises BadValue if a row has no topic."""
     names = [topic] * batch.num_rows if topic is not None else columns.of(batch, "topic")
@@ -37,7 +37,7 @@ def records_of(
         columns.of(batch, "headers"),
         strict=True,
     )
-    for line, (name, key, value, partition, headers) in enumerate(every, first_line):
+    for number, (name, key, value, partition, headers) in enumerate(every, first_number):
         if not isinstance(name, str) or not name:
             raise BadValue(
                 "a row has no topic: its column 'topic' is null or empty; set the option 'topic', or fill the column"
@@ -46,7 +46,7 @@ def records_of(
             raise BadValue(f"topic {name!r}: {partition!r} is not a partition")
         yield (
             name,
-            OutgoingRecord(_bytes(value), _bytes(key), _headers(headers), partition, None, line),
+            OutgoingRecord(_bytes(value), _bytes(key), _headers(headers), partition, None, number),
         )
 
 

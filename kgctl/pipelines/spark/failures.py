@@ -27,7 +27,7 @@ class JobFailed(KgctlError):
     """A job failed. What it had committed stays, and the next run continues from there."""
 
     def __init__(self, job: str, reason: KgctlError) -> None:
-        self.job, self.exit_code, self.name = job, reason.exit_code, reason.name
+        self.job, self.name = job, reason.name
         # A run has no such option: continuing in the same tables would leave an invisible gap.
         text = str(reason).replace(ADVICE, "give another --out to start again with the records that are left")
         super().__init__(f"job {job} failed: {text}")
@@ -52,7 +52,7 @@ def _from_text(text: str) -> KgctlError:
         kind = getattr(importlib.import_module(module), name, None) if module in _known_modules() else None
         failure = KgctlError(_short(message))
         if isinstance(kind, type) and issubclass(kind, KgctlError):
-            failure.exit_code, failure.name = kind.exit_code, kind.name
+            failure.name = kind.name
         return failure
     return KgctlError(sentence_of(text))
 

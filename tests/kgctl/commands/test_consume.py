@@ -91,7 +91,7 @@ def test_an_offset_behind_the_end_is_an_error_that_names_the_ends(kgctl: Kgctl) 
     topic = filled(kgctl, *numbers(0, 10))
     result = kgctl("consume", topic, "--partition", 0, "--offset", 11, "--until-end")
     assert result.exit_code == 1
-    assert "begins at 0 and ends before 10" in result.stderr
+    assert "starts at 0 and ends before 10" in result.stderr
 
 
 def test_max_messages_ends_it_even_inside_a_batch(kgctl: Kgctl) -> None:
@@ -315,7 +315,7 @@ def test_it_begins_where_the_log_begins(kgctl: Kgctl) -> None:
     assert kgctl("consume", topic, "--from-beginning", "--until-end").stdout.split() == ["3", "4"]
     below = kgctl("consume", topic, "--partition", 0, "--offset", 2, "--until-end")
     assert below.exit_code == 1
-    assert "begins at 3" in below.stderr
+    assert "starts at 3" in below.stderr
 
 
 @pytest.mark.parametrize("cluster", [pytest.param("kafka", marks=pytest.mark.reference)], indirect=True)

@@ -105,7 +105,7 @@ def test_a_commit_that_the_log_has_lost_is_reset_with_a_notice(kgctl: Kgctl, top
     delete_records(str(kgctl.bootstrap), topic, 0, 5)
     result = kgctl("consume", topic, "--group", group, "--from-beginning", "--until-end")
     assert result.stdout.split() == [f"p0-{n}" for n in range(5, 10)]
-    assert f"{topic}-0 has no offset 2; going on at 5, the earliest" in result.stderr
+    assert f"{topic}-0 has no offset 2; continuing at 5, the earliest" in result.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

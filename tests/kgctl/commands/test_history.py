@@ -20,6 +20,7 @@ from kgctl.client.admin.history import EVENTS_TOPIC, Bookmark, group_history, ne
 from kgctl.client.consumer.fetched import Damaged
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Unreachable
 from kgctl.client.net.steps import Call
+from kgctl.exit_codes import exit_code_of
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import GroupEventRow, by_rebalance
 from kgctl.model.topic_partition import TopicPartition
@@ -128,7 +129,7 @@ def rendered(row: GroupEventRow, *, verbose: bool = False) -> list[str]:
 def test_a_cluster_without_the_topic_keeps_no_history_and_says_so() -> None:
     with pytest.raises(Precondition, match="keeps no history of its groups") as caught:
         history(Feeder({METADATA: metadata({})}))
-    assert caught.value.exit_code == 6
+    assert exit_code_of(caught.value) == 6
 
 
 def test_a_group_without_events_is_not_found() -> None:

@@ -105,7 +105,7 @@ def failed(name: str) -> GroupDescription:
         CLASSIC,
         "consumer",
         "Stable",
-        error=RowError("GROUP_AUTHORIZATION_FAILED", "the principal 'User:dash' may not describe this group", 1),
+        error=RowError("GROUP_AUTHORIZATION_FAILED", "the principal 'User:dash' may not describe this group"),
     )
 
 

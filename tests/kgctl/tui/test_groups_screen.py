@@ -118,7 +118,7 @@ def test_brokers_that_do_not_answer_are_reported() -> None:
         await scene.refresh()
         assert not scene.screen.query_one(FailedBrokers).display
 
-    errors = (RowError("UNREACHABLE", "no way to \x1b[2J", 69), RowError("TIMED_OUT", "too slow", 69))
+    errors = (RowError("UNREACHABLE", "no way to \x1b[2J"), RowError("TIMED_OUT", "too slow"))
     watching([snapshots.snapshot([], errors=errors), four()], walk)
 
 

@@ -168,7 +168,7 @@ def test_paused_and_read_only_groups(groups_screen) -> None:
 
 
 def test_a_failed_group_and_a_failed_broker(groups_screen) -> None:
-    errors = (RowError("UNREACHABLE", "no answer from broker 2 at 10.0.0.12:9092: connection refused", 69),)
+    errors = (RowError("UNREACHABLE", "no answer from broker 2 at 10.0.0.12:9092: connection refused"),)
     found = [snapshots.snapshot(snapshots.every_state(), errors=errors)]
     assert groups_screen(found, SMALL, ["slash", *"ledger", "enter"])
 

@@ -12,6 +12,7 @@ from broker.protocol.messages.list_groups import ListGroupsResponse
 from kgctl.client.admin.groups import describe_groups, list_groups
 from kgctl.client.net.errors import Unreachable, Unsupported
 from kgctl.client.net.steps import Call
+from kgctl.exit_codes import exit_code_of
 from kgctl.model.groups import GroupListing, TopicPartitions
 from tests.harness.feeding import FIND_COORDINATOR, METADATA, Feeder, cluster, coordinators, endpoint, metadata
 from tests.harness.group_answers import commits, describes, ends, group, lists, member
@@ -139,7 +140,7 @@ def test_a_group_that_does_not_exist_is_a_description_with_an_error_and_the_othe
     fed.offered[DESCRIBE_GROUPS] = (0, version)
     absent, there = fed.run(describe_groups(cluster(), ["there", "absent"]))
     assert absent.error is not None
-    assert (absent.error.message, absent.error.exit_code) == ("Consumer group 'absent' does not exist.", 5)
+    assert (absent.error.message, exit_code_of(absent.error)) == ("Consumer group 'absent' does not exist.", 5)
     assert (there.state, there.error) == ("Empty", None)
 
 

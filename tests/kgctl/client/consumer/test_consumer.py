@@ -23,8 +23,8 @@ def test_the_commit_interval_is_that_of_the_settings(our_cluster: Cluster) -> No
         while not consumer.assignment:
             consumer.poll(10)
         for offset in (1, 2):
-            consumer.used(partition, offset)
-            consumer.stay_alive()
+            consumer.mark_used(partition, offset)
+            consumer.heartbeat()
             committed = admin.committed([group])[group]
             assert isinstance(committed, dict)
             assert committed[partition].offset == offset

@@ -147,9 +147,9 @@ def test_a_join_that_can_not_succeed_is_raised(code: int) -> None:
     assert caught.value.code == code
 
 
-def test_an_assignment_that_makes_no_sense_is_told() -> None:
+def test_an_assignment_that_cannot_be_decoded_is_an_error() -> None:
     feeder, membership = world(join=joined(), sync=SyncGroupResponse(assignment=b"\x00"))
-    with pytest.raises(KgctlError, match="assignment makes no sense"):
+    with pytest.raises(KgctlError, match="assignment cannot be decoded"):
         feeder.run(membership.join(["t"]))
 
 
@@ -231,7 +231,7 @@ def test_leaving_names_the_member_and_says_why() -> None:
     feeder.run(membership.join(["t"]))
     feeder.run(membership.leave())
     (request,) = requests(feeder, LEAVE)
-    assert [(row.member_id, row.reason) for row in request.members] == [("m7", "the consumer ends")]
+    assert [(row.member_id, row.reason) for row in request.members] == [("m7", "the consumer is being closed")]
     assert membership.must_join
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from kgctl.client.net.bootstrap import FALLBACK, BadAddress, parse, resolve
 from kgctl.client.net.steps import Endpoint
+from kgctl.exit_codes import exit_code_of
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_addresses_are_hosts_with_ports(text: str, endpoints: list[tuple[str, in
 def test_what_is_not_an_address_is_refused(text: str) -> None:
     with pytest.raises(BadAddress) as caught:
         parse(text)
-    assert caught.value.exit_code == 2
+    assert exit_code_of(caught.value) == 2
 
 
 def ready(home: Path, content: object) -> dict[str, str]:

@@ -16,6 +16,7 @@ from kgctl.client.net.connection import Connection
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, Unreachable
 from kgctl.client.net.steps import Endpoint
+from kgctl.exit_codes import exit_code_of
 from tests.harness.feeding import API_VERSIONS, METADATA
 from tests.harness.listeners import listening, wait_for_the_end
 from tests.harness.scripted_node import ScriptedNode
@@ -94,7 +95,7 @@ def test_an_answer_that_is_cut_short_is_told(listen: Listener) -> None:
 def test_what_is_not_kafka_is_told_as_that(listen: Listener, reply: bytes, sentence: str) -> None:
     with pytest.raises(NotKafka, match=sentence) as caught:
         ask(listen(answer_with(reply)))
-    assert caught.value.exit_code == 7
+    assert exit_code_of(caught.value) == 7
 
 
 def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> None:

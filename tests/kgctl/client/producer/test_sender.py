@@ -18,6 +18,7 @@ from kgctl.client.net.errors import BrokerError, TimedOut, Unreachable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.records import Batch, OutgoingRecord
 from kgctl.client.producer.sender import Sender, SenderSettings, Sending
+from kgctl.exit_codes import exit_code_of
 from kgctl.model.topic_partition import TopicPartition
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -37,8 +38,8 @@ def make(batch_bytes: int = 100, **options: int | bool) -> tuple[RecordAccumulat
 
 
 def append(gathered: RecordAccumulator, *values: str, partition: TopicPartition = P0, now_ms: int = 0) -> None:
-    for line, value in enumerate(values, 1):
-        gathered.append(partition, OutgoingRecord(value.encode(), line=line), now_ms)
+    for number, value in enumerate(values, 1):
+        gathered.append(partition, OutgoingRecord(value.encode(), number=number), now_ms)
 
 
 @dataclass
@@ -117,9 +118,9 @@ def test_what_was_made_with_a_request_that_fails_is_held_back_and_goes_again_beh
     append(gathered, "0" * 60, "1" * 60)
     append(gathered, "other", partition=P1)
     first, second = sender.next_sends({P0: NODE, P1: NODE}, 0)
-    assert sender.may_still_go(first)
+    assert sender.may_send(first)
     sender.on_failure(first, LOST, 0)
-    assert not sender.may_still_go(second)
+    assert not sender.may_send(second)
     sender.hold_back(second, 0)
     assert sender.in_flight == 0
     assert sender.next_sends(LEADERS, 9) == []
@@ -127,7 +128,7 @@ def test_what_was_made_with_a_request_that_fails_is_held_back_and_goes_again_beh
     assert [values_of(sending)[0][0][0] for sending in again] == ["0", "1"]
     assert [batch.attempts for sending in again for batch in sending.batches if batch.partition == P0] == [2, 1]
     for sending in again:
-        assert sender.may_still_go(sending)
+        assert sender.may_send(sending)
         sender.on_response(sending, broker.answer(sending), 10)
     assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1"]
     assert sender.is_idle
@@ -139,7 +140,7 @@ def test_a_failure_holds_nothing_back_of_other_partitions() -> None:
     append(gathered, "b", partition=P1)
     first, second = sender.next_sends({P0: NODE, P1: OTHER}, 0)
     sender.on_failure(first, LOST, 0)
-    assert sender.may_still_go(second)
+    assert sender.may_send(second)
 
 
 def test_up_to_five_requests_are_in_flight_and_no_sixth() -> None:
@@ -205,7 +206,7 @@ def test_a_sequence_error_at_the_head_is_final() -> None:
     (sending,) = sender.next_sends(LEADERS, 0)
     sender.on_response(sending, ModelBroker().answer(sending, code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), 0)
     assert isinstance(sender.failure, BrokerError)
-    assert "line 1 to t-0" in str(sender.failure)
+    assert "record 1 to t-0" in str(sender.failure)
 
 
 def test_a_batch_that_is_too_large_for_the_topic_is_split_until_it_fits() -> None:
@@ -230,14 +231,14 @@ def test_a_part_of_a_split_batch_that_fails_goes_again_before_the_other_part() -
     assert [values_of(sending) for sending in sender.next_sends(LEADERS, 10)] == [[["a"]]]
 
 
-def test_a_record_that_is_too_large_is_told_with_its_line() -> None:
+def test_a_record_that_is_too_large_is_reported_with_its_number() -> None:
     gathered, sender = make()
     append(gathered, "a", "b")
     broker = ModelBroker(max_records=0)
     for now_ms in range(0, 50, 10):
         for sending in sender.next_sends(LEADERS, now_ms):
             sender.on_response(sending, broker.answer(sending), now_ms)
-    assert "line 1 to t-0" in str(sender.failure)
+    assert "record 1 to t-0" in str(sender.failure)
     assert "MESSAGE_TOO_LARGE" in str(sender.failure)
 
 
@@ -272,7 +273,7 @@ def test_a_topic_that_stays_unknown_is_not_found() -> None:
         for sending in sender.next_sends(LEADERS, now_ms):
             sender.on_response(sending, ModelBroker().answer(sending, code=3), now_ms)
     assert sender.failure is not None
-    assert sender.failure.exit_code == 5
+    assert exit_code_of(sender.failure) == 5
 
 
 def test_a_partition_does_not_move_while_a_batch_is_in_flight_to_the_old_leader() -> None:
@@ -375,7 +376,7 @@ def one_round(
     broken: set[Node] = set()
     for sending in sender.next_sends(leaders, now_ms, flush=quiet):
         fate = 1.0 if quiet else chance.random()
-        if not sender.may_still_go(sending):
+        if not sender.may_send(sending):
             sender.hold_back(sending, now_ms)
         elif sending.node in broken or fate < 0.08:
             sender.on_failure(sending, LOST, now_ms)

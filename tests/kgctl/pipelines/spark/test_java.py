@@ -115,11 +115,12 @@ def test_without_any_java_the_error_says_what_to_install(tmp_path: Path, tools: 
     code = f"""
 import sys
 sys.path.append({str(root)!r})
+from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.spark.java import JavaMissing, find_java
 try:
     find_java({{"JAVA_HOME": {str(old)!r}, "PATH": {tools!r}}})
 except JavaMissing as missing:
-    print(missing.exit_code, missing)
+    print(exit_code_of(missing), missing)
 """
     message = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True

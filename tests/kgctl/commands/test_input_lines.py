@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.protocol.record_batch import Record
-from kgctl.client.producer.input_lines import BadLine, LineSplitter, read_json, read_values
+from kgctl.commands.input_lines import BadLine, LineSplitter, read_json, read_values
+from kgctl.exit_codes import exit_code_of
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.render.records import as_json_lines
 
@@ -40,7 +41,7 @@ def test_a_line_may_be_as_long_as_the_bound_and_the_lines_before_a_longer_one_co
 
 def test_a_line_is_a_value() -> None:
     record = read_values()(b"a\tb \xff", 7)
-    assert (record.key, record.value, record.line) == (None, b"a\tb \xff", 7)
+    assert (record.key, record.value, record.number) == (None, b"a\tb \xff", 7)
 
 
 def test_the_first_separator_parts_key_and_value() -> None:
@@ -50,7 +51,7 @@ def test_the_first_separator_parts_key_and_value() -> None:
 
 
 def test_a_line_without_the_separator_is_told() -> None:
-    with pytest.raises(BadLine, match="line 3: the key separator '::' is not in it"):
+    with pytest.raises(BadLine, match="line 3: no key separator '::'"):
         read_values(b"::")(b"k:v", 3)
 
 
@@ -85,7 +86,7 @@ def test_a_json_line_may_give_all_that_a_record_has() -> None:
     record = read_json(
         b'{"value":"v","key":"k","headers":{"a":"1","b":null},"partition":3,"timestamp":1700000000000}', 4
     )
-    assert (record.key, record.partition, record.timestamp_ms, record.line) == (b"k", 3, 1700000000000, 4)
+    assert (record.key, record.partition, record.timestamp_ms, record.number) == (b"k", 3, 1700000000000, 4)
     assert record.headers == (("a", b"1"), ("b", None))
 
 
@@ -100,33 +101,33 @@ def test_headers_as_a_list_keep_order_and_repetition() -> None:
         (b"x", "line 12: not JSON: Expecting value (column 1)"),
         (b"{", "not JSON"),
         (b"\xff", "not JSON"),
-        (b'{"value": NaN}', "not JSON: NaN is no number there"),
-        (b'{"value": 1e999}', "value holds a number that is too large"),
+        (b'{"value": NaN}', "not JSON: NaN is not a JSON number"),
+        (b'{"value": 1e999}', "a number in value is too large"),
         (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not JSON"),
-        (b'{"key": "k"}', "neither value nor value_base64"),
+        (b'{"key": "k"}', "value or value_base64 is missing"),
         (b'{"value": "v", "vlaue": 1}', "unknown field 'vlaue'"),
-        (b'{"value": "v", "value_base64": "AA=="}', "both there"),
+        (b'{"value": "v", "value_base64": "AA=="}', "both value and value_base64 are given"),
         (b'{"value_base64": "A"}', "not base64"),
         (b'{"value_base64": 5}', "not base64"),
         (b'{"value_base64": "AA=!="}', "not base64"),
         (b'{"value": "\\ud800"}', "surrogate"),
-        (b'{"value": "v", "partition": -1}', "partition is not a whole number"),
-        (b'{"value": "v", "partition": 1.5}', "partition is not a whole number"),
-        (b'{"value": "v", "partition": true}', "partition is not a whole number"),
-        (b'{"value": "v", "timestamp": "now"}', "timestamp is not a whole number"),
-        (b'{"value": "v", "timestamp": 9223372036854775808}', "timestamp is not a whole number"),
-        (b'{"value": "v", "headers": "a"}', "neither an object nor a list"),
-        (b'{"value": "v", "headers": [["a", "b"]]}', "a header is"),
-        (b'{"value": "v", "headers": [{"key": 1}]}', "a header is"),
+        (b'{"value": "v", "partition": -1}', "partition must be a whole number"),
+        (b'{"value": "v", "partition": 1.5}', "partition must be a whole number"),
+        (b'{"value": "v", "partition": true}', "partition must be a whole number"),
+        (b'{"value": "v", "timestamp": "now"}', "timestamp must be a whole number"),
+        (b'{"value": "v", "timestamp": 9223372036854775808}', "timestamp must be a whole number"),
+        (b'{"value": "v", "headers": "a"}', "headers must be an object or a list"),
+        (b'{"value": "v", "headers": [["a", "b"]]}', "a header must be"),
+        (b'{"value": "v", "headers": [{"key": 1}]}', "a header must be"),
         (b'{"value": "v", "headers": {"\\ud800": "a"}}', "surrogate"),
     ],
 )
-def test_a_bad_json_line_is_told_with_its_number(text: bytes, reason: str) -> None:
+def test_a_bad_json_line_is_reported_with_its_number(text: bytes, reason: str) -> None:
     with pytest.raises(BadLine, match=r"^line 12: ") as caught:
         read_json(text, 12)
     assert reason in str(caught.value)
-    assert caught.value.exit_code == 1
+    assert exit_code_of(caught.value) == 1
 
 
 contents = st.none() | st.binary(max_size=20) | st.text(max_size=20).map(str.encode)

@@ -12,6 +12,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -105,10 +106,10 @@ def member_of(kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: s
         (node,) = admin.run(admin.cluster.coordinators([group])).values()
         assert isinstance(node, Node), node
         joined = admin.run(admin.cluster.ask(Ask(node.endpoint, join, JoinGroupResponse, max_version=5)))
-        if joined.error_code == 79:
+        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             join.member_id = joined.member_id
             joined = admin.run(admin.cluster.ask(Ask(node.endpoint, join, JoinGroupResponse, max_version=5)))
-        assert joined.error_code == 0
+        assert joined.error_code == ErrorCode.NONE
         sync = SyncGroupRequest(
             group_id=group,
             generation_id=joined.generation_id,
@@ -116,7 +117,10 @@ def member_of(kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: s
             group_instance_id=instance,
             assignments=[SyncGroupRequest.Assignment(member_id=joined.member_id, assignment=assignment(owned))],
         )
-        assert admin.run(admin.cluster.ask(Ask(node.endpoint, sync, SyncGroupResponse, max_version=4))).error_code == 0
+        assert (
+            admin.run(admin.cluster.ask(Ask(node.endpoint, sync, SyncGroupResponse, max_version=4))).error_code
+            == ErrorCode.NONE
+        )
         try:
             yield joined.member_id
         finally:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from broker.protocol.api_keys import APIS
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.messages.find_coordinator import FindCoordinatorResponse
 from broker.protocol.messages.metadata import MetadataResponse
@@ -86,11 +87,11 @@ def metadata(topics: dict[str, dict[int, int]], nodes: Sequence[int] = (1,)) -> 
         wanted = topics if call.request.topics is None else [row.name for row in call.request.topics]  # type: ignore[attr-defined]
         rows = [
             MetadataResponse.Topic(
-                error_code=0 if name in topics else 3,
+                error_code=ErrorCode.NONE if name in topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 name=name,
                 partitions=[
                     MetadataResponse.Partition(
-                        error_code=0 if leader >= 0 else 5,
+                        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
                         partition_index=n,
                         leader_id=leader,
                         replica_nodes=[1],

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from broker.protocol.errors import ErrorCode
 from tests.harness.oracle.requests import PROTOCOLS, metadata_of
 
 Step = dict[str, Any]
 Outcome = dict[str, Any]
 
-MEMBER_ID_REQUIRED, UNKNOWN_MEMBER, FENCED_INSTANCE = 79, 25, 82
 INSTANCES = ("i1", "i2", "i3", "i4")
 DEAD: dict[str, Any] = {"state": "Dead", "members": []}
 
@@ -117,17 +117,20 @@ class Participants:
 
     def _joined(self, participant: Participant, request: dict[str, Any], answer: dict[str, Any]) -> None:
         code = answer["error_code"]
-        if code == MEMBER_ID_REQUIRED:
+        if code == ErrorCode.MEMBER_ID_REQUIRED:
             participant.forgets()
             participant.member_id, participant.holds_id_only = answer["member_id"], True
-        elif code == 0:
+        elif code == ErrorCode.NONE:
             if participant.member_id != answer["member_id"]:
                 participant.forgets()
             participant.member_id, participant.generation = answer["member_id"], answer["generation_id"]
             participant.protocol, participant.holds_id_only = answer["protocol_name"], False
             participant.leads = answer["leader"] == participant.member_id
             participant.offers = request["protocols"]
-        elif code in (UNKNOWN_MEMBER, FENCED_INSTANCE) and request["member_id"] in ("", participant.member_id):
+        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID) and request["member_id"] in (
+            "",
+            participant.member_id,
+        ):
             self._lost(participant)
 
     def _gone(self) -> Iterable[Participant]:

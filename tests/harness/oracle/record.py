@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.messages.offset_commit import OffsetCommitResponse
@@ -30,7 +31,12 @@ from tests.harness.oracle.participants import DEAD, Outcome, Step
 from tests.harness.oracle.requests import TOPICS
 
 PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
-GROUP_NOT_MADE = {24, 25, 26}  # errors of JoinGroup that create no group
+# Errors of JoinGroup that create no group.
+GROUP_NOT_CREATED = {
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+}
 ATTEMPTS = 12
 AT_ONCE = 8
 FOREVER = -1  # not a step number: waiting for it means waiting until the time is over
@@ -110,9 +116,11 @@ class Recorder(SocketPlayer):
             return False
         answer: Any = next((message for to, message in came if to == step["t"]), None)
         if isinstance(answer, JoinGroupResponse):
-            return answer.error_code not in GROUP_NOT_MADE
+            return answer.error_code not in GROUP_NOT_CREATED
         if isinstance(answer, OffsetCommitResponse):
-            return any(partition.error_code == 0 for topic in answer.topics for partition in topic.partitions)
+            return any(
+                partition.error_code == ErrorCode.NONE for topic in answer.topics for partition in topic.partitions
+            )
         return True
 
     def _contradicting(self, answered: set[int]) -> set[int]:

@@ -146,7 +146,9 @@ def test_a_group_with_only_offsets_is_listed_and_described_without_loading() -> 
 
 def test_deleting_an_unloaded_group_removes_everything_from_the_store() -> None:
     world = restarted_with_offsets()
-    assert world.answer(DeleteGroupsRequest(groups_names=["simple", "simple"]), 2).results[0].error_code == 0
+    assert (
+        world.answer(DeleteGroupsRequest(groups_names=["simple", "simple"]), 2).results[0].error_code == ErrorCode.NONE
+    )
     assert all(b"simple" not in key for key in world.rows)
     world.start()
     assert world.core.group("simple") is None
@@ -182,7 +184,9 @@ def test_a_refused_join_has_an_empty_or_null_protocol_by_version(version: int, p
     )
 
 
-@pytest.mark.parametrize(("version", "error", "state"), [(5, 0, "Dead"), (6, ErrorCode.GROUP_ID_NOT_FOUND, "Dead")])
+@pytest.mark.parametrize(
+    ("version", "error", "state"), [(5, ErrorCode.NONE, "Dead"), (6, ErrorCode.GROUP_ID_NOT_FOUND, "Dead")]
+)
 def test_an_absent_group_is_dead_or_an_error_by_version(version: int, error: int, state: str) -> None:
     found = World().answer(DescribeGroupsRequest(groups=["absent"]), version).groups[0]
     assert (found.error_code, found.group_state) == (error, state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
@@ -339,14 +340,20 @@ class CoordinatorMachine(RuleBasedStateMachine):
             self.seen_answers.add(ticket)
             request, answer = self.requests.get(ticket), self.world.answers[ticket]
             if isinstance(request, SyncGroupRequest) and answer.error_code == ErrorCode.NONE:
-                handed = self.assigned[request.group_id, request.generation_id]
-                mine = handed.get(request.member_id)
+                assigned = self.assigned[request.group_id, request.generation_id]
+                own = assigned.get(request.member_id)
                 # The new member of a static instance receives what its old member was assigned.
-                assert answer.assignment == mine if mine is not None else answer.assignment in handed.values()
+                assert answer.assignment == own if own is not None else answer.assignment in assigned.values()
             if isinstance(answer, JoinGroupResponse) and answer.members:
                 assert answer.error_code == ErrorCode.NONE
                 assert answer.leader == answer.member_id
 
 
-CoordinatorMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
 TestCoordinatorMachine = CoordinatorMachine.TestCase
+TestCoordinatorMachine.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1_200)
+class TestCoordinatorMachineForLonger(TestCoordinatorMachine):  # type: ignore[misc, valid-type]
+    settings = settings(max_examples=1_000, stateful_step_count=100, deadline=None)

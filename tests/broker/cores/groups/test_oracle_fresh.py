@@ -23,7 +23,7 @@ from tests.harness.oracle.requests import BY_NAME, TOPICS
 from tests.harness.reference_kafka import Unavailable
 
 HEADER = {"settings": SETTINGS["classic"], "topics": TOPICS}
-SEEDS = range(1, 10)
+SEEDS = range(1, 8)
 Join = tuple[dict[str, Any], dict[str, Any]]
 
 
@@ -40,8 +40,8 @@ def walks(our_broker: Address) -> list[Walk]:
 
 
 def test_a_seed_and_the_answers_determine_the_walk(our_broker: Address, walks: list[Walk]) -> None:
-    again = record(our_broker, SEEDS[:3]).walks
-    assert again == walks[:3]
+    again = record(our_broker, SEEDS[:2]).walks
+    assert again == walks[:2]
     assert walks[0]["steps"] != walks[1]["steps"]
 
 

@@ -374,8 +374,8 @@ def test_an_unlimited_retention_is_stored_as_the_latest_time(version: int) -> No
 def stable_static(world: World, metadata: bytes) -> str:
     """The id of the only member of a Stable group; in the record it counts 8 characters and its metadata."""
     joined = world.answer(join(group_instance_id="i", protocols={"range": metadata}), 5)
-    assert joined.error_code == 0
-    assert world.answer(sync(joined.member_id, joined.generation_id), 3).error_code == 0
+    assert joined.error_code == ErrorCode.NONE
+    assert world.answer(sync(joined.member_id, joined.generation_id), 3).error_code == ErrorCode.NONE
     return str(joined.member_id)
 
 

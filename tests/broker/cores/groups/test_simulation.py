@@ -32,6 +32,7 @@ def test_the_promises_hold_in_the_worlds_of_known_seeds(first: int) -> None:
     assert sum(outcome.commits for outcome in outcomes) > 500
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seconds", [FRESH_S, pytest.param(SOAK_S, marks=pytest.mark.soak)])
 def test_the_promises_hold_in_worlds_of_fresh_seeds(seconds: float) -> None:
     first, started, outcomes = SystemRandom().randrange(1_000_000, 2**40), time.perf_counter(), []

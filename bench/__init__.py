@@ -1,1 +1,1 @@
-"""Measures a broker over its sockets, beside any peers, in interleaved rounds. `python -m bench --help`."""
+"""Measures this broker and peers over sockets, in interleaved rounds. See `python -m bench --help`."""

@@ -1,4 +1,4 @@
-"""`python -m bench`: rounds of all targets in turn, so that a busy neighbour is everybody's neighbour."""
+"""`python -m bench`: measure all targets in turn in each round, so that load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPILOG = """\
 A peer is a command that runs a broker in the foreground and prints "READY HOST:PORT PID" when it serves. NAME may be
 followed by what its acknowledgements survive; {dir} stands for a fresh directory. For example:
   python -m bench --peer "kafka: page cache=python -m tests.harness.reference_kafka start -o group.initial.rebalance.delay.ms=0"
-It talks only to what it started. "x NAME" is how many times better the first column is.
+The bench connects only to brokers that it started. "x NAME" is the factor by which the first column is better.
 """
 
 
@@ -32,12 +32,12 @@ def main() -> int:
     targets += [peer(option) for option in options.peer]
     _allow_many_connections()
     report = Report(targets)
-    _say(_about_the_machine())
+    _print(_about_the_machine())
     for number in range(options.rounds):
         for target in targets:
             began = time.monotonic()
-            said = _measure(target, options.only, report)
-            _say(f"round {number + 1} {target.name}: {time.monotonic() - began:.0f} s{said}")
+            failures = _measure(target, options.only, report)
+            _print(f"round {number + 1} {target.name}: {time.monotonic() - began:.0f} s{failures}")
     sys.stdout.write(report.text() + "\n")
     if options.json:
         with open(options.json, "w") as out:
@@ -48,18 +48,23 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Measure this broker, beside any peers.",
+        description="Measure this broker and compare it with peers.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [measure.only for measure in MEASURES]
     parser.add_argument("--rounds", type=int, default=3, choices=range(1, 21), metavar="N", help="1 to 20 (default: 3)")
-    parser.add_argument("--only", action="append", choices=names, help="leave out all others; may be repeated")
-    parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND", help="may be repeated")
+    parser.add_argument("--only", action="append", choices=names, help="run only this measure; repeatable")
     parser.add_argument(
-        "--durability", action="append", choices=("power", "process"), help="of this broker (default: both in turn)"
+        "--peer", action="append", default=[], metavar="NAME=COMMAND", help="a broker to compare with; repeatable"
     )
-    parser.add_argument("--json", metavar="FILE", help="also write the figures of every round there")
+    parser.add_argument(
+        "--durability",
+        action="append",
+        choices=("power", "process"),
+        help="durability of this broker (default: both in turn)",
+    )
+    parser.add_argument("--json", metavar="FILE", help="also write the figures of every round to this file")
     options = parser.parse_args()
     options.only = options.only or names
     options.durability = options.durability or ["power", "process"]
@@ -67,28 +72,28 @@ def _parse() -> argparse.Namespace:
 
 
 def _measure(target: Target, only: list[str], report: Report) -> str:
-    """One round of one target; a measure that fails costs its own figures alone."""
+    """One round of one target. A measure that fails loses only its own figures. Returns the failures as text."""
     wanted = [measure for measure in MEASURES if measure.only in only]
-    said = ""
+    failures = ""
     for measures in [[m for m in wanted if not m.alone], *([m] for m in wanted if m.alone)]:
         if measures:
             try:
                 with Running(target) as running:
-                    said += _take(running, measures, report)
+                    failures += _take(running, measures, report)
             except TargetFailed as error:
-                said += f"; {error}"
-    return said
+                failures += f"; {error}"
+    return failures
 
 
 def _take(running: Running, measures: list[Measure], report: Report) -> str:
-    said = ""
+    failures = ""
     for measure in measures:
         try:
             for figure in measure.take(running):
                 report.add(running.target, figure)
         except (Refused, StreamFailed, OSError) as error:
-            said += f"; {measure.only}: {type(error).__name__}: {error}"
-    return said
+            failures += f"; {measure.only}: {type(error).__name__}: {error}"
+    return failures
 
 
 def _allow_many_connections() -> None:
@@ -104,7 +109,7 @@ def _about_the_machine() -> str:
 
 
 def _sync_ms() -> float:
-    """The floor of every durable answer here."""
+    """The time of an append with sync: the lower bound of every durable response on this machine."""
     times = []
     with tempfile.TemporaryFile() as probe:
         for _ in range(100):
@@ -115,7 +120,7 @@ def _sync_ms() -> float:
     return statistics.median(times) * 1000
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""Many clients that connect at the same moment, as after a restart of the broker."""
+"""Many clients that connect at the same time, as after a restart of the broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_WAIT_S = 30.0
 
 
 def all_answered_s(address: tuple[str, int], count: int) -> float:
-    """From the first connect until every client has an answer to its first request."""
+    """Seconds from the first connect until every client has a response to its first request."""
     first = wire.frame(HeartbeatRequest(group_id="bench-nobody", generation_id=0, member_id="nobody"))
     with contextlib.ExitStack() as sockets, selectors.DefaultSelector() as selector:
         began = time.perf_counter()
@@ -30,7 +30,7 @@ def all_answered_s(address: tuple[str, int], count: int) -> float:
         while waiting:
             ready = selector.select(LONGEST_WAIT_S)
             if not ready:
-                raise Refused(f"{waiting} of {count} clients had no answer within {LONGEST_WAIT_S:.0f} s")
+                raise Refused(f"{waiting} of {count} clients had no response within {LONGEST_WAIT_S:.0f} s")
             for key, events in ready:
                 sock = key.data
                 if events & selectors.EVENT_WRITE:

@@ -1,4 +1,4 @@
-"""A broker with ten thousand groups: each with commits, one in ten with a living member; what asking about all of them takes."""
+"""Ten thousand groups with commits, one in ten with a live member: the cost of requests about all of them."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from broker.protocol.wire_types import Message
 
-TOPIC = "bench"  # what the assignments of `wire` name
+TOPIC = "bench"  # the topic in the assignments of `wire`
 PARTITIONS = 3
 ONE_LIVES_OF = 10
-# Nobody heartbeats: the members must outlive the measurement.
+# Members send no heartbeats, so sessions must outlast the measurement.
 SESSION_TIMEOUT_MS = 300_000
 LONGEST_COMMAND_S = 120.0
 
 
 @dataclass(frozen=True)
 class Census:
-    """The groups that were made; `living` have a member."""
+    """The groups of the measurement; `living` have a member."""
 
     names: list[str]
     living: list[str]
 
 
 def populate(address: tuple[str, int], count: int) -> Census:
-    """Commit for `count` groups as simple consumers do, then let a member join some of them."""
+    """Commit for `count` groups as a simple consumer, then join one member to some of them."""
     wire.make_topic(address, TOPIC, PARTITIONS)
     names = [f"bench-group-{number:05}" for number in range(count)]
     committed = pipelines.ask_all(address, [_commit(name) for name in names])
@@ -59,7 +59,7 @@ def populate(address: tuple[str, int], count: int) -> Census:
 
 
 def list_s(address: tuple[str, int], census: Census) -> float:
-    """One ListGroups, to the last byte of its answer."""
+    """Seconds of one ListGroups, up to the last byte of the response."""
     took, (answer,) = _timed(address, [ListGroupsRequest()])
     listed = Counter(row.group_state for row in answer.groups if row.group_id.startswith("bench-group-"))
     _expect_states(listed, census)
@@ -67,7 +67,7 @@ def list_s(address: tuple[str, int], census: Census) -> float:
 
 
 def describe_s(address: tuple[str, int], census: Census, at_once: int) -> float:
-    """DescribeGroups of all, one request after the other on one connection."""
+    """Seconds to describe all groups, with consecutive requests on one connection."""
     took, answers = _timed(address, [DescribeGroupsRequest(groups=list(some)) for some in _chunks(census, at_once)])
     rows = [row for answer in answers for row in answer.groups]
     _expect_none([row.error_code for row in rows], "DescribeGroups")
@@ -76,7 +76,7 @@ def describe_s(address: tuple[str, int], census: Census, at_once: int) -> float:
 
 
 def fetch_s(address: tuple[str, int], census: Census, at_once: int) -> float:
-    """OffsetFetch of everything that all groups committed, many groups in a request (KIP-709)."""
+    """Seconds to fetch all offsets of all groups, with many groups per request (KIP-709)."""
     asked = [
         OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id=name, topics=None) for name in some])
         for some in _chunks(census, at_once)
@@ -87,7 +87,7 @@ def fetch_s(address: tuple[str, int], census: Census, at_once: int) -> float:
     told = {row.group_id: sorted(_commits_of(row)) for row in rows}
     made = [(TOPIC, number, number) for number in range(PARTITIONS)]
     if len(told) != len(census.names) or any(told.get(name) != made for name in census.names):
-        raise Refused("OffsetFetch: the commits that came back are not those that were made")
+        raise Refused("OffsetFetch: the fetched offsets differ from the committed ones")
     return took
 
 
@@ -97,14 +97,14 @@ def _commits_of(row: OffsetFetchResponse.Group) -> Iterable[tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that ended well: how long it took, and the most memory it had."""
+    """A successful run of a program: its duration and peak memory."""
 
     seconds: float
     peak_mb: float
 
 
 def kgctl(bootstrap: str, census: Census, *words: str) -> Ran:
-    """The command as a user runs it, with its output in a file. Refused unless that has a line for each group."""
+    """Run the command as a user would, with its output in a file. Refused unless the output has a line for each group."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     command = [sys.executable, "-P", "-m", "kgctl", *words, "--bootstrap", bootstrap]
@@ -121,7 +121,7 @@ def kgctl(bootstrap: str, census: Census, *words: str) -> Ran:
         peak = usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
         told = {line.split()[0].decode() for line in out if line.strip()}
         if missing := set(census.names) - told:
-            raise Refused(f"kgctl {' '.join(words)} left {len(missing)} groups out")
+            raise Refused(f"kgctl {' '.join(words)} omitted {len(missing)} groups")
         return Ran(took, peak)
 
 
@@ -135,7 +135,7 @@ def _ended(child: subprocess.Popen[bytes]):  # type: ignore[no-untyped-def]
         if time.perf_counter() > deadline:
             child.kill()
             child.wait()
-            raise Refused(f"kgctl did not end within {LONGEST_COMMAND_S:.0f} s")
+            raise Refused(f"kgctl did not exit within {LONGEST_COMMAND_S:.0f} s")
         time.sleep(0.002)
 
 
@@ -158,7 +158,7 @@ def _commit(group: str) -> OffsetCommitRequest:
 
 
 def _timed(address: tuple[str, int], messages: Sequence[Message]) -> tuple[float, list]:  # type: ignore[type-arg]
-    """Requests and answers are built and read outside of the time that is taken."""
+    """Send requests and receive responses. Encoding and decoding are not part of the measured time."""
     framed = [wire.frame(message) for message in messages]
     with wire.connect(address) as sock:
         wire.answers(sock)

@@ -1,6 +1,6 @@
-"""The raw load generator: the same pre-encoded request again and again, every answer compared with the first.
+"""The raw load generator: sends the same encoded request repeatedly and requires equal responses.
 
-Comparing bytes is all that it does with an answer, so that it takes little of the cores it shares with the broker.
+It only compares bytes of responses, so that it uses little of the CPU that it shares with the broker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST_WAIT_S = 20.0
 
 
 class Line:
-    """One connection with its request and the answer that each must get."""
+    """One connection with its request and the expected response."""
 
     def __init__(self, sock: socket.socket, message: Message) -> None:
         self.sock, self.request = sock, wire.frame(message)
@@ -32,24 +32,24 @@ class Line:
             raise Refused(f"{type(message).__name__}: errors {codes}")
         self.answered = 0
         self._size = len(answer)
-        self._phase = 0  # how much of an unfinished answer is here
+        self._phase = 0  # received bytes of an incomplete response
         self._expected = memoryview(answer * (CHUNK_BYTES // len(answer) + 2))
 
     def send(self, count: int) -> None:
-        # At most 64 small requests are unanswered: they fit in the socket's buffer.
+        # At most 64 small requests are in flight: they fit in the socket buffer.
         self.sock.sendall(self.request * count)
 
     def take(self, received: memoryview) -> int:
-        """How many answers are complete with these bytes."""
+        """The number of responses that these bytes complete."""
         if received != self._expected[self._phase : self._phase + len(received)]:
-            raise Refused("an answer differs from the first one")
+            raise Refused("a response differs from the first one")
         done, self._phase = divmod(self._phase + len(received), self._size)
         self.answered += done
         return done
 
 
 def commit_lines(address: tuple[str, int], connections: int, tag: str) -> list[Line]:
-    """Members, each alone in its group, that commit one offset."""
+    """Connections of members, each the only one of its group, that commit one offset."""
 
     def message(group: str, member: str, generation: int) -> OffsetCommitRequest:
         at = OffsetCommitRequest.Partition(partition_index=0, committed_offset=42, committed_metadata="")
@@ -62,7 +62,7 @@ def commit_lines(address: tuple[str, int], connections: int, tag: str) -> list[L
 
 
 def heartbeat_lines(address: tuple[str, int], connections: int, tag: str) -> list[Line]:
-    """Members, each alone in its group, that heartbeat."""
+    """Connections of members, each the only one of its group, that send heartbeats."""
 
     def message(group: str, member: str, generation: int) -> HeartbeatRequest:
         return HeartbeatRequest(group_id=group, generation_id=generation, member_id=member)
@@ -78,7 +78,7 @@ class Rate:
 
 
 def run(lines: Sequence[Line], in_flight: int, seconds: float) -> Rate:
-    """Keep `in_flight` requests unanswered on each line for so long."""
+    """Keep `in_flight` requests in flight on each connection for the given time."""
     for line in lines:
         line.answered = 0
     began = time.perf_counter()
@@ -92,7 +92,7 @@ def run(lines: Sequence[Line], in_flight: int, seconds: float) -> Rate:
 
 
 def _one(line: Line, in_flight: int, until: float) -> None:
-    """A blocking loop: a selector would cost a second system call per answer."""
+    """A blocking loop: a selector would need a second system call per response."""
     buffer = memoryview(bytearray(CHUNK_BYTES))
     line.sock.settimeout(LONGEST_WAIT_S)
     line.send(in_flight)
@@ -120,7 +120,7 @@ def _many(lines: Sequence[Line], in_flight: int, until: float) -> None:
         while left:
             ready = selector.select(LONGEST_WAIT_S)
             if not ready:
-                raise Refused(f"no answer within {LONGEST_WAIT_S:.0f} s")
+                raise Refused(f"no response within {LONGEST_WAIT_S:.0f} s")
             sending = sending and time.perf_counter() < until
             for key, _ in ready:
                 line = key.data

@@ -33,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Absent:
-    """A figure that this broker cannot have, and why."""
+    """A figure that does not exist for this broker, and why."""
 
     measure: str
     unit: str
@@ -42,7 +42,7 @@ class Absent:
 
 @dataclass(frozen=True)
 class Measure:
-    """`only` names it on the command line. `alone`: on a broker of its own, whose groups are counted."""
+    """`only` is its name on the command line. With `alone` it gets its own broker, because it counts all groups."""
 
     only: str
     take: Callable[[Running], Iterator[Figure | Absent]]
@@ -93,7 +93,7 @@ def _rates(
         finally:
             load.close(lines)
         yield Figure(f"{what}, {label}", "/s", rate.per_s, True)
-        yield Figure(f"{what}, {label}: broker's cpu", "us each", used / rate.answers * 1e6)
+        yield Figure(f"{what}, {label}: broker CPU", "us each", used / rate.answers * 1e6)
 
 
 def _connects(running: Running) -> Iterator[Figure | Absent]:
@@ -110,7 +110,7 @@ def _groups(running: Running) -> Iterator[Figure | Absent]:
     many, address = f"{GROUPS:,} groups", running.address
     before, began = running.rss_mb(), time.perf_counter()
     census = groups.populate(address, GROUPS)
-    yield Figure(f"{many}, 1 in 10 with a member: made", "s", time.perf_counter() - began)
+    yield Figure(f"{many}, 1 in 10 with a member: create", "s", time.perf_counter() - began)
     yield Figure("RSS per group", "KiB", (running.rss_mb() - before) * 1024 / GROUPS)
     yield _or_why(f"ListGroups, {many}", lambda: groups.list_s(address, census))
     for size in (100, 1000):
@@ -119,7 +119,7 @@ def _groups(running: Running) -> Iterator[Figure | Absent]:
         )
     for size in (100, 1000):
         yield _or_why(f"OffsetFetch, {many} by {size}", partial(lambda n: groups.fetch_s(address, census, n), size))
-    yield Figure("RSS per group, asked", "KiB", (running.rss_mb() - before) * 1024 / GROUPS)
+    yield Figure("RSS per group, after requests", "KiB", (running.rss_mb() - before) * 1024 / GROUPS)
     for words in COMMANDS:
         name = f"kgctl {words}"
         try:
@@ -135,14 +135,14 @@ def _dashboard(running: Running) -> Iterator[Figure | Absent]:
     census = groups.populate(running.address, ON_A_DASHBOARD)
     redraw_s = dashboard.redraw_s(running.bootstrap, census)
     yield Figure(f"kgctl ui, {ON_A_DASHBOARD:,} groups: redraw", "ms", redraw_s * 1000)
-    name = f"kgctl ui, looks every {dashboard.INTERVAL_S:g} s: change to screen"
+    name = f"kgctl ui, refresh every {dashboard.INTERVAL_S:g} s: change to screen"
     yield Figure(name, "ms", dashboard.change_shown_s(running.address) * 1000)
 
 
 def _recovery(running: Running) -> Iterator[Figure | Absent]:
     name = f"killed with {recovery.COMMITS:,} offsets, to first"
     if not running.target.writes_ready_file:
-        yield Absent(name, "ms", "what a peer's command leaves after a kill is not known")
+        yield Absent(name, "ms", "unknown what the command of a peer leaves after a kill")
         return
     running.kill_and_start(recovery.fill)
     recovery.fetch_one(running.address)

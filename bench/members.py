@@ -1,4 +1,4 @@
-"""Virtual members: raw sockets in one selector loop, to time how long a group takes to come together."""
+"""Virtual members: raw sockets in one selector loop, to measure how long a group takes to form."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.wire_types import Message
 
 HEARTBEAT_S = 0.1
-# More than a listen queue holds (Kafka's default is 50) would wait a second for their second try.
+# More connects at once than the listen queue holds (Kafka's default is 50) would wait a second for a retry.
 ACCEPTED_TOGETHER = 32
 
 
 class VirtualMember:
-    """One member's side of the group protocol, without any waiting."""
+    """One member's side of the group protocol, without blocking."""
 
     def __init__(self, sock: socket.socket, group: str) -> None:
         self.sock, self.group = sock, group
@@ -40,7 +40,7 @@ class VirtualMember:
             self._send(HeartbeatRequest(group_id=self.group, generation_id=self.generation, member_id=self.member_id))
 
     def receive(self) -> None:
-        """Read what came; a whole answer leads to the next request."""
+        """Read available bytes; a complete response leads to the next request."""
         chunk = self.sock.recv(1 << 18)
         if not chunk:
             raise Refused("the broker closed a member's connection")
@@ -82,7 +82,7 @@ class VirtualMember:
 
 
 def join_time_s(address: tuple[str, int], count: int, group: str, within_s: float = 60.0) -> float:
-    """From the first JoinGroup until all members have their assignment in one generation."""
+    """Seconds from the first JoinGroup until all members have an assignment in one generation."""
     with contextlib.ExitStack() as sockets:
         members = []
         for number in range(1, count + 1):
@@ -106,7 +106,7 @@ def _until_together(selector: selectors.BaseSelector, members: list[VirtualMembe
         now = time.perf_counter()
         if now - began > within_s:
             together = max(stable.values(), default=0)
-            raise Refused(f"{together} of {len(members)} members were together within {within_s:.0f} s")
+            raise Refused(f"{together} of {len(members)} members were in one generation within {within_s:.0f} s")
         while heartbeats and heartbeats[0][0] <= now:
             due, member = heartbeats.popleft()
             if member.stable_in >= 0 and member.next_beat == due:
@@ -127,6 +127,6 @@ def _until_together(selector: selectors.BaseSelector, members: list[VirtualMembe
 
 
 def _schedule(heartbeats: collections.deque[tuple[float, VirtualMember]], member: VirtualMember, now: float) -> None:
-    # All wait equally long, so a queue in order of entry is in order of time.
+    # All wait equally long, so the queue is ordered by time.
     member.next_beat = now + HEARTBEAT_S
     heartbeats.append((member.next_beat, member))

@@ -1,4 +1,4 @@
-"""Many different requests over a few connections, with several in flight on each; the answers in the order of the requests."""
+"""Many requests over a few connections, with several in flight on each. Responses are in the order of requests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bench.wire import Refused
 from broker.protocol.wire_types import Message
 
 CONNECTIONS = 8
-# Small requests and small answers: neither side can fill the other's buffers with so few of them.
+# So few small requests and responses cannot fill the buffers of either side.
 IN_FLIGHT = 32
 LONGEST_WAIT_S = 30.0
 
 
 def ask_all(address: tuple[str, int], messages: Sequence[Message]) -> list[Any]:
-    """The decoded answers. Refused if none comes for `LONGEST_WAIT_S`."""
+    """The decoded responses. Refused if none arrives for `LONGEST_WAIT_S`."""
     answers: list[Any] = [None] * len(messages)
     unsent = collections.deque(range(len(messages)))
     with contextlib.ExitStack() as open_, selectors.DefaultSelector() as selector:
@@ -33,7 +33,7 @@ def ask_all(address: tuple[str, int], messages: Sequence[Message]) -> list[Any]:
         while left:
             ready = selector.select(LONGEST_WAIT_S)
             if not ready:
-                raise Refused(f"{left} of {len(messages)} requests had no answer within {LONGEST_WAIT_S:.0f} s")
+                raise Refused(f"{left} of {len(messages)} requests had no response within {LONGEST_WAIT_S:.0f} s")
             for key, _ in ready:
                 for index, answer in key.data.receive():
                     answers[index] = wire.answer_to(messages[index], answer)
@@ -43,7 +43,7 @@ def ask_all(address: tuple[str, int], messages: Sequence[Message]) -> list[Any]:
 
 
 class _Line:
-    """One connection; `waiting` are the numbers of its unanswered requests, the oldest first."""
+    """One connection; `waiting` has the numbers of its requests in flight, oldest first."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock

@@ -18,7 +18,7 @@ AT_ONCE = 50
 
 
 def fill(data_dir: Path, groups: int = GROUPS) -> None:
-    """Write a commit of each group for each partition, as the broker does, and leave the store as a kill would."""
+    """Write a commit of each group for each partition, and leave the store as a kill would."""
     now_ms = time.time_ns() // 1_000_000
     log = Log.open(data_dir, LogSettings(), wall_ms=now_ms)
     log.create_topic(TOPIC, PARTITIONS, {})
@@ -37,13 +37,13 @@ def fill(data_dir: Path, groups: int = GROUPS) -> None:
 
 
 def fetch_one(address: tuple[str, int], number: int = GROUPS // 2) -> None:
-    """Return once the broker has told all offsets of one group."""
+    """Fetch all offsets of one group, and check them."""
     group = OffsetFetchRequest.Group(group_id=_name(number), topics=None)
     with wire.connect(address) as sock:
         (found,) = wire.ask(sock, OffsetFetchRequest(groups=[group])).groups
     offsets = {p.partition_index: p.committed_offset for topic in found.topics for p in topic.partitions}
     if offsets != dict.fromkeys(range(PARTITIONS), number):
-        raise Refused(f"{len(offsets)} of {PARTITIONS} offsets came back as they were committed")
+        raise Refused(f"{len(offsets)} of {PARTITIONS} offsets are equal to the committed ones")
 
 
 def _name(number: int) -> str:

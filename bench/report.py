@@ -1,4 +1,4 @@
-"""Medians of all rounds, target beside target, with ratios to the first one."""
+"""A table of medians over all rounds, one column per target, with ratios to the first target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Report:
         self._reasons: dict[tuple[str, str], str] = {}
 
     def add(self, target: Target, figure: Figure | Absent) -> None:
-        # A kind says which way is better: that of a figure, not of one that is missing.
+        # The kind of a figure says which direction is better; a missing figure has none.
         if isinstance(figure, Figure) or figure.measure not in self._kind:
             self._kind[figure.measure] = figure
         values = self._figures.setdefault(figure.measure, {})
@@ -29,7 +29,7 @@ class Report:
             values.setdefault(target.name, []).append(figure.value)
 
     def rows(self) -> list[dict[str, object]]:
-        """One for each measure and target, for machines."""
+        """One row for each measure and target, for JSON."""
         return [
             {
                 "measure": measure,
@@ -45,10 +45,10 @@ class Report:
         ]
 
     def text(self) -> str:
-        """A table; `x` says how many times better the first target is (below 1: worse)."""
+        """The table; `x` is the factor by which the first target is better (below 1: worse)."""
         lines = [f"{target.name}: {target.durability}" for target in self.targets]
         first, width = self.targets[0], max(14, *(len(target.name) + 2 for target in self.targets))
-        head = f"{'median of the rounds':48}" + "".join(f"{target.name:>{width}}" for target in self.targets)
+        head = f"{'median of all rounds':48}" + "".join(f"{target.name:>{width}}" for target in self.targets)
         head += "".join(f"{'x ' + target.name:>{width + 2}}" for target in self.targets[1:])
         lines += ["", head]
         for measure, by_target in self._figures.items():

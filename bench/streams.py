@@ -12,11 +12,11 @@ LONGEST_WAIT_S = 120.0
 
 
 class StreamFailed(Exception):
-    """Records were refused or did not come."""
+    """Records were refused or did not arrive."""
 
 
 def produce_mb_s(bootstrap: str, topic: str, records: int) -> float:
-    """acks=all; from the first record to the last acknowledgement."""
+    """Throughput with acks=all, from the first record to the last acknowledgement."""
     producer = ck.Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -51,7 +51,7 @@ def produce_mb_s(bootstrap: str, topic: str, records: int) -> float:
 
 
 def consume_mb_s(bootstrap: str, topic: str, records: int) -> float:
-    """From the first record that came to the last; the connection and the lookups before are left out."""
+    """Throughput from the first received record to the last, without connection and lookups."""
     consumer = ck.Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -67,15 +67,15 @@ def consume_mb_s(bootstrap: str, topic: str, records: int) -> float:
         first = _take(consumer, 1)
         while not first and time.perf_counter() < deadline:
             first = _take(consumer, 1)
-        began, came = time.perf_counter(), 0
-        while came < records - first and time.perf_counter() < deadline:
-            came += _take(consumer, 10_000)
+        began, received = time.perf_counter(), 0
+        while received < records - first and time.perf_counter() < deadline:
+            received += _take(consumer, 10_000)
         took = time.perf_counter() - began
     finally:
         consumer.close()
-    if came < records - first:
-        raise StreamFailed(f"{came + first} of {records} records came")
-    return came * VALUE_BYTES / took / 1e6
+    if received < records - first:
+        raise StreamFailed(f"{received + first} of {records} records arrived")
+    return received * VALUE_BYTES / took / 1e6
 
 
 def _take(consumer: ck.Consumer, most: int) -> int:

@@ -1,4 +1,4 @@
-"""What is measured: our broker, and peers that are commands; each is started fresh, on a port that it chooses."""
+"""The measured brokers: ours, and peers given as commands. Each is started fresh, on a port that it chooses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LOOK_EVERY_S = 0.001
 
 
 class TargetFailed(Exception):
-    """A broker did not start, or ended before it was told to."""
+    """A broker did not start, or exited early."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to measure; `command` makes its command line from a fresh directory."""
+    """One broker to measure; `command` makes its command line from a fresh directory."""
 
     name: str
     durability: str
@@ -38,7 +38,7 @@ class Target:
 
 
 def ours(durability: str) -> Target:
-    survives = {"power": "synced before each answer", "process": "page cache before each answer"}
+    survives = {"power": "synced before each response", "process": "page cache before each response"}
 
     def command(home: Path) -> list[str]:
         where = [
@@ -55,7 +55,7 @@ def ours(durability: str) -> Target:
 
 
 def peer(option: str) -> Target:
-    """From `NAME=COMMAND` or `NAME: DURABILITY=COMMAND`; `{dir}` in the command is a fresh directory."""
+    """Parse `NAME=COMMAND` or `NAME: DURABILITY=COMMAND`. `{dir}` in the command is replaced by a fresh directory."""
     label, equals, command = option.partition("=")
     if not (label and equals and command.strip()):
         raise ValueError(f"a peer is NAME=COMMAND, not {option!r}")
@@ -64,7 +64,7 @@ def peer(option: str) -> Target:
 
 
 class Running:
-    """A started broker; its directory and every one of its processes go at the end of the block."""
+    """A running broker. Its directory and all its processes are removed at the end of the block."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -86,7 +86,7 @@ class Running:
         return self
 
     def kill_and_start(self, between: Callable[[Path], None]) -> None:
-        """End it as a crash would, and run the same command on what it left and `between` has made of it. Ours alone."""
+        """Kill it, call `between`, and run the same command on the same directory. Only for our broker."""
         assert self._child is not None
         self._child.kill()
         self._child.wait()
@@ -95,7 +95,7 @@ class Running:
         self._spawn()
 
     def _spawn(self) -> None:
-        # Compiled modules are what an installed broker has.
+        # Use compiled modules, as an installed broker does.
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
         log = (self.home / "output.log").open("a")
@@ -125,10 +125,10 @@ class Running:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
-        raise TargetFailed(f"{self.target.name} has no memory to speak of")
+        raise TargetFailed(f"{self.target.name} reports no memory")
 
     def cpu_s(self) -> float:
-        """Processor time used so far."""
+        """CPU time used so far in seconds."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -156,8 +156,8 @@ class Running:
     def _check(self, deadline: float) -> None:
         assert self._child is not None
         if self._child.poll() is not None:
-            said = (self.home / "output.log").read_text().strip()
-            raise TargetFailed(f"{self.target.name} ended with {self._child.returncode}: {said[-500:]}")
+            output = (self.home / "output.log").read_text().strip()
+            raise TargetFailed(f"{self.target.name} exited with {self._child.returncode}: {output[-500:]}")
         if time.perf_counter() > deadline:
             raise TargetFailed(f"{self.target.name} was not ready within {START_WITHIN_S:.0f} s")
 
@@ -168,7 +168,7 @@ class Running:
                 child.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(STOP_WITHIN_S)
-            # Its session is ours alone: a wrapper's children go with it.
+            # It has its own session, so this also kills the children of a wrapper.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()

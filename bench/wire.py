@@ -1,4 +1,4 @@
-"""Blocking requests over `broker.protocol`, for all that is prepared and not measured."""
+"""Blocking requests over `broker.protocol`, for preparations that are not measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.record_batch import Record, build_batch
 from broker.protocol.wire_types import Message
 
-# Understood by every broker of Kafka 3 level.
+# Versions that every broker since Kafka 3 supports.
 VERSIONS: dict[type[Message], int] = {
     CreateTopicsRequest: 5,
     DescribeGroupsRequest: 5,
@@ -44,7 +44,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Refused(Exception):
-    """The broker answered with an error where the measurement needs a success."""
+    """The broker returned an error where the measurement requires success."""
 
 
 def connect(address: tuple[str, int]) -> socket.socket:
@@ -58,17 +58,17 @@ def frame(message: Message) -> bytes:
 
 
 def answers(sock: socket.socket) -> None:
-    """Return once the broker has accepted this connection and those before it."""
+    """Wait until the broker has accepted this connection and those before it."""
     ask(sock, HeartbeatRequest(group_id="bench-nobody", generation_id=0, member_id="nobody"))
 
 
 def ask(sock: socket.socket, message: Message) -> Any:
-    """The decoded answer."""
+    """The decoded response."""
     return answer_to(message, ask_raw(sock, frame(message))[4:])
 
 
 def ask_raw(sock: socket.socket, framed: bytes) -> bytes:
-    """The answer as it came, with its length prefix."""
+    """The raw response with its length prefix."""
     sock.sendall(framed)
     head = _exactly(sock, 4)
     return head + _exactly(sock, struct.unpack(">i", head)[0])
@@ -79,7 +79,7 @@ def answer_to(message: Message, response: bytes) -> Any:
 
 
 def make_topic(address: tuple[str, int], topic: str, partitions: int = 1) -> None:
-    """Create it and wait for its leaders."""
+    """Create a topic and wait for its leaders."""
     wanted = CreateTopicsRequest.Topic(
         name=topic, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
     )
@@ -93,15 +93,15 @@ def _wait_for_leaders(sock: socket.socket, topic: str, partitions: int) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         (seen,) = ask(sock, MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])).topics
-        led = [p for p in seen.partitions if p.error_code == 0 and p.leader_id >= 0]
-        if seen.error_code == 0 and len(led) == partitions:
+        led = [p for p in seen.partitions if p.error_code == ErrorCode.NONE and p.leader_id >= 0]
+        if seen.error_code == ErrorCode.NONE and len(led) == partitions:
             return
         time.sleep(0.002)
     raise Refused(f"{topic} got no leaders")
 
 
 def produce_one(address: tuple[str, int], topic: str) -> None:
-    """Return once a record is acknowledged with acks=all."""
+    """Produce a record with acks=all and wait for its acknowledgement."""
     batch = build_batch([Record(0, int(time.time() * 1000), None, b"first", ())])
     at = ProduceRequest.Partition(index=0, records=batch)
     placed = ProduceRequest.Topic(name=topic, partition_data=[at])
@@ -111,7 +111,7 @@ def produce_one(address: tuple[str, int], topic: str) -> None:
 
 
 def join_alone(sock: socket.socket, group: str) -> tuple[str, int]:
-    """Become the only member of a stable group: (member id, generation)."""
+    """Become the only member of a stable group. Returns (member id, generation)."""
     member_id = ""
     for _ in range(2):
         joined = ask(sock, join_request(group, member_id))
@@ -147,7 +147,7 @@ def sync_request(group: str, member_id: str, generation: int, members: list[str]
     )
 
 
-# Version 0 of the consumer protocol: one topic, and one partition of it.
+# Version 0 of the consumer protocol, with one partition of one topic.
 SUBSCRIPTION = struct.pack(">hih5si", 0, 1, 5, b"bench", -1)
 ASSIGNMENT = struct.pack(">hih5siii", 0, 1, 5, b"bench", 1, 0, -1)
 

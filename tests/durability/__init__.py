@@ -1,1 +1,1 @@
-"""A real broker, killed again and again under real clients, loses nothing that it acknowledged."""
+"""A real broker that is killed repeatedly under real clients loses nothing that it acknowledged."""

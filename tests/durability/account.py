@@ -1,10 +1,11 @@
-"""The judge: what clients were told, held against what the broker says after each restart."""
+"""The account: compares what was acknowledged to clients with what the broker returns after each restart."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from typing import Any
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
@@ -14,15 +15,15 @@ from tests.durability.generations import Generations
 from tests.durability.load import GROUP, PARTITIONS, SIMPLE_GROUP, TOPIC, Load
 from tests.harness.wire_client import WireClient
 
-# How much of what was read before is read again after each restart, and must be the same.
+# How many records that were read before are read again after each restart, and must be equal.
 OVERLAP = 300
 FETCH_BYTES = 1 << 20
 Record = tuple[str, int]
-"""Producer and number."""
+"""Name of the producer, and number."""
 
 
 class Account:
-    """Everything that was acknowledged, and everything that was read. A broken promise is an AssertionError."""
+    """Everything that was acknowledged and everything that was read. A broken promise raises AssertionError."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -30,21 +31,21 @@ class Account:
         self.high_watermarks = [0] * PARTITIONS
         self.generations = Generations()
         self.acknowledged: Counter[str] = Counter()
-        self.repeated = 0  # records of the plain producer that are there more than once
-        self._numbers: Counter[tuple[str, int]] = Counter()  # by producer and partition: the next new one
+        self.repeated = 0  # duplicate records of the plain producer
+        self._numbers: Counter[tuple[str, int]] = Counter()  # the next new number, by producer and partition
         self._acks: list[tuple[str, int, int, int]] = []  # not yet found in the log
         self._tried, self._committed = 0, 0  # by the simple consumer
         self.group_commits = [0] * PARTITIONS
         self._received: dict[int, set[int]] = defaultdict(set)
 
-    # -- what the clients were told
+    # -- what clients were values
 
     def read_journals(self) -> None:
         for name, producer in self._load.producers.items():
-            for event, *told in producer.journal.new():
-                assert event != "failed", f"the {name} producer gave up: {told}"
+            for event, *values in producer.journal.new():
+                assert event != "failed", f"the {name} producer gave up: {values}"
                 if event == "acked":
-                    partition, number, offset = told
+                    partition, number, offset = values
                     self._acks.append((name, partition, number, offset))
                     self.acknowledged[name] += 1
         for event, number, *_ in self._load.committer.journal.new():
@@ -55,25 +56,25 @@ class Account:
                 self._committed = number
                 self.acknowledged["commits"] += 1
         for member in self._load.members:
-            for event, *told in member.journal.new():
-                self._read_member(event, told)
+            for event, *values in member.journal.new():
+                self._read_member(event, values)
 
-    def _read_member(self, event: str, told: list[Any]) -> None:
+    def _read_member(self, event: str, values: list[Any]) -> None:
         match event:
-            case "told":
-                self.generations.tell(told[0], told[1], told[2])
+            case "joined":
+                self.generations.learn(values[0], values[1], values[2])
             case "received":
-                self._received[told[0]].update(range(told[1], told[2] + 1))
+                self._received[values[0]].update(range(values[1], values[2] + 1))
             case "acked":
                 self.acknowledged["group commits"] += 1
-                self.group_commits[told[0]] = max(self.group_commits[told[0]], told[1])
+                self.group_commits[values[0]] = max(self.group_commits[values[0]], values[1])
             case "failed":
                 self.acknowledged["group commits failed"] += 1
 
-    # -- what the broker says
+    # -- what the broker returns
 
     def describe(self, client: WireClient) -> str:
-        """Look at the group; its state."""
+        """Describe the group and check its generation. Returns its state."""
         (group,) = client.ask(DescribeGroupDetailsRequest(groups=[GROUP])).groups
         members = frozenset(member.member_id for member in group.members)
         if group.generation_id >= 0 or self.generations.newest:
@@ -81,23 +82,23 @@ class Account:
         return str(group.group_state)
 
     def watch_ends(self, client: WireClient) -> None:
-        """The high watermarks never go back."""
+        """Check that no high watermark decreases."""
         asked = [ListOffsetsRequest.Partition(partition_index=p, timestamp=-1) for p in range(PARTITIONS)]
         (topic,) = client.ask(
             ListOffsetsRequest(topics=[ListOffsetsRequest.Topic(name=TOPIC, partitions=asked)])
         ).topics
         for found in topic.partitions:
             before = self.high_watermarks[found.partition_index]
-            assert found.error_code == 0, f"ListOffsets: {found}"
+            assert found.error_code == ErrorCode.NONE, f"ListOffsets: {found}"
             assert found.offset >= before, (
                 f"the high watermark of {found.partition_index} fell from {before} to {found.offset}"
             )
             self.high_watermarks[found.partition_index] = found.offset
 
     def check(self, client: WireClient) -> None:
-        """All that was acknowledged up to this moment is there, as it was told."""
+        """Check that everything acknowledged so far is present and unchanged."""
         self.read_journals()
-        # First of all the commits: the next one of the same committer would hide that one is lost.
+        # Commits first: the next commit of the same committer would hide a lost one.
         self._check_commits(client, self._committed)
         self._check_group_commits(client, list(self.group_commits))
         acks, self._acks = self._acks, []
@@ -112,7 +113,7 @@ class Account:
             )
 
     def read_records(self, client: WireClient, partition: int, start: int) -> None:
-        """Read from `start` to the high watermark; what is known must be the same, what is new must come next."""
+        """Read from `start` to the high watermark. Known records must be equal; new ones must follow in order."""
         offset = start
         while offset < self.high_watermarks[partition]:
             part = FetchRequest.Partition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
@@ -120,17 +121,19 @@ class Account:
             (topic,) = client.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=asked), 12).responses
             (found,) = topic.partitions
             content = bytes(found.records or b"")
-            assert found.error_code == 0, f"Fetch of {TOPIC}-{partition} at {offset}: error {found.error_code}"
+            assert found.error_code == ErrorCode.NONE, (
+                f"Fetch of {TOPIC}-{partition} at {offset}: error {found.error_code}"
+            )
             assert content, f"{TOPIC}-{partition} ends at {offset}, its high watermark is {found.high_watermark}"
             for position, header in batches(content):
                 assert check_crc(content, position, header), f"{TOPIC}-{partition}: a bad batch at {header.base_offset}"
                 for record in decode_records(content, position):
                     if record.offset >= offset:
                         assert record.offset == offset, f"{TOPIC}-{partition} has no offset {offset}"
-                        self._take(partition, offset, (record.value or b"").decode())
+                        self._add(partition, offset, (record.value or b"").decode())
                         offset += 1
 
-    def _take(self, partition: int, offset: int, value: str) -> None:
+    def _add(self, partition: int, offset: int, value: str) -> None:
         name, _, text = value.partition(" ")
         record, known = (name, int(text)), self.records[partition]
         if offset < len(known):
@@ -152,12 +155,12 @@ class Account:
             return
         numbers = {offset for offset, _ in found.values()}
         assert len(found) == PARTITIONS, f"offsets of {SIMPLE_GROUP}: {found}"
-        assert len(numbers) == 1, f"the offsets of one request are not of one commit: {found}"
+        assert len(numbers) == 1, f"the offsets of one request come from different commits: {found}"
         (number,) = numbers
         assert acknowledged <= number <= self._tried, (
             f"commit {acknowledged} of {SIMPLE_GROUP} was acknowledged, {self._tried} tried, {number} is stored"
         )
-        # The binding counts C's closing zero among the metadata.
+        # The Python binding includes the terminating zero of the C string in the metadata.
         assert all(metadata.rstrip("\0") == str(number) for _, metadata in found.values()), f"torn commits: {found}"
 
     def _check_group_commits(self, client: WireClient, acknowledged: list[int]) -> None:
@@ -173,7 +176,7 @@ class Account:
     # -- the end
 
     def check_received(self) -> None:
-        """No record that the group has committed was passed over."""
+        """Check that members received every record up to the committed offsets."""
         for partition, offset in enumerate(self.group_commits):
             missing = set(range(offset)) - self._received[partition]
             assert not missing, (
@@ -186,10 +189,10 @@ class Account:
 
 
 def fetch_offsets(client: WireClient, group: str) -> dict[int, tuple[int, str]]:
-    """By partition: offset and metadata."""
+    """Offset and metadata by partition."""
     asked = [OffsetFetchRequest.Group(group_id=group, topics=None)]
     (found,) = client.ask(OffsetFetchRequest(groups=asked)).groups
-    assert found.error_code == 0, f"OffsetFetch of {group}: error {found.error_code}"
+    assert found.error_code == ErrorCode.NONE, f"OffsetFetch of {group}: error {found.error_code}"
     return {
         p.partition_index: (p.committed_offset, p.metadata or "")
         for topic in found.topics

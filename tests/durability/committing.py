@@ -1,6 +1,6 @@
-"""A simple consumer, generation -1, that commits a rising number for all partitions at once, in a process of its own.
+"""A simple consumer (generation -1) in its own process. It commits an increasing number for all partitions at once.
 
-Journal: ["tried", number] before the commit leaves, ["acked", number] after its answer, ["failed", number, why].
+Journal: ["tried", number] before the commit is sent, ["acked", number] after its response, ["failed", number, why].
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     )
     for number in itertools.count(1):
         journal.note(("tried", number))
-        # The metadata repeats the number: an offset that was torn from it would show.
+        # The metadata repeats the number, to detect an offset with the metadata of another commit.
         wanted = [ck.TopicPartition(given.topic, p, number, str(number)) for p in range(given.partitions)]
         try:
             answers = consumer.commit(offsets=wanted, asynchronous=False)

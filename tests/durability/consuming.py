@@ -1,7 +1,7 @@
-"""A librdkafka member of the group, in a process of its own; commits after each batch that it has noted.
+"""A librdkafka member of the group in its own process. It notes each batch, then commits it.
 
-Journal: ["told", generation, member id, leader id] of a JoinGroup answer, ["received", partition, first offset, last offset],
-["acked", partition, next offset] of a commit, ["failed", why].
+Journal: ["joined", generation, member id, leader id] for a JoinGroup response, ["received", partition, first offset,
+last offset], ["acked", partition, next offset] for a commit, ["failed", why].
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import confluent_kafka as ck
 from tests.durability.journal import Journal, end_of_input
 from tests.durability.producing import RECONNECT
 
-# The binding does not give out the generation that the member has learned; the library's own log does.
+# The binding does not expose the generation of the member, but the log of the library does.
 ANSWER = re.compile(
     r"JoinGroup response: GenerationId (-?\d+), Protocol [^,]*, LeaderId ([^ ,]+)(?: \(me\))?, my MemberId ([^ ,]+)"
 )
@@ -31,7 +31,7 @@ class Answers(logging.Handler):
         line = record.getMessage()
         found = ANSWER.search(line)
         if found and int(found[1]) >= 0:
-            self._journal.note(("told", int(found[1]), found[3], found[2]))
+            self._journal.note(("joined", int(found[1]), found[3], found[2]))
 
 
 def main() -> None:

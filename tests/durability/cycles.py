@@ -1,4 +1,4 @@
-"""Cycles of kill and restart under load, the moment of each kill drawn from a seed; then everything is counted."""
+"""Cycles of kill and restart under load, at times that a seed chooses, followed by a check of everything."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.harness.requests import create_topic
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 LOAD, START_UP, REBALANCE = "under load", "at start-up", "after a rebalance"
-# Of ten cycles; a short run begins with one of each.
+# The kinds of ten cycles; a short run starts with one of each.
 DECK = (LOAD, REBALANCE, START_UP, LOAD, REBALANCE, LOAD, START_UP, LOAD, REBALANCE, LOAD)
-# What clients that come through are told.
-SIGNS = ("idempotent", "plain", "commits")
+# What is acknowledged to clients that reach the broker.
+ACKNOWLEDGED = ("idempotent", "plain", "commits")
 REBALANCE_WITHIN_S = 15.0
 SETTLE_WITHIN_S = 60.0
-LOOK_EVERY_S = 0.004
+POLL_INTERVAL_S = 0.004
 
 
 class Violation(Exception):
-    """What was acknowledged is not so, or something gave up; the cycle stands in front."""
+    """An acknowledged change is missing, or a client gave up. The text starts with the cycle."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Summary:
     records: int = 0
     plain_records_repeated: int = 0
     generations: int = 0
-    generations_told: int = 0
+    generations_learned: int = 0
     restored_below_the_newest: int = 0
     members: int = 0
     restart_ms_median: float = 0.0
@@ -54,17 +54,17 @@ class Summary:
 
 
 class Run:
-    """One run in a directory of its own, which stays; whoever makes it removes it."""
+    """One run in its own directory, which the caller removes."""
 
-    def __init__(self, directory: Path, seed: int, victim: Victim, say: Callable[[str], None]) -> None:
-        self._directory, self._victim, self._say = directory, victim, say
-        self._chance = Random(seed)
+    def __init__(self, directory: Path, seed: int, victim: Victim, report: Callable[[str], None]) -> None:
+        self._directory, self._victim, self._report = directory, victim, report
+        self._random = Random(seed)
         self._restarts_s: list[float] = []
         self._cycle = 0
         self.summary = Summary(seed, victim.durability)
 
     def run(self, cycles: int) -> Summary:
-        """Raises Violation; whatever happens, no process outlives the call."""
+        """Run the cycles. Raises Violation. All processes end with the call."""
         began, load = time.monotonic(), None
         try:
             self._start()
@@ -91,7 +91,7 @@ class Run:
     def _kinds(self) -> Iterator[str]:
         yield from DECK
         while True:
-            yield from self._chance.sample(DECK, len(DECK))
+            yield from self._random.sample(DECK, len(DECK))
 
     def _one_cycle(self, kind: str) -> None:
         self._wait_for_acknowledgements()
@@ -108,7 +108,7 @@ class Run:
             self._account.describe(client)
         self._load.check()
         counts = self._account.acknowledged
-        self._say(
+        self._report(
             f"cycle {self._cycle}: killed {kind} ({moment}), serving after {took * 1000:.0f} ms, generation"
             f" {self._account.generations.newest}, acknowledged so far: {counts['idempotent'] + counts['plain']} records,"
             f" {counts['commits'] + counts['group commits']} commits"
@@ -123,26 +123,26 @@ class Run:
     # -- the moments
 
     def _wait_for_acknowledgements(self) -> None:
-        """Until every client has got through to this run of the broker: a kill that meets nobody would prove nothing."""
+        """Wait until every client has reached this run of the broker, so that the kill affects them."""
         self._account.read_journals()
         before = self._account.acknowledged.copy()
-        # The group takes a second and more to go on: every other kill does not wait for it.
-        signs = (*SIGNS, "group commits") if self._chance.random() < 0.5 else SIGNS
+        # The group takes more than a second to continue: every other kill does not wait for it.
+        wanted = (*ACKNOWLEDGED, "group commits") if self._random.random() < 0.5 else ACKNOWLEDGED
 
-        def all_went_on(_: str) -> bool:
+        def all_continue(_: str) -> bool:
             self._account.read_journals()
-            return all(self._account.acknowledged[what] > before[what] for what in signs)
+            return all(self._account.acknowledged[what] > before[what] for what in wanted)
 
-        assert self._watch(all_went_on, SETTLE_WITHIN_S), f"since the restart: {self._account.acknowledged - before}"
+        assert self._watch(all_continue, SETTLE_WITHIN_S), f"since the restart: {self._account.acknowledged - before}"
 
     def _under_load(self) -> str:
-        seconds = self._chance.uniform(0, 0.8)
+        seconds = self._random.uniform(0, 0.8)
         self._watch(lambda state: False, seconds)
-        return f"{seconds:.2f} s of it"
+        return f"after {seconds:.2f} s"
 
     def _killed_at_start(self) -> str:
-        """Killed again one to three times, while it recovers or just when it serves."""
-        moments = [self._chance.uniform(0.03, 0.35) for _ in range(self._chance.randrange(1, 4))]
+        """Kill the broker one to three more times, during recovery or as it starts to serve."""
+        moments = [self._random.uniform(0.03, 0.35) for _ in range(self._random.randrange(1, 4))]
         for moment in moments:
             self._victim.spawn()
             time.sleep(moment)
@@ -151,25 +151,25 @@ class Run:
         return "after " + ", ".join(f"{moment:.2f}" for moment in moments) + " s"
 
     def _in_a_rebalance(self) -> str:
-        """A member comes or goes, and the kill meets one step of what follows."""
+        """A member joins or leaves, and the kill hits one step of the rebalance."""
         before = self._account.generations.newest
-        state = self._chance.choice(("PreparingRebalance", "CompletingRebalance", "Stable"))
+        state = self._random.choice(("PreparingRebalance", "CompletingRebalance", "Stable"))
         present = len(self._load.present())
-        if present > 3 or (present == 3 and self._chance.random() < 0.6):
-            change = self._load.leave(self._chance)
+        if present > 3 or (present == 3 and self._random.random() < 0.6):
+            change = self._load.leave(self._random)
         else:
             change = f"{self._load.join()} joins"
 
-        def come(found: str) -> bool:
+        def is_reached(found: str) -> bool:
             has_moved = self._account.generations.newest > before
             return found == state if state == "PreparingRebalance" else has_moved and found in (state, "Stable")
 
-        came = self._watch(come, REBALANCE_WITHIN_S)
-        time.sleep(self._chance.choice((0, 0, self._chance.uniform(0, 0.02))))
-        return f"{change}, {state}" if came else f"{change}, and {state} did not come"
+        reached = self._watch(is_reached, REBALANCE_WITHIN_S)
+        time.sleep(self._random.choice((0, 0, self._random.uniform(0, 0.02))))
+        return f"{change}, {state}" if reached else f"{change}, {state} was not reached"
 
     def _watch(self, met: Callable[[str], bool], seconds: float) -> bool:
-        """Look at the group until `met` holds of its state, or the time is over."""
+        """Poll the state of the group until `met` is true of it. False if the time is over."""
         deadline = time.monotonic() + seconds
         with self._victim.client() as client:
             while not met(self._account.describe(client)):
@@ -177,18 +177,18 @@ class Run:
                 if left <= 0:
                     self._account.watch_ends(client)
                     return False
-                time.sleep(min(left, LOOK_EVERY_S))
+                time.sleep(min(left, POLL_INTERVAL_S))
         return True
 
     def _settled(self, state: str) -> bool:
         self._account.read_journals()
         counts = self._account.acknowledged
-        return state == "Stable" and all(counts[what] for what in (*SIGNS, "group commits"))
+        return state == "Stable" and all(counts[what] for what in (*ACKNOWLEDGED, "group commits"))
 
     # -- the end
 
     def _finish(self) -> None:
-        """All that was sent is acknowledged, stored and consumed; then once more from the files, after a last kill."""
+        """Check that everything sent is acknowledged, stored and consumed; check again after a last kill, and in the files."""
         self._load.stop_producers()
         account = self._account
         with self._victim.client() as client:
@@ -219,7 +219,7 @@ class Run:
             self._account.watch_ends(client)
 
     def _read_files(self, commits: dict[str, dict[int, tuple[int, str]]]) -> None:
-        """The directory alone, read as after damage: every segment's every batch is looked at."""
+        """Open the data directory without a broker, as after damage: every batch of every segment is checked."""
         wall_ms = time.time_ns() // 1_000_000
         log = Log.open(self._victim.data_dir, LogSettings(), wall_ms=wall_ms, accept_loss=True)
         try:
@@ -247,7 +247,7 @@ class Run:
             summary.records = sum(map(len, account.records))
             summary.plain_records_repeated = account.repeated
             summary.generations = account.generations.newest
-            summary.generations_told = len(account.generations.told)
+            summary.generations_learned = len(account.generations.learned)
             summary.restored_below_the_newest = account.generations.went_back
             summary.members = len(self._load.members)
 

@@ -1,4 +1,4 @@
-"""`python -m tests.durability.faulty_broker FAULT ...`: the broker with a planted fault, so that the cycles have something to catch."""
+"""`python -m tests.durability.faulty_broker FAULT ...`: the broker with a planted fault, which the cycles must catch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATE_S = 0.05
 
 
 def answer_commits_early() -> None:
-    """OffsetCommit is answered at once, and kept a little later."""
+    """Answer OffsetCommit immediately and flush it a little later."""
     release = Flusher.release
 
     def release_early(self: Any, exchange: Exchange) -> None:
@@ -38,7 +38,7 @@ def answer_commits_early() -> None:
 
 
 def forget_producers() -> None:
-    """What idempotent producers have sent is not known after a start."""
+    """Lose the state of idempotent producers in a restart."""
 
     def load(store: object, partition_id: int) -> Producers:
         return Producers()
@@ -51,7 +51,7 @@ def forget_producers() -> None:
 
 
 def forget_generations() -> None:
-    """Neither generations nor their floors are kept."""
+    """Persist neither generations nor generation floors."""
     append = Log.append_rows
     StoredGroups.set_generation_floor = lambda self, group_id, generation: None  # type: ignore[method-assign]
     Log.append_rows = (
@@ -62,7 +62,7 @@ def forget_generations() -> None:
 
 
 FAULTS: dict[str, Callable[[], None]] = {
-    "commits are answered before they are kept": answer_commits_early,
+    "commits are answered before they are durable": answer_commits_early,
     "producers are forgotten": forget_producers,
     "generations are forgotten": forget_generations,
 }

@@ -1,4 +1,4 @@
-"""What is known of the group's generations: who was in each, as members were told and as the broker described them."""
+"""The generations of the group: the members of each, as members learned them and as the broker described them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ FORMED = ("CompletingRebalance", "Stable")
 
 
 class Generations:
-    """Each method raises AssertionError where what it is told cannot be true together with what is known."""
+    """Each method raises AssertionError if its arguments contradict what is known."""
 
     def __init__(self) -> None:
-        self.told: dict[int, set[str]] = defaultdict(set)
+        self.learned: dict[int, set[str]] = defaultdict(set)
         self.leaders: dict[int, str] = {}
         self.described: dict[int, frozenset[str]] = {}
-        self.went_back = 0  # to the last stable generation, as Kafka does after a crash
-        self._floor = 0  # no generation formed by this run of the broker may be as low
+        self.went_back = 0  # times that a restart restored an earlier stable generation, as Kafka does after a crash
+        self._floor = 0  # generations that this run of the broker forms must be higher
         self._restored: int | None = None
-        self._last_stable = 0  # the newest that was described as such
+        self._last_stable = 0  # the newest generation described as Stable
         self._newest = 0
 
-    def tell(self, generation: int, member_id: str, leader: str) -> None:
-        """A member learned its generation from the answer to its JoinGroup."""
-        self.told[generation].add(member_id)
+    def learn(self, generation: int, member_id: str, leader: str) -> None:
+        """A member learned its generation from a JoinGroup response."""
+        self.learned[generation].add(member_id)
         self._has_leader(generation, leader)
         self._are_members(generation)
 
     def restarted(self) -> None:
-        """The broker was killed, and every journal read up to then: what was known so far must not be formed again."""
-        self._floor = max(self._newest, *self.told, 0)
+        """The broker was killed, and all journals are read: no known generation may be formed again."""
+        self._floor = max(self._newest, *self.learned, 0)
         self._restored = None
 
     def describe(self, generation: int, state: str, leader: str | None, members: frozenset[str]) -> None:
@@ -57,12 +57,12 @@ class Generations:
 
     @property
     def newest(self) -> int:
-        return max(self._newest, *self.told, 0)
+        return max(self._newest, *self.learned, 0)
 
     def _has_leader(self, generation: int, leader: str) -> None:
         known = self.leaders.setdefault(generation, leader)
         assert known == leader, f"generation {generation} has two leaders, {known} and {leader}"
 
     def _are_members(self, generation: int) -> None:
-        strangers = self.told[generation] - self.described.get(generation, self.told[generation])
-        assert not strangers, f"generation {generation} was told to {sorted(strangers)}, who are not in it"
+        strangers = self.learned[generation] - self.described.get(generation, self.learned[generation])
+        assert not strangers, f"generation {generation} was sent to {sorted(strangers)}, which are not members"

@@ -1,4 +1,4 @@
-"""What a client process was told, written down at once: one JSON line per event, so that the judge can read along."""
+"""Journals of client processes: one JSON line per event, written immediately, so that the test can follow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Journal:
-    """Appends lines; each call is one write, so a reader never sees half of what belongs together for long."""
+    """Appends lines. Each call is a single write, which keeps related events together."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -23,7 +23,7 @@ class Journal:
 
 
 class Tail:
-    """Reads a journal that grows: `new` gives the whole lines that came since the last call."""
+    """Reads a growing journal: `new` yields the complete lines since the last call."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,11 +42,11 @@ class Tail:
 
 
 def end_of_input() -> threading.Event:
-    """Set when standard input ends: the sign to stop, which comes too if the run that started this process dies."""
+    """An event that is set when standard input ends: the request to stop, also if the parent process dies."""
     ended = threading.Event()
 
     def wait() -> None:
-        # The raw file: a buffered one would be locked when the interpreter ends.
+        # The raw file: the lock of a buffered one would block the exit of the interpreter.
         while os.read(sys.stdin.fileno(), 1024):
             pass
         ended.set()

@@ -51,19 +51,19 @@ class Load:
         self._directory, self._bootstrap = directory, bootstrap
         self.producers = {name: self._producer(name) for name in PRODUCERS}
         self.committer = self._start("committing", "committer", SIMPLE_GROUP, "--partitions", str(PARTITIONS))
-        self.members: list[Client] = []  # of the present and of the past
+        self.members: list[Client] = []  # present and past
         self.stopped: set[Client] = set()
 
     def join(self) -> str:
-        """The name of a new member."""
+        """Start a member. Returns its name."""
         self.members.append(self._start("consuming", f"member-{len(self.members) + 1}", GROUP, named=True))
         return self.members[-1].name
 
-    def leave(self, chance: Random) -> str:
-        """One member goes: in order, or (one time in three) by a crash, which its session tells. How, and which."""
-        member = chance.choice(self.present())
+    def leave(self, random: Random) -> str:
+        """Stop a member: by a leave or, one time in three, by a crash. Returns a description."""
+        member = random.choice(self.present())
         self.stopped.add(member)
-        if chance.random() < 1 / 3:
+        if random.random() < 1 / 3:
             member.kill()
             return f"{member.name} crashed"
         member.ask_to_stop()
@@ -73,14 +73,14 @@ class Load:
         return [member for member in self.members if member not in self.stopped]
 
     def check(self) -> None:
-        """No client has given up."""
+        """Check that no client has given up."""
         for client in (*self.producers.values(), self.committer, *self.present()):
             assert client.is_running, (
                 f"{client.name} ended with {client.child.returncode}: {client.errors.read_text()[-2000:]}"
             )
 
     def stop_producers(self) -> None:
-        """Return once every record that was sent is acknowledged."""
+        """Stop the producers and wait until all their records are acknowledged."""
         for client in (*self.producers.values(), self.committer):
             client.ask_to_stop()
         for client in (*self.producers.values(), self.committer):

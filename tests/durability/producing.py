@@ -1,4 +1,4 @@
-"""A librdkafka producer in a process of its own; notes every acknowledged record before it sends another.
+"""A librdkafka producer in its own process. It notes every acknowledged record before it sends the next ones.
 
 Values are "NAME NUMBER", numbered from 0 in each partition. Journal: ["acked", partition, number, offset], ["failed", ...].
 """
@@ -25,13 +25,13 @@ def main() -> None:
     parser.add_argument("--idempotent", action="store_true")
     given = parser.parse_args()
     journal, ended = Journal(given.journal), end_of_input()
-    told: list[tuple[Any, ...]] = []
+    events: list[tuple[Any, ...]] = []
     producer = ck.Producer(
         {
             "bootstrap.servers": given.bootstrap,
             "enable.idempotence": given.idempotent,
             "acks": "all",
-            # Of a plain producer with more than one in flight a retry may overtake: no order could be asked for.
+            # With more than one request in flight, retries of a plain producer can reorder records.
             "max.in.flight.requests.per.connection": 5 if given.idempotent else 1,
             "batch.num.messages": 20,
             "linger.ms": 2,
@@ -44,16 +44,16 @@ def main() -> None:
     def deliver(partition: int, number: int) -> Any:
         def delivered(error: ck.KafkaError | None, message: ck.Message) -> None:
             if error is not None:
-                told.append(("failed", partition, number, str(error)))
+                events.append(("failed", partition, number, str(error)))
             else:
-                told.append(("acked", partition, number, message.offset()))
+                events.append(("acked", partition, number, message.offset()))
 
         return delivered
 
     def poll(timeout_s: float) -> None:
         producer.poll(timeout_s)
-        journal.note(*told)
-        told.clear()
+        journal.note(*events)
+        events.clear()
 
     turns = itertools.count()
     while True:

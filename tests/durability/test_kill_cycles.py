@@ -1,4 +1,4 @@
-"""Nothing that a killed broker had acknowledged is lost, moved or doubled; a broker that lies about it is caught."""
+"""Nothing acknowledged is lost, moved or duplicated when a broker is killed; faulty brokers are caught."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.durability.victim import Victim
 pytest.importorskip("confluent_kafka")
 
 CAUGHT_BY = {
-    "commits are answered before they are kept": "was acknowledged|was committed by members",
+    "commits are answered before they are durable": "was acknowledged|was committed by members",
     "producers are forgotten": "twice|gave up|is not at",
     "generations are forgotten": "generation",
 }
 
 
 @pytest.mark.slow
-def test_nothing_acknowledged_is_lost_in_cycles_of_kills(tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_lost_in_kill_cycles(tmp_path: Path) -> None:
     summary = Run(tmp_path, 4, Victim(tmp_path, durability="power"), print).run(4)
     assert summary.cycles == 4
     assert set(summary.kills) == {"under load", "at start-up", "after a rebalance"}
@@ -29,7 +29,7 @@ def test_nothing_acknowledged_is_lost_in_cycles_of_kills(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_broker_that_breaks_its_word_is_caught(tmp_path: Path, fault: str) -> None:
+def test_a_faulty_broker_is_caught(tmp_path: Path, fault: str) -> None:
     victim = Victim(tmp_path, durability="power", module="tests.durability.faulty_broker", arguments=(fault,))
     with pytest.raises(Violation, match=CAUGHT_BY[fault]):
         Run(tmp_path, 1, victim, print).run(40)

@@ -1,10 +1,11 @@
-"""A start does not read what nobody has asked for: offsets are loaded group by group, at first need."""
+"""A start does not read committed offsets: they are loaded for each group at its first request."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from bench import recovery
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_groups import ListGroupsRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from tests.harness.running import RunningBroker
@@ -13,11 +14,11 @@ GROUPS = 150
 
 
 def unloaded(running: RunningBroker) -> int:
-    """How many groups have their offsets in the store alone."""
+    """The number of groups whose offsets are only in the store."""
     return running.run(lambda: len(running.broker.groups.coordinator.unloaded_groups()))
 
 
-def test_a_group_that_is_asked_for_is_loaded_and_no_other(tmp_path: Path) -> None:
+def test_only_requested_groups_are_loaded(tmp_path: Path) -> None:
     recovery.fill(tmp_path, GROUPS)
     with RunningBroker(tmp_path) as running:
         assert unloaded(running) == GROUPS
@@ -34,7 +35,7 @@ def test_a_group_that_is_asked_for_is_loaded_and_no_other(tmp_path: Path) -> Non
                 group_id="bench-group-00008", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
             )
             (answer,) = client.ask(commit, 8).topics
-            assert answer.partitions[0].error_code == 0
-            # What the commit did not name is there as well.
+            assert answer.partitions[0].error_code == ErrorCode.NONE
+            # The offsets that the commit did not name are loaded too.
             recovery.fetch_one(running.address, 8)
             assert unloaded(running) == GROUPS - 2

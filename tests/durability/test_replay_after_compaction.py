@@ -1,4 +1,4 @@
-"""What a start loads of `__consumer_offsets` is the same before compaction and after it, tombstones and kills included."""
+"""A start loads the same from `__consumer_offsets` before and after compaction, with tombstones and kills."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from broker.storage import OFFSETS_TOPIC, Log, TopicRow
 from broker.storage.rows.compacted_tables import CompactedTables
 from tests.broker.storage.stores import NOW, open_log, stored
 
-# "a" and "f" share a partition of three; the name of one group begins with that of another.
+# "a" and "f" share one of three partitions; the name of one group is a prefix of another.
 GROUPS = ("a", "aa", "f", "é")
 PARTITIONS = 3
 groups, topics, indexes = st.sampled_from(GROUPS), st.sampled_from(["t", "tt"]), st.integers(0, 1)
@@ -44,11 +44,11 @@ records: st.SearchStrategy[OffsetsRecord] = st.one_of(
     ),
     st.builds(GroupMetadataTombstone, groups, st.just(NOW)),
 )
-rounds = st.lists(st.lists(records, min_size=1, max_size=8), max_size=12)
+flushes = st.lists(st.lists(records, min_size=1, max_size=8), max_size=12)
 
 
 def loaded(log: Log) -> dict[str, Any]:
-    """The hard state as a start makes it."""
+    """The hard state as a start loads it."""
     state = HardState()
     rows: list[TopicRow] = list(log.groups.metadata_rows())
     for group_id in list(log.groups.ids_with_offsets()):
@@ -63,7 +63,7 @@ def loaded(log: Log) -> dict[str, Any]:
 
 
 def expected(written: list[TopicRow]) -> dict[str, Any]:
-    """The same from all that was ever written: the last record of each key."""
+    """The hard state from everything written: the last record of each key."""
     state = HardState()
     for key, value in {row.key: row.value for row in written}.items():
         record = from_row(key, value, NOW) if value is not None else None
@@ -73,7 +73,7 @@ def expected(written: list[TopicRow]) -> dict[str, Any]:
 
 
 def rows_left(log: Log) -> list[list[tuple[int, bytes | None, bytes | None]]]:
-    """Of each partition, as any reader sees them."""
+    """The rows of each partition, as readers see them."""
     return [
         [(row.offset, row.key, row.value) for row in stored(partition)]
         for index in range(PARTITIONS)
@@ -82,7 +82,7 @@ def rows_left(log: Log) -> list[list[tuple[int, bytes | None, bytes | None]]]:
 
 
 def what_should_be_left(written: list[TopicRow]) -> list[list[tuple[int, bytes | None, bytes | None]]]:
-    """The last record of each key; no tombstone, but for the one that a partition ends with."""
+    """The last record of each key, without tombstones except one at the end of a partition."""
     left: list[list[tuple[int, bytes | None, bytes | None]]] = []
     for index in range(PARTITIONS):
         rows = [row for row in written if row.partition == index]
@@ -132,7 +132,7 @@ class Walk:
 
 
 @settings(max_examples=60, deadline=None)
-@given(before=rounds, between=rounds, after=rounds, uncompacted=st.integers(0, 5), kills=st.booleans())
+@given(before=flushes, between=flushes, after=flushes, uncompacted=st.integers(0, 5), kills=st.booleans())
 def test_a_start_loads_the_same_before_and_after_compaction(
     before: list[list[OffsetsRecord]],
     between: list[list[OffsetsRecord]],
@@ -142,14 +142,14 @@ def test_a_start_loads_the_same_before_and_after_compaction(
 ) -> None:
     with tempfile.TemporaryDirectory() as path:
         walk = Walk(Path(path))
-        for round_ in before:
-            walk.write(round_)
+        for batch in before:
+            walk.write(batch)
         state = loaded(walk.log)
         assert state == expected(walk.written)
         # Tombstones are not old enough, and rows are appended between the slices of the pass.
         walk.compact(between, NOW, uncompacted_rows=uncompacted)
-        for round_ in after:
-            walk.write(round_)
+        for batch in after:
+            walk.write(batch)
         if kills:
             walk.kill()
         state = loaded(walk.log)

@@ -1,4 +1,4 @@
-"""The broker that is killed: a real child process on one data directory and one port, whatever it was started with."""
+"""The broker that is killed: a child process with one data directory and one port."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from broker.local import broker_command, broker_environment
 from tests.harness.wire_client import WireClient
 
 READY_WITHIN_S = 30.0
-LOOK_EVERY_S = 0.002
+POLL_INTERVAL_S = 0.002
 CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
-    # A new segment every few cycles: a kill meets their rolling too.
+    # A new segment every few cycles, so that kills hit segment rolls too.
     "log.roll.ms": "5000",
 }
 
 
 class BrokerEnded(AssertionError):
-    """The broker ended by itself, or did not start."""
+    """The broker exited by itself or did not start."""
 
 
 class Victim:
@@ -48,7 +48,7 @@ class Victim:
         return f"{host}:{port}"
 
     def spawn(self) -> None:
-        """Start it, and do not wait."""
+        """Start it without waiting."""
         environment = {k: v for k, v in broker_environment().items() if k != "PYTHONDONTWRITEBYTECODE"}
         self._spawned_at = time.monotonic()
         with self._errors.open("ab") as errors:
@@ -62,7 +62,7 @@ class Victim:
             )
 
     def wait_until_ready(self) -> float:
-        """Seconds from its start until it served."""
+        """Wait until it serves. Returns the seconds since its start."""
         assert self._child is not None
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
@@ -72,13 +72,13 @@ class Victim:
                 self.address = (host, int(port))
                 return time.monotonic() - self._spawned_at
             self.check()
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
         raise BrokerEnded(f"not ready within {READY_WITHIN_S:g} s")
 
     def check(self) -> None:
-        """BrokerEnded if nobody has killed it and it is gone."""
+        """Raise BrokerEnded if it exited without being killed."""
         if self._child is not None and (code := self._child.poll()) is not None:
-            raise BrokerEnded(f"the broker ended by itself with {code}: {self._errors.read_text()[-2000:]}")
+            raise BrokerEnded(f"the broker exited by itself with {code}: {self._errors.read_text()[-2000:]}")
 
     def client(self) -> WireClient:
         return WireClient(self.address)

@@ -13,6 +13,7 @@ from kafka.protocol.metadata import ApiVersionsRequest as TheirApiVersions
 from kafka.protocol.metadata import ApiVersionsResponse as TheirApiVersionsResponse
 
 from broker.protocol.codec import DecodeError, decode, encode
+from broker.protocol.errors import ErrorCode
 from broker.protocol.frames import (
     FrameBuffer,
     RequestHeader,
@@ -114,10 +115,13 @@ def test_api_versions_has_a_flexible_request_header_and_an_old_response_header(v
 
 @pytest.mark.parametrize("version", HeartbeatResponse.VERSIONS)
 def test_a_response_is_framed_as_kafka_python_reads_it(version: int) -> None:
-    frame = response_frame(HeartbeatResponse(error_code=27), version, -5)
+    frame = response_frame(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), version, -5)
     theirs = TheirHeartbeatResponse[version].decode(frame, header=True, framed=True)
     assert (theirs.header.correlation_id, theirs.error_code) == (-5, 27)
-    assert decode_response(HeartbeatResponse, frame[4:], version) == (-5, HeartbeatResponse(error_code=27))
+    assert decode_response(HeartbeatResponse, frame[4:], version) == (
+        -5,
+        HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS),
+    )
 
 
 def test_the_length_of_a_response_counts_its_records() -> None:

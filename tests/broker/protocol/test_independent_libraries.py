@@ -20,6 +20,7 @@ from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_re
 from kio.serial import entity_reader, entity_writer
 
 from broker.protocol.codec import encode
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.wire_types import ZERO_UUID, Message, Struct
 from tests.broker.protocol.generated import MESSAGE_VERSIONS, each_version, messages
@@ -59,7 +60,7 @@ def test_one_of_the_libraries_has_each_message_of_kafka() -> None:
 def test_kafka_python_agrees(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(messages(cls, version))
     if isinstance(message, ApiVersionsResponse):
-        message.error_code = 0  # with any other it expects version 0
+        message.error_code = ErrorCode.NONE  # with any other it expects version 0
     encoded = encode(message, version)
     theirs = in_kafka_python(cls)[version].decode(encoded)
     assert_same_by_name(message, theirs, version)

@@ -55,7 +55,7 @@ class _Stdout(io.FileIO):
 
 
 class _Stderr(io.FileIO):
-    """Drops messages that cannot be written: the exit code still tells the outcome."""
+    """Drops messages that cannot be written: the exit code still reports the outcome."""
 
     def write(self, data: Any) -> Any:
         try:

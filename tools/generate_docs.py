@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -16,7 +17,13 @@ from broker.config.options import OPTIONS
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
+from kgctl.render.layouts import LAYOUTS
 
+ROWS = """## JSON, YAML and CSV
+
+`-o json` and `-o yaml` print `{"version": 1, "kind": KIND, "rows": [...]}`. Absent values are null, an error is its name. `-o csv`
+prints the keys as its header; an absent value is empty. Scripts can rely on these keys.
+"""
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -83,7 +90,17 @@ def _commands() -> str:
     for name in COMMANDS:
         paths.append([name])
         paths += [[name, verb] for verb in getattr(load(name), "commands", ())]
-    return "\n".join(["# Commands\n\nGenerated from the program's own help.\n", *map(_help, paths)])
+    return "\n".join(["# Commands\n\nGenerated from the program's own help.\n", *map(_help, paths), _rows()])
+
+
+def _rows() -> str:
+    rows = [f"| `{kind}` | {_keys(layout.row)} |" for kind, layout in LAYOUTS.items()]
+    return "\n".join([ROWS, "| kind | keys of a row |", "|---|---|", *rows]) + "\n"
+
+
+def _keys(row: type | None) -> str:
+    assert row is not None
+    return ", ".join(f"`{field.name}`" for field in fields(row))
 
 
 def _help(path: list[str]) -> str:

@@ -278,7 +278,7 @@ def _show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
     if output in TABLES:
         show_sheet(row, "local-broker")
     else:
-        show([row], output, kind="local-broker", row_type=LocalBrokerRow)
+        show([row], output, kind="local-broker")
 
 
 def _stop(pid: int, directory: Path, timeout_s: float) -> None:

@@ -13,14 +13,12 @@ from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
-from kgctl.model.changes import GroupChange, MemberChange
 from kgctl.model.groups import (
     REBALANCING,
     SHARE,
     STATES,
     TYPES,
     GroupDescription,
-    GroupListing,
     Listing,
     MemberRow,
     PartitionLag,
@@ -50,7 +48,7 @@ def list_groups(
     """List groups with type, state and protocol."""
     with settings(ctx).admin() as admin:
         listing = admin.list_groups(_named(state, STATES, "--state"), _named(type_, TYPES, "--type"))
-    settings(ctx).show(listing.groups, kind="groups", row_type=GroupListing)
+    settings(ctx).show(listing.groups, kind="groups")
     conclude(listing.errors, len(listing.errors) + 1)
 
 
@@ -76,7 +74,7 @@ def describe(
 ) -> None:
     """Show offsets and lag of groups, their members or their state.
 
-    Columns are those of kafka-consumer-groups.sh. --members and --state add GENERATION, which kgctl's own broker tells.
+    Columns are those of kafka-consumer-groups.sh. --members and --state add GENERATION, known on kgctl's own broker.
     """
     only_one({"GROUP": groups, "--all": all_groups})
     if not groups and not all_groups:
@@ -87,7 +85,7 @@ def describe(
         listing = Listing(()) if groups else admin.list_groups()
         names = groups or [row.group for row in listing.groups]
         found = admin.describe_groups(names, offsets=view is PartitionLag)
-    settings(ctx).show(_rows(found, view, settings(ctx).output), kind=VIEWS[view], row_type=view, verbose=verbose)
+    settings(ctx).show(_rows(found, view, settings(ctx).output), kind=VIEWS[view], verbose=verbose)
     _note_states(found, offsets_shown=view is PartitionLag)
     errors = [*listing.errors, *(group.error for group in found)]
     partitions = [row.error for group in found for row in group.partitions]
@@ -110,7 +108,7 @@ def delete(
         rows = admin.plan_group_deletion(groups)
         if execute:
             rows = admin.delete_groups(rows)
-    settings(ctx).show(rows, kind="group-deletion", row_type=GroupChange)
+    settings(ctx).show(rows, kind="group-deletion")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 
@@ -150,7 +148,7 @@ def remove_members(
         rows = admin.plan_member_removal(group, member or (), instance or (), everyone=everyone)
         if execute:
             rows = admin.remove_members(group, rows, reason)
-    settings(ctx).show(rows, kind="member-removal", row_type=MemberChange)
+    settings(ctx).show(rows, kind="member-removal")
     if not rows:
         note(f"Consumer group '{group}' has no active members.")
     note_dry_run(execute, [row.error for row in rows])

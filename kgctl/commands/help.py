@@ -1,4 +1,4 @@
-"""The layout of help pages: own options first, the options of every command in a panel of their own, examples last."""
+"""The layout of help pages: own options first, the options of every command in one panel, examples last."""
 
 from __future__ import annotations
 

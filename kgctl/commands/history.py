@@ -41,7 +41,7 @@ def history(
     with settings(ctx).admin() as admin:
         events, is_last_over = _events(admin, group)
     rows = events if every_event else by_rebalance(events, is_last_over=is_last_over)
-    settings(ctx).show(rows[-limit:], kind="group-history", row_type=GroupEventRow, verbose=verbose)
+    settings(ctx).show(rows[-limit:], kind="group-history", verbose=verbose)
 
 
 def _events(admin: Admin, group: str) -> tuple[list[GroupEventRow], bool]:

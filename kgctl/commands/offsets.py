@@ -17,7 +17,7 @@ from kgctl.commands.arguments import Execute, Group, not_empty, only_one
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
-from kgctl.model.changes import DONE, OffsetChange, ResetPlan, ResetRow
+from kgctl.model.changes import DONE, ResetPlan
 from kgctl.render import note
 
 Topics = Annotated[
@@ -103,7 +103,7 @@ def reset_offsets(
             (row.topic, row.partition, row.new_offset) for row in plan.rows if not row.error
         )
     else:
-        settings(ctx).show(plan.rows, kind="offset-reset", row_type=ResetRow)
+        settings(ctx).show(plan.rows, kind="offset-reset")
     _note_notes(plan, export)
     _note_outcome(plan, execute, export)
     # A row that fails in the plan stops all of it; only an execution can fail in part.
@@ -123,7 +123,7 @@ def delete_offsets(
         rows = admin.plan_offset_deletion(group, scope)
         if execute:
             rows = admin.delete_offsets(group, rows)
-    settings(ctx).show(rows, kind="offset-deletion", row_type=OffsetChange)
+    settings(ctx).show(rows, kind="offset-deletion")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 

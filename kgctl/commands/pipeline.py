@@ -33,7 +33,7 @@ def list_jobs(ctx: typer.Context) -> None:
     rows = [
         JobRow(job.name, job.reads, tuple(table.name for table in job.writes), job.summary) for job in JOBS.values()
     ]
-    settings(ctx).show(rows, kind="pipeline-jobs", row_type=JobRow)
+    settings(ctx).show(rows, kind="pipeline-jobs")
 
 
 @pipeline_app.command()
@@ -47,7 +47,7 @@ def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB"
     ]
     if settings(ctx).output in TABLE_OUTPUTS:
         show_paragraphs([f"{found.name}: {found.summary}.", found.description, f"Reads {', '.join(found.reads)}."])
-    settings(ctx).show(rows, kind="pipeline-columns", row_type=ColumnRow)
+    settings(ctx).show(rows, kind="pipeline-columns")
 
 
 @pipeline_app.command()
@@ -56,7 +56,7 @@ def doctor(ctx: typer.Context) -> None:
     from kgctl.pipelines.doctor import examine
 
     rows = [FindingRow(one.what, one.found, one.ok, one.advice or None) for one in examine()]
-    settings(ctx).show(rows, kind="pipeline-doctor", row_type=FindingRow)
+    settings(ctx).show(rows, kind="pipeline-doctor")
     if any(row.ok is False for row in rows):
         raise typer.Exit(1)
 
@@ -71,7 +71,7 @@ def status(ctx: typer.Context, out: Out) -> None:
     found = [row for row in rows if row.batches]
     if not found:
         raise NotFound(f"{out} holds no tables")
-    settings(ctx).show(found, kind="pipeline-status", row_type=TableRow)
+    settings(ctx).show(found, kind="pipeline-status")
 
 
 @pipeline_app.command()

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.settings import settings
-from kgctl.pipelines.bench.compare import NEEDS, EngineRow, compare
-from kgctl.pipelines.bench.sources import SourceRow, compare_sources
+from kgctl.pipelines.bench.compare import NEEDS, compare
+from kgctl.pipelines.bench.sources import compare_sources
 from kgctl.pipelines.runner import PipelinesMissing, check_installed
 from kgctl.pipelines.spark.connector_jars import find_jars
 from kgctl.render import note
@@ -50,10 +50,10 @@ def bench(
             for count in counts
             for row in compare_sources(count, jars.paths if jars and jars.usable else (), rounds, note)
         ]
-        settings(ctx).show(found, kind="pipeline-bench-sources", row_type=SourceRow)
+        settings(ctx).show(found, kind="pipeline-bench-sources")
         return
     rows = compare(counts, _engines(engines), rounds, note)
-    settings(ctx).show(rows, kind="pipeline-bench", row_type=EngineRow)
+    settings(ctx).show(rows, kind="pipeline-bench")
 
 
 def _count(text: str) -> int:

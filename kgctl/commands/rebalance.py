@@ -46,7 +46,7 @@ def rebalance(
         rows = admin.plan_rebalance(group, evict=evict)
         if execute:
             rows = admin.rebalance(group, rows, reason, wait=wait)
-    settings(ctx).show(rows, kind="group-rebalance", row_type=RebalanceRow)
+    settings(ctx).show(rows, kind="group-rebalance")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
     _note_duration(rows)

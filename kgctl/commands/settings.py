@@ -44,11 +44,11 @@ class Settings:
 
         return Admin(self.connection())
 
-    def show(self, rows: Sequence[Any], *, kind: str, row_type: type | None = None, verbose: bool = False) -> None:
+    def show(self, rows: Sequence[Any], *, kind: str, verbose: bool = False) -> None:
         """Print rows to stdout as --output and --color say."""
         from kgctl.render import show
 
-        show(rows, self.output, self.color, kind=kind, row_type=row_type, verbose=verbose)
+        show(rows, self.output, self.color, kind=kind, verbose=verbose)
 
     def connection_advice(self) -> str:
         """What to do when nothing listens at the address."""

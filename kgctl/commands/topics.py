@@ -12,7 +12,7 @@ from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import TopicChange
-from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
+from kgctl.model.topics import TopicRow
 from kgctl.render import note
 
 topics_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe, create and delete topics.")
@@ -30,7 +30,7 @@ def list_topics(
     """List topics with their partition and replica counts."""
     with settings(ctx).admin() as admin:
         rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
-    settings(ctx).show(rows, kind="topics", row_type=TopicRow)
+    settings(ctx).show(rows, kind="topics")
 
 
 @topics_app.command(
@@ -52,11 +52,11 @@ def describe(
         if configs or all_configs:
             names = topics or [row.topic for row in admin.list_topics()]
             settings_rows = admin.topic_configs(names, all_of_them=all_configs)
-            settings(ctx).show(settings_rows, kind="topic-configs", row_type=TopicConfigRow)
+            settings(ctx).show(settings_rows, kind="topic-configs")
             conclude((row.error for row in settings_rows), len(names))
             return
         rows = admin.describe_topics(topics or None)
-    settings(ctx).show(rows, kind="topic-partitions", row_type=TopicPartitionRow)
+    settings(ctx).show(rows, kind="topic-partitions")
     conclude((row.error for row in rows), len(rows))
 
 
@@ -97,7 +97,7 @@ def create(
         existing = [row.topic for row in rows if if_not_exists and _exists(row)]
         found = {row.topic: row for row in admin.list_topics(existing)} if existing else {}
     rows = [_existing(row, found[row.topic], partitions) if row.topic in found else row for row in rows]
-    settings(ctx).show(rows, kind="topic-changes", row_type=TopicChange)
+    settings(ctx).show(rows, kind="topic-changes")
     conclude((row.error for row in rows), len(rows))
 
 
@@ -108,7 +108,7 @@ def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None
         rows = admin.plan_topic_deletion(topics)
         if execute:
             rows = admin.delete_topics(rows)
-    settings(ctx).show(rows, kind="topic-changes", row_type=TopicChange)
+    settings(ctx).show(rows, kind="topic-changes")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
 

@@ -73,12 +73,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of one kind of row.
+    """The type of a row, which gives JSON and CSV their keys, and the columns of its table.
 
     `block` names the field whose change starts a new table, with its own header and widths. `slack` is added to the width
     of the first column, as Kafka's tool does for listings.
     """
 
+    row: type | None
     columns: tuple[Column, ...]
     block: str | None = None
     slack: int = 0

@@ -9,6 +9,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetRow, TopicChange
+from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
+from kgctl.model.history import GroupEventRow
+from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
 
 STATE_TONES = {
@@ -74,6 +79,7 @@ def _numbers(field: str) -> Callable[[Any], str | None]:
 
 LAYOUTS: dict[str, Layout] = {
     "groups": Layout(
+        GroupListing,
         (
             NAME("GROUP", "group", 15),
             Column("TYPE", "type", 20, rank=1),
@@ -83,6 +89,7 @@ LAYOUTS: dict[str, Layout] = {
         slack=10,
     ),
     "group-offsets": Layout(
+        PartitionLag,
         (
             NAME("GROUP", "group", 15),
             NAME("TOPIC", "topic", 15),
@@ -99,6 +106,7 @@ LAYOUTS: dict[str, Layout] = {
         block="group",
     ),
     "group-members": Layout(
+        MemberRow,
         (
             NAME("GROUP", "group", 15),
             ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 5),
@@ -118,6 +126,7 @@ LAYOUTS: dict[str, Layout] = {
         block="group",
     ),
     "group-state": Layout(
+        StateRow,
         (
             NAME("GROUP", "group", 15),
             ID("COORDINATOR (ID)", _coordinator, 25, rank=RELUCTANTLY + 3),
@@ -129,9 +138,10 @@ LAYOUTS: dict[str, Layout] = {
             Column("GENERATION", "generation", 10, Shown.IF_ANY),
             Column("TYPE", "type", rank=1),
             ERROR,
-        )
+        ),
     ),
     "offset-reset": Layout(
+        ResetRow,
         (
             NAME("GROUP", "group", 30),
             NAME("TOPIC", "topic", 30),
@@ -142,21 +152,23 @@ LAYOUTS: dict[str, Layout] = {
             STATUS,
             SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
             ERROR,
-        )
+        ),
     ),
     "offset-deletion": Layout(
+        OffsetChange,
         (
             NAME("TOPIC", "topic", 30),
             Column("PARTITION", "partition", 15),
             Column("OLD-OFFSET", "old_offset", 15),
             replace(STATUS, width=15),
             ERROR,
-        )
+        ),
     ),
     "group-deletion": Layout(
-        (NAME("GROUP", "group", 30), Column("STATE", "state", 20, tones=STATE_TONES), STATUS, ERROR)
+        GroupChange, (NAME("GROUP", "group", 30), Column("STATE", "state", 20, tones=STATE_TONES), STATUS, ERROR)
     ),
     "member-removal": Layout(
+        MemberChange,
         (
             NAME("GROUP", "group", 15),
             ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY),
@@ -165,9 +177,10 @@ LAYOUTS: dict[str, Layout] = {
             ID("CLIENT-ID", "client_id", 15, rank=1),
             STATUS,
             ERROR,
-        )
+        ),
     ),
     "group-history": Layout(
+        GroupEventRow,
         (
             Column("TIME", _time, 24, brief=_brief_time),
             Column("GENERATION", "generation", 10),
@@ -185,9 +198,10 @@ LAYOUTS: dict[str, Layout] = {
             ID("WHO-JOINED", "joined", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
             ID("WHO-LEFT", "left", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
             ID("WHO-WAS-ABSENT", lambda row: row.absent or None, 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY),
-        )
+        ),
     ),
     "group-rebalance": Layout(
+        RebalanceRow,
         (
             NAME("GROUP", "group", 15),
             ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 1),
@@ -200,18 +214,20 @@ LAYOUTS: dict[str, Layout] = {
             Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY, rank=RELUCTANTLY),
             STATUS,
             ERROR,
-        )
+        ),
     ),
     "topics": Layout(
+        TopicRow,
         (
             NAME("TOPIC", "topic", 30),
             Column("PARTITIONS", "partitions", 10),
             Column("REPLICAS", "replicas", 8, rank=1),
             Column("INTERNAL", lambda row: "yes" if row.internal else "no"),
             ERROR,
-        )
+        ),
     ),
     "topic-partitions": Layout(
+        TopicPartitionRow,
         (
             NAME("TOPIC", "topic", 30),
             Column("PARTITION", "partition", 10),
@@ -222,51 +238,57 @@ LAYOUTS: dict[str, Layout] = {
             Column("LOG-END-OFFSET", "log_end_offset", 15),
             Column("RECORDS", "records", rank=1),
             ERROR,
-        )
+        ),
     ),
     "topic-configs": Layout(
+        TopicConfigRow,
         (
             NAME("TOPIC", "topic", 30),
             ID("CONFIG", "config", 30),
             ID("VALUE", "value", 20),
             Column("SOURCE", "source", rank=1),
             ERROR,
-        )
+        ),
     ),
     "topic-changes": Layout(
+        TopicChange,
         (
             NAME("TOPIC", "topic", 30),
             Column("PARTITIONS", "partitions", 10),
             Column("REPLICAS", "replicas", 8, rank=1),
             STATUS,
             ERROR,
-        )
+        ),
     ),
     "pipeline-jobs": Layout(
+        JobRow,
         (
             Column("JOB", "job", 10),
             SENTENCE("READS", lambda row: ", ".join(row.reads), 20),
             SENTENCE("WRITES", lambda row: ", ".join(row.writes), 20),
             SENTENCE("SUMMARY", "summary"),
-        )
+        ),
     ),
     "pipeline-columns": Layout(
+        ColumnRow,
         (
             Column("TABLE", "table", 12),
             Column("COLUMN", "column", 14),
             Column("TYPE", lambda row: row.type.partition("<")[0], 9, rank=1),
             SENTENCE("MEANING", "meaning"),
-        )
+        ),
     ),
     "pipeline-doctor": Layout(
+        FindingRow,
         (
             Column("WHAT", "what", 12),
             Column("OK", lambda row: {True: "yes", False: "no", None: None}[row.ok], 3, tones=OK_TONES),
             SENTENCE("FOUND", "found", 20),
             SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
-        )
+        ),
     ),
     "pipeline-status": Layout(
+        TableRow,
         (
             Column("TABLE", "table", 12),
             Column("JOB", "job", 10),
@@ -275,7 +297,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("BYTES", "size_bytes", 10),
             Column("BATCHES", "batches", 7),
             Column("WRITTEN", "written"),
-        )
+        ),
     ),
 }
 
@@ -285,4 +307,5 @@ def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
     if kind in LAYOUTS:
         return LAYOUTS[kind]
     names = [field.name for field in fields(rows[0])] if rows else []
-    return Layout(tuple(Column(name.upper().replace("_", "-"), name) for name in names))
+    row = type(rows[0]) if rows else None
+    return Layout(row, tuple(Column(name.upper().replace("_", "-"), name) for name in names))

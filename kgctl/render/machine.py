@@ -39,10 +39,9 @@ def as_csv(rows: Sequence[Any], row_type: type | None, *, escaped: bool = False)
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    of = row_type or (type(rows[0]) if rows else None)
-    if of is None:
+    if row_type is None:
         return ""
-    names = [field.name for field in fields(of)]
+    names = [field.name for field in fields(row_type)]
     writer.writerow(names)
     for row in rows:
         values = [_flat(getattr(row, name)) for name in names]

@@ -18,12 +18,11 @@ def show(
     color: str = "auto",
     *,
     kind: str,
-    row_type: type | None = None,
     verbose: bool = False,
 ) -> None:
     """Print rows, which are dataclasses of one type. `kind` names them in the envelope and selects the table.
 
-    `row_type` gives CSV its header when there are no rows; `verbose` adds the columns that Kafka's --verbose adds.
+    `verbose` adds the columns that Kafka's --verbose adds.
     On a terminal a table is fitted to its width and coloured; a pipe gets the table as Kafka's tools print it.
     """
     if output in TABLES:
@@ -32,7 +31,9 @@ def show(
     from kgctl.render import machine
 
     if output == "csv":
-        text = machine.as_csv(rows, row_type, escaped=sys.stdout.isatty())
+        from kgctl.render.layouts import layout_of
+
+        text = machine.as_csv(rows, layout_of(kind, rows).row, escaped=sys.stdout.isatty())
     else:
         text = machine.as_yaml(rows, kind) if output == "yaml" else machine.as_json(rows, kind)
     sys.stdout.write(text)

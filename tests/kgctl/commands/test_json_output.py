@@ -1,160 +1,23 @@
-"""JSON of every listing and plan, checked by schema: the keys are a promise to scripts."""
+"""The JSON of every listing and plan has the keys and types that its row type declares; docs/cli.md lists the keys."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import types
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pytest
 
+from kgctl.model.failure import RowError
+from kgctl.render.layouts import LAYOUTS
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.harness.reference_kafka import ReferenceKafka
 
-TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
-
-
-def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def array(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": schema}
-
-
-def exactly(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-MAYBE_TEXT, MAYBE_NUMBER = or_null(TEXT), or_null(NUMBER)
-TOPIC_PARTITIONS = array(exactly(topic=TEXT, partitions=array(NUMBER)))
-ASSIGNMENT = or_null(TOPIC_PARTITIONS)
-STATUS = {"enum": ["planned", "done", "failed", "skipped", "exists"]}
-ROWS = {
-    "groups": exactly(group=TEXT, type=MAYBE_TEXT, state=MAYBE_TEXT, protocol=MAYBE_TEXT),
-    "group-offsets": exactly(
-        group=TEXT,
-        topic=MAYBE_TEXT,
-        partition=MAYBE_NUMBER,
-        leader_epoch=MAYBE_NUMBER,
-        current_offset=MAYBE_NUMBER,
-        log_end_offset=MAYBE_NUMBER,
-        lag=MAYBE_NUMBER,
-        consumer_id=MAYBE_TEXT,
-        host=MAYBE_TEXT,
-        client_id=MAYBE_TEXT,
-        group_instance_id=MAYBE_TEXT,
-        error=MAYBE_TEXT,
-    ),
-    "group-members": exactly(
-        group=TEXT,
-        consumer_id=MAYBE_TEXT,
-        group_instance_id=MAYBE_TEXT,
-        host=MAYBE_TEXT,
-        client_id=MAYBE_TEXT,
-        partitions=MAYBE_NUMBER,
-        generation=MAYBE_NUMBER,
-        current_epoch=MAYBE_NUMBER,
-        current_assignment=ASSIGNMENT,
-        target_epoch=MAYBE_NUMBER,
-        target_assignment=ASSIGNMENT,
-        leader=or_null(FLAG),
-        session_timeout_ms=MAYBE_NUMBER,
-        rebalance_timeout_ms=MAYBE_NUMBER,
-        phase=MAYBE_TEXT,
-        heartbeat_age_ms=MAYBE_NUMBER,
-        error=MAYBE_TEXT,
-    ),
-    "group-state": exactly(
-        group=TEXT,
-        coordinator=MAYBE_TEXT,
-        coordinator_id=MAYBE_NUMBER,
-        assignment_strategy=MAYBE_TEXT,
-        state=MAYBE_TEXT,
-        group_epoch=MAYBE_NUMBER,
-        target_assignment_epoch=MAYBE_NUMBER,
-        members=MAYBE_NUMBER,
-        generation=MAYBE_NUMBER,
-        type=MAYBE_TEXT,
-        error=MAYBE_TEXT,
-    ),
-    "offset-reset": exactly(
-        group=TEXT,
-        topic=TEXT,
-        partition=MAYBE_NUMBER,
-        old_offset=MAYBE_NUMBER,
-        new_offset=MAYBE_NUMBER,
-        delta=MAYBE_NUMBER,
-        note=MAYBE_TEXT,
-        status=STATUS,
-        error=MAYBE_TEXT,
-    ),
-    "offset-deletion": exactly(
-        group=TEXT, topic=TEXT, partition=MAYBE_NUMBER, old_offset=MAYBE_NUMBER, status=STATUS, error=MAYBE_TEXT
-    ),
-    "group-deletion": exactly(group=TEXT, state=MAYBE_TEXT, status=STATUS, error=MAYBE_TEXT),
-    "member-removal": exactly(
-        group=TEXT,
-        consumer_id=TEXT,
-        group_instance_id=MAYBE_TEXT,
-        host=MAYBE_TEXT,
-        client_id=MAYBE_TEXT,
-        status=STATUS,
-        error=MAYBE_TEXT,
-    ),
-    "group-history": exactly(
-        group=TEXT,
-        timestamp=NUMBER,
-        generation=NUMBER,
-        event=TEXT,
-        cause=MAYBE_TEXT,
-        reason=MAYBE_TEXT,
-        prepare_ms=MAYBE_NUMBER,
-        complete_ms=MAYBE_NUMBER,
-        members=NUMBER,
-        joined_count=NUMBER,
-        left_count=NUMBER,
-        partitions_moved=MAYBE_NUMBER,
-        commits_rejected=NUMBER,
-        joined=array(TEXT),
-        left=array(TEXT),
-        left_causes=array(TEXT),
-        absent=array(TEXT),
-        absent_count=NUMBER,
-        assignment=or_null({"type": "object", "additionalProperties": TOPIC_PARTITIONS}),
-    ),
-    "group-rebalance": exactly(
-        group=TEXT,
-        consumer_id=TEXT,
-        group_instance_id=MAYBE_TEXT,
-        host=MAYBE_TEXT,
-        client_id=MAYBE_TEXT,
-        method={"enum": ["trigger", "eviction"]},
-        generation_before=MAYBE_NUMBER,
-        generation_after=MAYBE_NUMBER,
-        stable_after_ms=MAYBE_NUMBER,
-        status={"enum": ["planned", "done", "failed", "rejoined", "joined", "gone"]},
-        error=MAYBE_TEXT,
-    ),
-    "topics": exactly(topic=TEXT, partitions=NUMBER, replicas=NUMBER, internal=FLAG, error=MAYBE_TEXT),
-    "topic-partitions": exactly(
-        topic=TEXT,
-        partition=MAYBE_NUMBER,
-        leader=MAYBE_NUMBER,
-        leader_epoch=MAYBE_NUMBER,
-        replicas=array(NUMBER),
-        isr=array(NUMBER),
-        log_start_offset=MAYBE_NUMBER,
-        log_end_offset=MAYBE_NUMBER,
-        records=MAYBE_NUMBER,
-        error=MAYBE_TEXT,
-    ),
-    "topic-configs": exactly(topic=TEXT, config=TEXT, value=MAYBE_TEXT, source=TEXT, error=MAYBE_TEXT),
-    "topic-changes": exactly(
-        topic=TEXT, partitions=MAYBE_NUMBER, replicas=MAYBE_NUMBER, status=STATUS, error=MAYBE_TEXT
-    ),
-}
+NAMES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", RowError: "string", type(None): "null"}
 COMMANDS = {
     "groups": ["groups list"],
     "group-offsets": ["groups describe EMPTY LIVE", "groups describe ABSENT"],
@@ -177,8 +40,27 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ROWS)
-def test_the_json_of_each_kind_keeps_its_schema(cluster: Cluster, kind: str) -> None:
+def schema_of(declared: Any) -> dict[str, Any]:
+    """The JSON schema of a row type or of the type of one of its fields."""
+    origin, arguments = get_origin(declared), get_args(declared)
+    if declared in NAMES:
+        return {"type": NAMES[declared]}
+    if is_dataclass(declared):
+        return exactly(**{name: schema_of(hint) for name, hint in get_type_hints(declared).items()})
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(argument) for argument in arguments]}
+    if origin is tuple:
+        return {"type": "array", "items": schema_of(arguments[0])}
+    assert origin is Mapping, declared
+    return {"type": "object", "additionalProperties": schema_of(arguments[1])}
+
+
+def exactly(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, kind: str) -> None:
     if kind == "group-history" and isinstance(cluster, ReferenceKafka):
         pytest.skip("Kafka keeps no history")
     kgctl = Kgctl(cluster.bootstrap_servers)
@@ -186,11 +68,16 @@ def test_the_json_of_each_kind_keeps_its_schema(cluster: Cluster, kind: str) -> 
     assert kgctl("topics", "create", names["TOPIC"], "--partitions", 2).exit_code == 0
     fill(kgctl, names["TOPIC"], [3])
     kgctl.commit(names["EMPTY"], names["TOPIC"], p0=1)
-    schema = exactly(version={"const": 1}, kind={"const": kind}, rows=array(ROWS[kind]))
+    rows = {"type": "array", "items": schema_of(LAYOUTS[kind].row)}
+    schema = exactly(version={"const": 1}, kind={"const": kind}, rows=rows)
     with member_of(kgctl, names["LIVE"], {names["TOPIC"]: [0, 1]}):
         for command in COMMANDS[kind]:
-            words = command
+            line = command
             for name, value in names.items():
-                words = words.replace(name, value)
-            result = kgctl(*words.split(), "-o", "json")
+                line = line.replace(name, value)
+            result = kgctl(*line.split(), "-o", "json")
             jsonschema.validate(json.loads(result.stdout), schema)
+
+
+def test_every_kind_of_groups_and_topics_has_a_command_here() -> None:
+    assert COMMANDS.keys() == {kind for kind in LAYOUTS if not kind.startswith("pipeline-")}

@@ -88,7 +88,7 @@ def group_snapshot(admin: Admin, group: str, *, whole_history: bool) -> GroupSna
     at_s, wall_ms = time.monotonic(), int(time.time() * 1000)
     events, reason = None, None
     try:
-        events = admin.new_events(group, anew=whole_history)
+        events = admin.new_events(group, whole_history=whole_history)
     except KgctlError as error:
         reason = str(error)
     return GroupSnapshot(at_s, wall_ms, found, events, reason)

@@ -101,9 +101,9 @@ class Admin:
     def group_history(self, group: str) -> list[GroupEventRow]:
         return self.run(history.group_history(self.cluster, group))
 
-    def new_events(self, group: str, *, anew: bool) -> tuple[GroupEventRow, ...]:
-        """Every event of the group since the last call; all kept ones if `anew`, or if the last call was for another group."""
-        since = None if anew else self._bookmark
+    def new_events(self, group: str, *, whole_history: bool) -> tuple[GroupEventRow, ...]:
+        """The events of the group since the last call; all of them with `whole_history`, or after a call for another group."""
+        since = None if whole_history else self._bookmark
         events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
         return events
 

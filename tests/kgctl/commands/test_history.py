@@ -297,26 +297,26 @@ def test_new_events_are_told_once_also_across_a_kill_of_the_broker() -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         with kgctl.admin() as admin:
-            assert admin.new_events("g", anew=False) == ()
+            assert admin.new_events("g", whole_history=False) == ()
             with member_of(kgctl, "g", {"t": [1, 0]}) as member_id:
-                started, stable = admin.new_events("g", anew=True)
+                started, stable = admin.new_events("g", whole_history=True)
                 assert (started.event, stable.event, started.assignment) == ("rebalance_started", "stable", None)
                 assert stable.assignment == {member_id: (TopicPartitions("t", (1, 0)),)}
-                assert admin.new_events("g", anew=False) == ()
-            assert events(admin.new_events("g", anew=False)) == ["rebalance_started", "empty"]
+                assert admin.new_events("g", whole_history=False) == ()
+            assert events(admin.new_events("g", whole_history=False)) == ["rebalance_started", "empty"]
             broker.kill()
             with pytest.raises(Unreachable):
-                admin.new_events("g", anew=False)
+                admin.new_events("g", whole_history=False)
             broker.start()
-            assert admin.new_events("g", anew=False) == ()
+            assert admin.new_events("g", whole_history=False) == ()
             broker.kill()
             broker.start()
-            assert admin.new_events("g", anew=False) == ()
+            assert admin.new_events("g", whole_history=False) == ()
             with member_of(kgctl, "other", {"t": [0]}), member_of(kgctl, "g", {"t": [0]}):
-                assert events(admin.new_events("g", anew=False)) == ["rebalance_started", "stable"]
-            assert len(admin.new_events("other", anew=False)) == 4
-            assert len(admin.new_events("g", anew=False)) == 8
-            assert len(admin.new_events("g", anew=True)) == 8
+                assert events(admin.new_events("g", whole_history=False)) == ["rebalance_started", "stable"]
+            assert len(admin.new_events("other", whole_history=False)) == 4
+            assert len(admin.new_events("g", whole_history=False)) == 8
+            assert len(admin.new_events("g", whole_history=True)) == 8
             assert events(by_rebalance(admin.group_history("g"))) == ["stable", "empty"] * 2
 
 
@@ -328,14 +328,14 @@ def test_all_events_are_new_on_another_broker_at_the_address(tmp_path: Path, tim
             for _ in range(2):
                 with member_of(kgctl, "g", {"t": [0]}):
                     pass
-            assert len(admin.new_events("g", anew=True)) == 8
+            assert len(admin.new_events("g", whole_history=True)) == 8
             broker.stop()
             with LocalBroker(data_dir=tmp_path / "two", listen=kgctl.bootstrap or ""):
                 for _ in range(times):
                     with member_of(kgctl, "g", {"t": [0]}):
                         pass
-                assert len(admin.new_events("g", anew=False)) == 4 * times
-                assert admin.new_events("g", anew=False) == ()
+                assert len(admin.new_events("g", whole_history=False)) == 4 * times
+                assert admin.new_events("g", whole_history=False) == ()
 
 
 def events(rows: Sequence[GroupEventRow]) -> list[str]:

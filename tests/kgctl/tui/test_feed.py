@@ -17,9 +17,9 @@ class Slow(Admin):
 
     asked_at_s = 0.0
 
-    def new_events(self, group: str, *, anew: bool) -> tuple[GroupEventRow, ...]:
+    def new_events(self, group: str, *, whole_history: bool) -> tuple[GroupEventRow, ...]:
         self.asked_at_s = time.monotonic()
-        return super().new_events(group, anew=anew)
+        return super().new_events(group, whole_history=whole_history)
 
 
 def test_a_group_snapshot_has_the_time_of_the_description() -> None:

@@ -63,7 +63,7 @@ def test_one_state_is_highlighted_and_all_fit_into_80_columns(of: GroupDescripti
 def test_a_group_with_an_error_has_no_highlighted_state() -> None:
     first, second, third, _ = lines(failed("TIMED_OUT", "no answer in 10 s"))
     assert "\u25cf" not in first
-    assert second.strip() == "Its state is not known."
+    assert second.strip() == "The state is not known."
     assert third.strip() == "no answer in 10 s"
 
 
@@ -97,7 +97,7 @@ def test_an_address_that_does_not_fit_is_left_out() -> None:
 
 def test_a_silent_member_of_a_stable_group_is_named() -> None:
     quiet = group(members=[member(1), member(2, heartbeat_age_ms=30_000), member(3)])
-    assert sentence(quiet, WALL_MS) == "3 members, no heartbeat from worker-2 for 30 s (session timeout 45 s)"
+    assert sentence(quiet, WALL_MS) == "3 members, no heartbeat from worker-2 (30 s of 45 s)"
     assert lines(quiet)[3].strip() == "\u2713 worker-1   ! worker-2 silent   \u2713 worker-3"
 
 

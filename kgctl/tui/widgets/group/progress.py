@@ -108,7 +108,7 @@ def _syncing(
 def _silence(called: Mapping[str, str], member: MemberRow) -> str:
     session = cells.milliseconds(member.session_timeout_ms)
     age = cells.milliseconds(member.heartbeat_age_ms)
-    return f"{called[member.consumer_id or '']} for {age} (session timeout {session})"
+    return f"{called[member.consumer_id or '']} ({age} of {session})"
 
 
 def _listed(found: Sequence[str], most: int = 3) -> str:

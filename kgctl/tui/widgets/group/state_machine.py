@@ -131,7 +131,7 @@ def facts(group: GroupDescription, state_s: float | None, width: int, *, is_leas
     if is_gone(group.error):
         return ""
     if group.error is not None and group.state is None:
-        return "Its state is not known."
+        return "The state is not known."
     leader = names(group.members).get(group.leader or "") or cells.name(group.leader)
     protocol, coordinator = cells.name(group.assignment_strategy), cells.name(group.coordinator)
     if group.group_epoch is None:

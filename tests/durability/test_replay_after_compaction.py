@@ -21,7 +21,7 @@ from broker.cores.groups.records import (
 )
 from broker.storage import OFFSETS_TOPIC, Log, TopicRow
 from broker.storage.rows.compacted_tables import CompactedTables
-from tests.broker.storage.stores import NOW, open_log, stored
+from tests.harness.stores import NOW, open_log, stored
 
 # "a" and "f" share one of three partitions; the name of one group is a prefix of another.
 GROUPS = ("a", "aa", "f", "é")

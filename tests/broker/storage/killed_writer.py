@@ -1,4 +1,4 @@
-"""A child that appends, commits and says so on stdout, until it is killed: python -m tests.broker.storage.killed_writer DIR."""
+"""A child that appends, flushes and prints each flush until it is killed: python -m tests.broker.storage.killed_writer DIR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.storage import OFFSETS_TOPIC, TopicRow
-from tests.broker.storage.stores import NOW, append, batch, open_log, sweep, topic_log
+from tests.harness.stores import NOW, append, batch, open_log, sweep, topic_log
 
 PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 SETTINGS: dict[str, Any] = {"segment_bytes": 6000, "compaction_interval_ms": 0}
@@ -18,7 +18,7 @@ def main() -> None:
     log = open_log(Path(sys.argv[1]), **SETTINGS)
     plain, compacted = topic_log(log, "plain"), topic_log(log, "compacted", cleanup_policy="compact")
     number = plain.high_watermark
-    # A kill between the two appends leaves one log ahead of the other: each goes on where it stands.
+    # A kill between the two appends leaves one log ahead of the other; each continues at its own end.
     ahead = compacted.high_watermark - number
     while True:
         text, other = b"%d" % number, number + ahead

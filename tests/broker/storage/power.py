@@ -1,8 +1,8 @@
-"""A disk that forgets: records every operation, and builds what a power cut at any moment may leave.
+"""A disk that loses unsynced writes: it records every operation, and builds what a power cut at any moment may leave.
 
 Content is durable after a sync of the file, a name after a sync of its directory (SQLite syncs the directories of
-its WAL and journal itself). Of what was not synced, any part may be there: whole writes are kept, dropped or torn
-at a sector.
+its WAL and journal itself). Any part of the unsynced writes may survive: whole writes are kept, dropped or torn at a
+sector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Stored:
 
 @dataclass
 class State:
-    """Names that are durable, names that only the page cache knows, and the content of files."""
+    """Durable names, names in the page cache, and the content of files."""
 
     durable: dict[str, Stored | None] = field(default_factory=dict)  # None: a directory
     cached: dict[str, Stored | None] = field(default_factory=dict)
@@ -144,13 +144,13 @@ class RecordingOps(FileOps):
                             del state.durable[name]
         return state
 
-    def image(self, count: int, target: Path, chance: random.Random) -> None:
-        """Write to `target` something that a power cut after `count` events may leave of the data directory."""
+    def image(self, count: int, target: Path, randomness: random.Random) -> None:
+        """Write to `target` one of the states in which a power cut after `count` events may leave the data directory."""
         state = self.state_after(count)
         target.mkdir()
         for name in sorted({*state.durable, *state.cached}):
             in_both = name in state.durable and name in state.cached
-            if not in_both and chance.random() < 0.5:
+            if not in_both and randomness.random() < 0.5:
                 continue
             stored = state.durable[name] if name in state.durable else state.cached[name]
             path = target / os.path.relpath(name, self.root)
@@ -159,18 +159,18 @@ class RecordingOps(FileOps):
             if stored is None:
                 path.mkdir(exist_ok=True)
             else:
-                path.write_bytes(_after_a_cut(stored, chance))
+                path.write_bytes(_after_a_cut(stored, randomness))
 
 
-def _after_a_cut(stored: Stored, chance: random.Random) -> bytes:
+def _after_a_cut(stored: Stored, randomness: random.Random) -> bytes:
     content = bytearray(stored.durable)
-    fate = chance.choice(["all", "none", "some", "some"])
+    fate = randomness.choice(["all", "none", "some", "some"])
     for kind, position, written in stored.pending:
-        if fate == "none" or (fate == "some" and chance.random() < 0.5):
+        if fate == "none" or (fate == "some" and randomness.random() < 0.5):
             continue
-        if fate == "some" and kind == "write" and len(written) > SECTOR and chance.random() < 0.3:
-            cut = chance.randrange(0, len(written), SECTOR)
-            if chance.random() < 0.5:
+        if fate == "some" and kind == "write" and len(written) > SECTOR and randomness.random() < 0.3:
+            cut = randomness.randrange(0, len(written), SECTOR)
+            if randomness.random() < 0.5:
                 _apply(content, kind, position, written[:cut])
             else:
                 _apply(content, kind, position + cut, written[cut:])

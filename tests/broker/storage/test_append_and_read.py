@@ -1,4 +1,4 @@
-"""Append, commit, read: what clients see of one partition."""
+"""Append, flush, read: one partition as clients see it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.storage import DamageError, FileOps, NewerFormatError, StorageError
 from broker.storage.store.database import FORMAT_VERSION
-from tests.broker.storage.stores import (
+from tests.harness.stores import (
     NOW,
     append,
     batch,
@@ -27,7 +27,7 @@ from tests.broker.storage.stores import (
 )
 
 
-def test_readers_see_a_batch_only_after_the_commit(tmp_path: Path) -> None:
+def test_readers_see_a_batch_only_after_the_flush(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     assert append(partition, b"a", b"b") == 0
@@ -40,8 +40,24 @@ def test_readers_see_a_batch_only_after_the_commit(tmp_path: Path) -> None:
     assert values(partition) == [(0, b"a"), (1, b"b")]
 
 
+def test_a_sweep_makes_nothing_durable_or_visible(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    partition = topic_log(log)
+    append(partition, b"flushed")
+    sweep(log)
+    append(partition, b"waiting")
+    log.create_topic("waiting", 1, {})
+    log.sweep(NOW)
+    assert log.dirty
+    assert partition.high_watermark == 1
+    log.close(clean=False)
+    log = open_log(tmp_path)
+    assert "waiting" not in log.topics
+    log.close()
+
+
 @pytest.mark.parametrize("clean", [True, False])
-def test_committed_batches_are_there_after_a_restart(tmp_path: Path, clean: bool) -> None:
+def test_flushed_batches_survive_a_restart(tmp_path: Path, clean: bool) -> None:
     log = open_log(tmp_path, segment_bytes=500)
     partition = topic_log(log, "t", 2)
     for number in range(40):
@@ -58,7 +74,7 @@ def test_committed_batches_are_there_after_a_restart(tmp_path: Path, clean: bool
     log.close()
 
 
-def test_a_read_begins_with_the_batch_that_holds_the_offset(tmp_path: Path) -> None:
+def test_a_read_starts_with_the_batch_that_contains_the_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     for _ in range(3):
@@ -86,7 +102,7 @@ def test_a_read_returns_whole_batches_within_its_limit(tmp_path: Path) -> None:
     log.close()
 
 
-def test_offsets_out_of_range_are_told_from_the_end(tmp_path: Path) -> None:
+def test_an_offset_out_of_range_differs_from_the_end(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     assert partition.read(0, 100, at_least_one=True) == b""
@@ -99,7 +115,7 @@ def test_offsets_out_of_range_are_told_from_the_end(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_large_batch_crosses_every_chunk_size(tmp_path: Path) -> None:
+def test_batches_larger_than_any_read_chunk_are_served(tmp_path: Path) -> None:
     log = open_log(tmp_path, message_max_bytes=4 << 20)
     partition = topic_log(log)
     sizes = [10, 20_000, 3_000_000, 10, 1_100_000, 70_000]
@@ -114,7 +130,7 @@ def test_a_large_batch_crosses_every_chunk_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_compressed_batches_pass_through_untouched(tmp_path: Path, codec: Codec) -> None:
+def test_compressed_batches_are_stored_unchanged(tmp_path: Path, codec: Codec) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     sent = batch(b"x" * 500, b"y" * 500, codec=codec)
@@ -165,9 +181,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("content", "error"), REFUSED)
-def test_what_is_no_proper_batch_is_refused_and_leaves_no_trace(
-    tmp_path: Path, content: bytes, error: ErrorCode
-) -> None:
+def test_an_invalid_batch_is_refused_without_side_effects(tmp_path: Path, content: bytes, error: ErrorCode) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     log.flush()
@@ -177,7 +191,7 @@ def test_what_is_no_proper_batch_is_refused_and_leaves_no_trace(
     log.close()
 
 
-def test_the_beginning_of_a_second_batch_is_ignored(tmp_path: Path) -> None:
+def test_an_incomplete_second_batch_is_ignored(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     for extra in (b"x", GOOD[:16], GOOD[:-1]):
@@ -187,7 +201,7 @@ def test_the_beginning_of_a_second_batch_is_ignored(tmp_path: Path) -> None:
     log.close()
 
 
-def test_limits_hold_on_both_sides(tmp_path: Path) -> None:
+def test_size_and_time_limits_are_inclusive(tmp_path: Path) -> None:
     size = len(batch(b"a" * 100))
     log = open_log(tmp_path)
     log.create_topic("exact", 1, {"max.message.bytes": str(size)})
@@ -214,7 +228,7 @@ def test_compacted_topics_refuse_records_without_a_key(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_changed_config_counts_at_once(tmp_path: Path) -> None:
+def test_a_changed_config_applies_at_once(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     append(partition, b"a" * 100)
@@ -244,7 +258,7 @@ def test_files_are_private_and_named_by_topic_id(tmp_path: Path) -> None:
         assert stat.S_IMODE(found.stat().st_mode) == (0o700 if found.is_dir() else 0o600), found
 
 
-def test_a_topic_never_written_to_has_no_files(tmp_path: Path) -> None:
+def test_an_empty_topic_has_no_files(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.create_topic("wide", 1000, {})
     log.flush()
@@ -254,7 +268,7 @@ def test_a_topic_never_written_to_has_no_files(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_slice_outlives_the_deletion_of_its_topic(tmp_path: Path) -> None:
+def test_a_file_slice_stays_readable_after_its_topic_is_deleted(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(topic_log(log), b"a" * 100)
     log.flush()
@@ -285,7 +299,7 @@ class CountingOps(FileOps):
 
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("accept_loss", [False, True])
-def test_the_files_of_a_deleted_topic_go_bit_by_bit_after_the_commit(
+def test_housekeeping_removes_the_files_of_a_deleted_topic_after_the_flush(
     tmp_path: Path, restart: bool, accept_loss: bool
 ) -> None:
     log = open_log(tmp_path, file_ops=(ops := CountingOps()), durability="process")
@@ -311,7 +325,7 @@ def test_the_files_of_a_deleted_topic_go_bit_by_bit_after_the_commit(
     log.close()
 
 
-def test_a_topic_made_again_begins_anew(tmp_path: Path) -> None:
+def test_a_recreated_topic_starts_at_offset_0(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(topic_log(log), b"old")
     log.flush()
@@ -324,7 +338,7 @@ def test_a_topic_made_again_begins_anew(tmp_path: Path) -> None:
     log.close()
 
 
-def test_few_descriptors_serve_many_segments(tmp_path: Path) -> None:
+def test_many_segments_need_few_descriptors(tmp_path: Path) -> None:
     log = open_log(tmp_path, segment_bytes=200, max_open_segments=4)
     for index in range(10):
         topic_log(log, f"t{index}")

@@ -1,4 +1,4 @@
-"""Compaction keeps the last record of each key at its offset, and tombstones for their time."""
+"""Compaction keeps the last record of each key at its offset, and tombstones for delete.retention.ms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from broker.protocol.record_batch import Record, batches
 from broker.storage import OFFSETS_TOPIC, Appended, PartitionLog, TopicRow
 from broker.storage.segments import compaction
 from broker.storage.segments.partition import SegmentPartition
-from tests.broker.storage.stores import (
+from tests.harness.stores import (
     NOW,
     append,
     framed,
@@ -41,18 +41,20 @@ def live(partition: PartitionLog) -> dict[bytes | None, bytes | None]:
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_reader_ends_with_the_same_values_before_and_after(tmp_path: Path, codec: Codec, clean: bool) -> None:
-    chance = random.Random(3)
+def test_compaction_keeps_the_newest_value_of_every_key_at_its_offset(
+    tmp_path: Path, codec: Codec, clean: bool
+) -> None:
+    randomness = random.Random(3)
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
     everything: dict[int, Record] = {}
     for _ in range(6):
         for number in range(30):
             pairs = [
-                (b"k%d" % chance.randrange(12), None if chance.random() < 0.2 else b"%d" % number)
-                for _ in range(chance.randrange(1, 4))
+                (b"k%d" % randomness.randrange(12), None if randomness.random() < 0.2 else b"%d" % number)
+                for _ in range(randomness.randrange(1, 4))
             ]
-            append(partition, *pairs, ts=NOW + chance.randrange(1000), codec=codec)
+            append(partition, *pairs, ts=NOW + randomness.randrange(1000), codec=codec)
         log.flush()
         everything |= {record.offset: record for record in stored(partition)}
         before, size, end = newest(partition), partition.size_bytes, partition.high_watermark
@@ -91,7 +93,7 @@ def test_no_offset_is_missing_between_batches(tmp_path: Path) -> None:
     log.close()
 
 
-def test_the_active_segment_is_left_alone(tmp_path: Path) -> None:
+def test_the_active_segment_is_not_compacted(tmp_path: Path) -> None:
     log = open_log(tmp_path, compaction_interval_ms=0)
     partition = topic_log(log, cleanup_policy="compact")
     for number in range(20):
@@ -102,7 +104,7 @@ def test_the_active_segment_is_left_alone(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_clean_log_waits_for_enough_dirt(tmp_path: Path) -> None:
+def test_compaction_waits_for_the_dirty_ratio(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0.9")
     for number in range(40):
@@ -121,7 +123,7 @@ def test_a_clean_log_waits_for_enough_dirt(tmp_path: Path) -> None:
     log.close()
 
 
-def test_young_records_wait_for_the_compaction_lag(tmp_path: Path) -> None:
+def test_records_younger_than_the_compaction_lag_are_not_compacted(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", min_compaction_lag_ms="1000")
     for number in range(20):
@@ -134,7 +136,7 @@ def test_young_records_wait_for_the_compaction_lag(tmp_path: Path) -> None:
     log.close()
 
 
-def test_tombstones_stay_for_their_time(tmp_path: Path) -> None:
+def test_tombstones_stay_for_delete_retention_ms(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", delete_retention_ms=str(HOUR), min_cleanable_dirty_ratio="0")
 
@@ -155,7 +157,7 @@ def test_tombstones_stay_for_their_time(tmp_path: Path) -> None:
     log.close()
 
 
-def test_segments_with_nothing_left_go(tmp_path: Path) -> None:
+def test_segments_without_records_are_removed(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact")
     for number in range(200):
@@ -174,7 +176,7 @@ def test_segments_with_nothing_left_go(tmp_path: Path) -> None:
     log.close()
 
 
-def test_reads_and_appends_between_slices_see_a_whole_log(tmp_path: Path) -> None:
+def test_reads_and_appends_work_between_slices_of_a_pass(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
     for number in range(1, 301):
@@ -198,7 +200,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
 @pytest.mark.parametrize("before", [0, 1, 5])
-def test_a_batch_that_cannot_be_decoded_stays_as_it_is(tmp_path: Path, odd: bytes, before: int) -> None:
+def test_a_batch_that_cannot_be_decoded_is_kept_unchanged(tmp_path: Path, odd: bytes, before: int) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, min_cleanable_dirty_ratio="0")
     for number in range(before):
@@ -235,7 +237,7 @@ def test_a_compacted_topic_refuses_a_batch_that_cannot_be_decoded(tmp_path: Path
     log.close()
 
 
-def test_records_that_fit_no_batch_without_their_neighbour_stay_together(tmp_path: Path) -> None:
+def test_records_whose_batch_cannot_be_rebuilt_stay_together(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact")
     wide = odd_batch((0, 0, b"k"), (-(2**63), 1, b"far"), (2**62, 2, b"farther"))
@@ -253,8 +255,8 @@ def test_records_that_fit_no_batch_without_their_neighbour_stay_together(tmp_pat
     log.close()
 
 
-def test_a_topic_deleted_in_the_middle_of_a_pass_is_left_alone(tmp_path: Path) -> None:
-    """Whatever the slice in which it happens."""
+def test_a_pass_stops_when_its_topic_is_deleted(tmp_path: Path) -> None:
+    """Tried after every slice."""
     for steps in range(1, 60):
         log = open_log(tmp_path / str(steps), durability="process", segment_bytes=400)
         partition = topic_log(log, cleanup_policy="compact")
@@ -282,7 +284,7 @@ def key(number: int) -> bytes:
     return b"\0\1\0\1g\0\1t" + number.to_bytes(4, "big")
 
 
-def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) -> None:
+def test_superseded_offset_rows_are_removed_and_the_newest_stay(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process", compaction_interval_ms=0)
     for start in range(0, 30_000, 500):
         rows = [TopicRow(3, key(n % 400), b"%d" % n, NOW) for n in range(start, start + 500)]
@@ -294,7 +296,7 @@ def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) ->
     sweep(log)
     assert newest(offsets) == before
     assert offsets.size_bytes < bytes_before / 2
-    # The most recent rows are left to those who read along.
+    # Readers that keep up see every one of the most recent rows.
     assert len(list(stored(offsets, 20_000))) == 10_000
     first = raw(offsets.read(0, 1, at_least_one=True))
     end = offsets.high_watermark
@@ -308,7 +310,7 @@ def test_older_rows_of_the_coordinator_go_and_the_newest_stay(tmp_path: Path) ->
     log.close()
 
 
-def test_old_tombstones_of_the_coordinator_go(tmp_path: Path) -> None:
+def test_expired_tombstones_of_offsets_are_removed(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process", compaction_interval_ms=0)
     log.append_rows(OFFSETS_TOPIC, [TopicRow(3, key(1), b"1", NOW), TopicRow(3, key(1), None, NOW)])
     log.append_rows(OFFSETS_TOPIC, [TopicRow(4, key(2), None, NOW)])
@@ -322,7 +324,7 @@ def test_old_tombstones_of_the_coordinator_go(tmp_path: Path) -> None:
         log.flush()
     sweep(log, NOW + 24 * HOUR + 1)
     assert key(1) not in newest(log.partition("__consumer_offsets", 3))  # type: ignore[arg-type]
-    # The last row of a partition stays, so that its end is known.
+    # The last row of a partition stays, as it defines the end.
     assert log.partition("__consumer_offsets", 4).high_watermark == 1  # type: ignore[union-attr]
     log.close(clean=False)
     log = open_log(tmp_path, durability="process")

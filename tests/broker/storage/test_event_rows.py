@@ -1,4 +1,4 @@
-"""The rows of __kgctl_group_events: durable with the round, read as a topic, dropped by age and size, added to old stores."""
+"""The rows of __kgctl_group_events: durable with the flush, read as a topic, dropped by age and size; migration."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from broker.protocol.errors import ErrorCode
 from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, DamageError, Log, PartitionLog, TopicRow
 from broker.storage.rows.retained_tables import SLICE_ROWS
-from tests.broker.storage.stores import NOW, batch, open_log, stored, sweep
-from tests.broker.storage.test_coordinator_rows import group_key, offset_key
+from tests.broker.storage.test_stored_groups import group_key, offset_key
+from tests.harness.stores import NOW, batch, open_log, stored, sweep
 
 FORMAT_1 = Path(__file__).with_name("format_1.tar.xz")
 
@@ -30,7 +30,7 @@ def values(log: Log) -> list[bytes | None]:
     return [record.value for record in stored(events(log))]
 
 
-def test_the_topic_is_internal_bounded_and_not_for_clients(tmp_path: Path) -> None:
+def test_the_events_topic_is_internal_bounded_and_read_only(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     topic = log.topics[EVENTS_TOPIC]
     assert (topic.internal, topic.partition_count, topic.configs["cleanup.policy"]) == (True, 1, "delete")
@@ -41,7 +41,7 @@ def test_the_topic_is_internal_bounded_and_not_for_clients(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_events_are_seen_after_the_commit_and_stay(tmp_path: Path, clean: bool) -> None:
+def test_flushed_events_are_visible_and_survive_a_restart(tmp_path: Path, clean: bool) -> None:
     log = open_log(tmp_path)
     log.append_rows(EVENTS_TOPIC, [row(0), row(1, NOW + 1)])
     assert log.dirty
@@ -64,7 +64,7 @@ def test_events_are_seen_after_the_commit_and_stay(tmp_path: Path, clean: bool) 
     log.close()
 
 
-def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
+def test_old_events_are_dropped_and_offsets_continue(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.alter_topic_configs(EVENTS_TOPIC, {"retention.ms": "1000"})
     log.append_rows(EVENTS_TOPIC, [row(n, NOW + (0 if n < SLICE_ROWS + 7 else 1)) for n in range(SLICE_ROWS + 9)])
@@ -86,19 +86,19 @@ def test_old_events_go_and_the_offsets_go_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(95, 5), (58, 4), (57, 3), (39, 3), (38, 2), (1, 1), (0, 0)])
-def test_events_beyond_the_size_go_oldest_first(tmp_path: Path, limit: int, kept: int) -> None:
+def test_events_beyond_retention_bytes_are_dropped_oldest_first(tmp_path: Path, limit: int, kept: int) -> None:
     log = open_log(tmp_path)
     log.alter_topic_configs(EVENTS_TOPIC, {"retention.bytes": str(limit)})
     log.append_rows(EVENTS_TOPIC, [row(n) for n in range(5)])  # 19 bytes each
     log.flush()
     assert events(log).size_bytes == 5 * 19
     sweep(log, NOW)
-    # As with segments: the oldest goes as long as the others alone fill the limit.
+    # As with segments, the oldest is dropped while the others alone fill the limit.
     assert len(values(log)) == kept
     log.close()
 
 
-def test_a_damaged_event_is_named_and_not_served(tmp_path: Path) -> None:
+def test_a_damaged_event_is_detected_and_not_served(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append_rows(EVENTS_TOPIC, [row(0), row(1)])
     log.flush()
@@ -108,7 +108,7 @@ def test_a_damaged_event_is_named_and_not_served(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_store_of_format_1_gets_the_topic_and_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_store_of_format_1_is_migrated_and_keeps_its_data(tmp_path: Path) -> None:
     with tarfile.open(FORMAT_1) as archive:
         archive.extractall(tmp_path, filter="data")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The first failed write or sync stops everything: no success after it, and nothing acknowledged before it is lost."""
+"""The first failed write or sync is final: no success follows it, and nothing acknowledged before it is lost."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 import pytest
 
 from broker.storage import OFFSETS_TOPIC, Log, StorageError, TopicRow
-from tests.broker.storage.stores import NOW, FaultyOps, append, open_log, sweep, topic_log, values
+from tests.harness.stores import NOW, FaultyOps, append, open_log, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 400}
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
-ROUNDS = 12
+FLUSHES = 8
 
 
 def work(path: Path, ops: FaultyOps, acknowledged: list[int]) -> None:
-    """Some rounds; the number of each goes to `acknowledged` once it is committed."""
+    """Flush several times; append the number of each flush to `acknowledged` when it returns."""
     log = open_log(path, file_ops=ops, **SETTINGS)
     try:
         partition = topic_log(log)
-        for number in range(ROUNDS):
+        for number in range(FLUSHES):
             append(partition, b"%d" % number * 20)
             log.append_rows(OFFSETS_TOPIC, [TopicRow(1, KEY, b"%d" % number, NOW)])
             log.groups.set_generation_floor("g", number)
             log.flush()
             acknowledged.append(number)
-            if number == ROUNDS // 2:
+            if number == FLUSHES // 2:
                 sweep(log)
     except StorageError:
         expect_stopped(log, path)
@@ -37,10 +37,14 @@ def work(path: Path, ops: FaultyOps, acknowledged: list[int]) -> None:
 
 
 def expect_stopped(log: Log, path: Path) -> None:
-    with pytest.raises(StorageError):
+    assert log.failure is not None
+    with pytest.raises(StorageError) as caught:
         log.flush()
+    assert caught.value is log.failure
     with pytest.raises(StorageError):
         append(topic_log(log), b"late")
+    with pytest.raises(StorageError):
+        log.sweep(NOW)
     with pytest.raises(StorageError):
         log.append_rows(OFFSETS_TOPIC, [TopicRow(1, KEY, b"late", NOW)])
     log.close()
@@ -66,7 +70,7 @@ def test_every_single_fault_stops_the_log_and_loses_nothing(tmp_path: Path) -> N
         log.close()
 
 
-def test_the_number_of_a_commit_that_failed_is_not_used_again(tmp_path: Path) -> None:
+def test_the_number_of_a_failed_commit_is_never_reused(tmp_path: Path) -> None:
     def numbers() -> list[int]:
         with sqlite3.connect(f"file:{tmp_path}/store.db?mode=ro", uri=True) as db:
             found = [seq for (seq,) in db.execute("SELECT seq FROM commits ORDER BY seq")]
@@ -92,7 +96,7 @@ def test_the_number_of_a_commit_that_failed_is_not_used_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-def test_the_cause_and_the_path_are_named(tmp_path: Path, number: int) -> None:
+def test_a_failure_names_the_path_and_the_cause(tmp_path: Path, number: int) -> None:
     ops = FaultyOps(0, number)
     log = open_log(tmp_path, file_ops=ops)
     partition = topic_log(log)
@@ -106,7 +110,7 @@ def test_the_cause_and_the_path_are_named(tmp_path: Path, number: int) -> None:
     log.close()
 
 
-def test_reads_go_on_after_a_failure(tmp_path: Path) -> None:
+def test_reads_still_work_after_a_failure(tmp_path: Path) -> None:
     ops = FaultyOps()
     log = open_log(tmp_path, file_ops=ops)
     partition = topic_log(log)
@@ -120,7 +124,7 @@ def test_reads_go_on_after_a_failure(tmp_path: Path) -> None:
     log.close()
 
 
-def test_too_few_descriptors_say_so(tmp_path: Path) -> None:
+def test_running_out_of_descriptors_names_the_limit(tmp_path: Path) -> None:
     class Full(FaultyOps):
         def open(self, path: str, flags: int) -> int:
             if self.fail_at and path.endswith(".log"):

@@ -1,4 +1,4 @@
-"""Idempotent producers: a retry is recognised, a gap or an old epoch is refused, also after a restart."""
+"""Idempotent producers: a retry is recognised, and a gap or an old epoch is refused, before and after a restart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from broker.protocol.errors import ErrorCode
 from broker.storage import Appended, Log, PartitionLog
 from broker.storage.settings import DAY_MS
-from tests.broker.storage.stores import NOW, batch, open_log, sweep, topic_log
+from tests.harness.stores import NOW, batch, open_log, sweep, topic_log
 
 MAX = 2**31 - 1
 
@@ -24,7 +24,7 @@ def send(
 
 
 def in_use(path: Path) -> tuple[Log, PartitionLog]:
-    """A partition that a round has recorded before the test begins: what follows is in its tail only."""
+    """A partition with a checkpoint, so that what the test appends is in its tail only."""
     log = open_log(path)
     partition = topic_log(log)
     for _ in range(2):
@@ -57,7 +57,7 @@ def test_the_last_five_batches_are_recognised_as_duplicates(tmp_path: Path, how:
 
 
 @pytest.mark.parametrize("how", ["same", "stopped", "killed"])
-def test_sequences_go_on_without_a_gap(tmp_path: Path, how: str) -> None:
+def test_a_gap_in_the_sequence_is_refused(tmp_path: Path, how: str) -> None:
     log, partition = in_use(tmp_path)
     assert send(partition, 0, 3) == (2, False)
     log, partition = reopened(log, tmp_path, how)
@@ -67,7 +67,7 @@ def test_sequences_go_on_without_a_gap(tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["same", "stopped", "killed"])
-def test_a_newer_epoch_begins_at_zero_and_fences_the_old_one(tmp_path: Path, how: str) -> None:
+def test_a_newer_epoch_starts_at_0_and_fences_the_old_one(tmp_path: Path, how: str) -> None:
     log, partition = in_use(tmp_path)
     assert send(partition, 0, epoch=3) == (2, False)
     log, partition = reopened(log, tmp_path, how)
@@ -79,7 +79,7 @@ def test_a_newer_epoch_begins_at_zero_and_fences_the_old_one(tmp_path: Path, how
     log.close()
 
 
-def test_an_unknown_producer_may_begin_anywhere(tmp_path: Path) -> None:
+def test_an_unknown_producer_may_start_anywhere(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert send(topic_log(log), 1000, epoch=9) == (0, False)
     log.close()
@@ -95,7 +95,7 @@ def test_sequences_wrap_around_to_zero(tmp_path: Path) -> None:
     log.close()
 
 
-def test_producers_do_not_mix(tmp_path: Path) -> None:
+def test_producers_are_independent(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition, other = topic_log(log), topic_log(log, "u")
     assert send(partition, 0, producer=1) == (0, False)
@@ -106,7 +106,7 @@ def test_producers_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["same", "stopped"])
-def test_a_producer_is_forgotten_after_its_time(tmp_path: Path, how: str) -> None:
+def test_an_idle_producer_expires(tmp_path: Path, how: str) -> None:
     log = open_log(tmp_path)
     assert send(topic_log(log), 0) == (0, False)
     log, partition = reopened(log, tmp_path, how)
@@ -117,7 +117,7 @@ def test_a_producer_is_forgotten_after_its_time(tmp_path: Path, how: str) -> Non
     log.close()
 
 
-def test_a_duplicate_tells_the_time_that_the_log_gave(tmp_path: Path) -> None:
+def test_a_duplicate_returns_the_time_of_the_first_append(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log, message_timestamp_type="LogAppendTime")
     content = batch(b"x", producer_id=5, producer_epoch=0, base_sequence=0)
@@ -126,14 +126,14 @@ def test_a_duplicate_tells_the_time_that_the_log_gave(tmp_path: Path) -> None:
     assert isinstance(first, Appended)
     assert isinstance(again, Appended)
     assert (first.log_append_time_ms, again.log_append_time_ms) == (NOW + 5, NOW + 5)
-    # With CreateTime too, and only for duplicates, Kafka tells the time of the batch.
+    # With CreateTime, Kafka returns the time of the batch for duplicates only.
     other = topic_log(log, "u")
     assert other.append(content, wall_ms=NOW + 5) == Appended(0, -1, 0, duplicate=False)
     assert other.append(content, wall_ms=NOW + 9) == Appended(0, NOW, 0, duplicate=True)
     log.close()
 
 
-def test_producer_ids_are_given_once(tmp_path: Path) -> None:
+def test_producer_ids_are_never_reused(tmp_path: Path) -> None:
     given = []
     for clean in (True, False, True):
         log = open_log(tmp_path)

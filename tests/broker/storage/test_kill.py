@@ -1,4 +1,4 @@
-"""A broker killed at any moment loses nothing that commit() returned for, and repeats nothing."""
+"""A process killed at any moment loses nothing that flush() acknowledged, and repeats nothing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from broker.storage import Appended, Log
 from tests.broker.storage.killed_writer import SETTINGS, duplicate_of
-from tests.broker.storage.stores import NOW, open_log, stored, topic_log, values
+from tests.harness.stores import NOW, open_log, stored, topic_log, values
 
 CYCLES = 12
 
 
 def run_and_kill(path: Path, after_s: float) -> int:
-    """The last number that the child saw committed, -1 if none."""
+    """The last number that the child acknowledged; -1 if none."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.broker.storage.killed_writer", str(path)], stdout=subprocess.PIPE, text=True
     )
@@ -25,7 +25,7 @@ def run_and_kill(path: Path, after_s: float) -> int:
         first = child.stdout.readline()
         time.sleep(after_s)
         child.kill()
-        # A line that the kill cut short was not finished, so it counts for nothing.
+        # A line that the kill cut short does not count.
         lines = [first, *child.stdout]
     finished = [int(line) for line in lines if line.endswith("\n")]
     return finished[-1] if finished else -1
@@ -49,10 +49,10 @@ def check(log: Log, acknowledged: int) -> None:
     assert (last.duplicate, last.base_offset) == (True, count - 1)
 
 
-def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(tmp_path: Path) -> None:
-    chance = random.Random(11)
+def test_a_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    randomness = random.Random(11)
     for _ in range(CYCLES):
-        acknowledged = run_and_kill(tmp_path, chance.uniform(0, 0.25))
+        acknowledged = run_and_kill(tmp_path, randomness.uniform(0, 0.25))
         log = open_log(tmp_path, **SETTINGS)
         check(log, acknowledged)
         log.close(clean=False)

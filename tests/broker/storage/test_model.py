@@ -1,4 +1,4 @@
-"""A partition behaves as a list of records does, whatever the order of calls, kills and restarts."""
+"""A partition behaves like a list of records, for any order of calls, kills and restarts."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from broker.protocol.compression import Codec
 from broker.protocol.record_batch import batches, check_crc, decode_records
-from tests.broker.storage.stores import NOW, append, open_log, raw, topic_log
+from tests.harness.stores import NOW, append, open_log, raw, topic_log
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 600, "index_interval_bytes": 150}
 
 
 class PartitionMachine(RuleBasedStateMachine):
-    """`committed` and `pending` are (timestamp, value) by offset; `start` is the log start."""
+    """`flushed` and `pending` are (timestamp, value) by offset; `start` is the log start."""
 
     @initialize()
     def begin(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="kgctl-model-"))
         self.log = open_log(self.path, **SETTINGS)
         self.partition = topic_log(self.log)
-        self.committed: list[tuple[int, bytes]] = []
+        self.flushed: list[tuple[int, bytes]] = []
         self.pending: list[tuple[int, bytes]] = []
         self.start = 0
 
@@ -37,24 +37,24 @@ class PartitionMachine(RuleBasedStateMachine):
     def append(self, records: list[tuple[int, bytes]], codec: Codec) -> None:
         stamps = [stamp for stamp, _ in records]
         base = append(self.partition, *[value for _, value in records], ts=stamps, codec=codec)
-        assert base == len(self.committed) + len(self.pending)
+        assert base == len(self.flushed) + len(self.pending)
         self.pending += records
 
     @rule()
-    def commit(self) -> None:
+    def flush(self) -> None:
         self.log.flush()
-        self.committed += self.pending
+        self.flushed += self.pending
         self.pending = []
 
     @rule(offset=st.integers(-1, 60), max_bytes=st.integers(0, 500), at_least_one=st.booleans())
     def read(self, offset: int, max_bytes: int, at_least_one: bool) -> None:
         found = self.partition.read(offset, max_bytes, at_least_one=at_least_one)
-        end = len(self.committed) + len(self.pending)
+        end = len(self.flushed) + len(self.pending)
         if not self.start <= offset <= end:
             assert found is None
             return
         content = raw(found)
-        if offset >= len(self.committed):
+        if offset >= len(self.flushed):
             assert content == b""
             return
         assert content or not at_least_one
@@ -65,25 +65,25 @@ class PartitionMachine(RuleBasedStateMachine):
             assert expected is None or header.base_offset == expected
             assert expected is not None or header.base_offset <= offset <= header.last_offset
             for record in decode_records(content, position):
-                assert (record.timestamp, record.value) == self.committed[record.offset]
+                assert (record.timestamp, record.value) == self.flushed[record.offset]
             expected = header.next_offset
 
     @rule(timestamp=st.integers(NOW - 52, NOW + 52))
     def look_up_a_time(self, timestamp: int) -> None:
-        expected = next(((o, s) for o, (s, _) in enumerate(self.committed) if o >= self.start and s >= timestamp), None)
+        expected = next(((o, s) for o, (s, _) in enumerate(self.flushed) if o >= self.start and s >= timestamp), None)
         assert self.partition.offset_for_timestamp(timestamp) == expected
 
     @rule()
     def look_up_the_newest(self) -> None:
-        visible = [(stamp, -offset) for offset, (stamp, _) in enumerate(self.committed) if offset >= self.start]
+        visible = [(stamp, -offset) for offset, (stamp, _) in enumerate(self.flushed) if offset >= self.start]
         expected = (-max(visible)[1], max(visible)[0]) if visible else None
         assert self.partition.offset_of_max_timestamp() == expected
 
     @rule(offset=st.integers(-1, 60))
     def delete_records(self, offset: int) -> None:
         result = self.partition.delete_records(offset)
-        wanted = len(self.committed) if offset == -1 else offset
-        if wanted > len(self.committed):
+        wanted = len(self.flushed) if offset == -1 else offset
+        if wanted > len(self.flushed):
             assert int(result) == 1
             return
         self.start = max(self.start, wanted)
@@ -91,13 +91,13 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.commit()
+        self.flush()
         self.log.close()
         self._reopen()
 
     @rule()
     def kill(self) -> None:
-        self.commit()
+        self.flush()
         self.log.close(clean=False)
         self._reopen()
 
@@ -114,8 +114,8 @@ class PartitionMachine(RuleBasedStateMachine):
         if not hasattr(self, "partition"):
             return
         assert self.partition.log_start_offset == self.start
-        assert self.partition.high_watermark == len(self.committed)
-        assert self.partition.log_end_offset == len(self.committed) + len(self.pending)
+        assert self.partition.high_watermark == len(self.flushed)
+        assert self.partition.log_end_offset == len(self.flushed) + len(self.pending)
 
     def teardown(self) -> None:
         if hasattr(self, "log"):

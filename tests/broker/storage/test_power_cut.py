@@ -1,4 +1,4 @@
-"""What was acknowledged survives a power cut at any moment, on a disk that drops, reorders and tears what was not synced."""
+"""Acknowledged data survives a power cut at any moment, on a disk that drops, reorders and tears unsynced writes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pytest
 
 from broker.storage import OFFSETS_TOPIC, DamageError, TopicRow
 from tests.broker.storage.power import RecordingOps
-from tests.broker.storage.stores import NOW, append, open_log, stored, sweep, topic_log, values
+from tests.harness.stores import NOW, append, open_log, stored, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
-ROUNDS = 60
+FLUSHES = 60
 IMAGES = 250
 KEY = b"\0\1\0\1g\0\1t\0\0\0\0"
 
 
 def run(path: Path, durability: str) -> RecordingOps:
-    """Some rounds on a recorded disk; round N is acknowledged as "N"."""
+    """Flush several times on a recorded disk; flush N is acknowledged as "N"."""
     path.mkdir()
     ops = RecordingOps(path)
     log = open_log(path, file_ops=ops, durability=durability, **SETTINGS)
     topic_log(log, "compacted", cleanup_policy="compact", min_cleanable_dirty_ratio="0")
-    for number in range(ROUNDS):
+    for number in range(FLUSHES):
         append(topic_log(log), b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
         if number % 3 == 0:
             append(topic_log(log, "compacted"), (b"k%d" % (number % 4), b"%d" % number))
@@ -44,7 +44,7 @@ def run(path: Path, durability: str) -> RecordingOps:
 
 
 def lost(path: Path, acknowledged: int) -> str | None:
-    """What is missing of the rounds up to `acknowledged`."""
+    """What is missing of the flushes up to `acknowledged`; None if nothing is."""
     try:
         log = open_log(path, **SETTINGS)
     except DamageError as error:
@@ -71,30 +71,30 @@ def lost(path: Path, acknowledged: int) -> str | None:
 
 
 def images(tmp_path: Path, durability: str, count: int) -> list[str]:
-    """Losses of so many power cuts at random moments."""
+    """The losses of `count` power cuts at random moments."""
     ops = run(tmp_path / "live", durability)
-    chance = random.Random(5)
+    randomness = random.Random(5)
     found = []
     for _ in range(count):
-        cut = chance.randrange(len(ops.events) + 1)
-        said = [int(path) for kind, path, _, _ in ops.events[:cut] if kind == "acknowledge"]
-        ops.image(cut, tmp_path / "image", chance)
-        missing = lost(tmp_path / "image", said[-1] if said else -1)
+        cut = randomness.randrange(len(ops.events) + 1)
+        acknowledged = [int(path) for kind, path, _, _ in ops.events[:cut] if kind == "acknowledge"]
+        ops.image(cut, tmp_path / "image", randomness)
+        missing = lost(tmp_path / "image", acknowledged[-1] if acknowledged else -1)
         if missing is not None:
             found.append(f"cut at {cut}: {missing}")
         shutil.rmtree(tmp_path / "image")
     return found
 
 
-def test_acknowledged_rounds_survive_every_power_cut(tmp_path: Path) -> None:
+def test_acknowledged_flushes_survive_every_power_cut(tmp_path: Path) -> None:
     assert images(tmp_path, "power", IMAGES) == []
 
 
-def test_the_same_cuts_show_what_is_lost_without_syncs(tmp_path: Path) -> None:
+def test_the_same_cuts_lose_data_without_syncs(tmp_path: Path) -> None:
     assert len(images(tmp_path, "process", 40)) > 10
 
 
-def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_path: Path) -> None:
+def test_unsynced_bytes_of_a_killed_broker_are_synced_before_they_are_served(tmp_path: Path) -> None:
     (tmp_path / "live").mkdir()
     ops = RecordingOps(tmp_path / "live")
     log = open_log(tmp_path / "live", file_ops=ops)
@@ -105,9 +105,9 @@ def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_
     log = open_log(tmp_path / "live", file_ops=ops)
     seen = topic_log(log).high_watermark
     assert seen == 2
-    chance = random.Random(1)
+    randomness = random.Random(1)
     for _ in range(10):
-        ops.image(len(ops.events), tmp_path / "image", chance)
+        ops.image(len(ops.events), tmp_path / "image", randomness)
         after = open_log(tmp_path / "image")
         assert len(values(topic_log(after))) == seen
         after.close()
@@ -116,7 +116,7 @@ def test_what_a_killed_broker_left_unsynced_is_synced_before_anyone_sees_it(tmp_
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_stricter_run_owes_what_a_laxer_one_acknowledged(tmp_path: Path, clean: bool) -> None:
+def test_durability_power_syncs_what_durability_process_acknowledged(tmp_path: Path, clean: bool) -> None:
     (tmp_path / "live").mkdir()
     ops = RecordingOps(tmp_path / "live")
     log = open_log(tmp_path / "live", file_ops=ops, durability="process")
@@ -125,9 +125,9 @@ def test_a_stricter_run_owes_what_a_laxer_one_acknowledged(tmp_path: Path, clean
         log.flush()
     log.close(clean=clean)
     log = open_log(tmp_path / "live", file_ops=ops)
-    chance = random.Random(1)
+    randomness = random.Random(1)
     for _ in range(10):
-        ops.image(len(ops.events), tmp_path / "image", chance)
+        ops.image(len(ops.events), tmp_path / "image", randomness)
         after = open_log(tmp_path / "image")
         assert len(values(topic_log(after))) == 5
         after.close()

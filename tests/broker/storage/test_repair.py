@@ -1,4 +1,4 @@
-"""A start notices missing and cut segment files; one that accepts the loss goes on with all that can be read."""
+"""A start detects missing and cut segment files; with accepted losses it keeps everything that can be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from broker.storage import DamageError, Log, StorageError
 from broker.storage.settings import DAY_MS
-from tests.broker.storage.stores import (
+from tests.harness.stores import (
     NOW,
     FaultyOps,
     append,
@@ -50,8 +50,8 @@ def cut(path: Path) -> None:
     os.truncate(path, 150)
 
 
-def goes_on(path: Path, lost: set[int]) -> None:
-    """All but `lost` is served, at its offsets; the log grows from where it ended; the next start knows of no loss."""
+def expect_recovered(path: Path, lost: set[int]) -> None:
+    """All but `lost` is served at its offsets, appends continue at the old end, and the next start reports no loss."""
     log = open_log(path, accept_loss=True, **QUICK)
     assert len(log.losses) == (1 if lost else 0)
     check(log, lost)
@@ -78,7 +78,7 @@ def check(log: Log, lost: set[int]) -> None:
 
 @pytest.mark.parametrize("harm", [cut, Path.unlink])
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_segment_that_is_cut_or_gone_is_noticed_at_the_start(
+def test_a_cut_or_missing_segment_is_detected_at_the_start(
     tmp_path: Path, harm: Callable[[Path], None], clean: bool
 ) -> None:
     written(tmp_path / "store", clean=clean)
@@ -93,7 +93,7 @@ def test_a_segment_that_is_cut_or_gone_is_noticed_at_the_start(
         shutil.rmtree(path)
 
 
-def test_several_losses_are_counted_in_one_line(tmp_path: Path) -> None:
+def test_several_losses_are_reported_in_one_line(tmp_path: Path) -> None:
     written(tmp_path, clean=True)
     files = segment_files(tmp_path)
     files[0].unlink()
@@ -107,33 +107,32 @@ def test_several_losses_are_counted_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("which", [0, 2, -1], ids=["the first", "one between", "the active"])
-def test_without_a_whole_segment_the_rest_is_served(tmp_path: Path, which: int, clean: bool) -> None:
+def test_a_missing_segment_costs_only_its_own_records(tmp_path: Path, which: int, clean: bool) -> None:
     written(tmp_path, clean=clean)
     files = segment_files(tmp_path)
-    starts = [*base_offsets(files), COUNT]
-    lost = set(range(starts[which], COUNT)) if which == -1 else set(range(starts[which], starts[which + 1]))
-    if which == -1:
-        lost = set(range(base_offsets(files)[-1], COUNT))
+    first, end = [*base_offsets(files), COUNT][which % len(files) :][:2]
+    lost = set(range(first, end))
+    assert len(lost) > 1
     files[which].unlink()
-    goes_on(tmp_path, lost)
+    expect_recovered(tmp_path, lost)
 
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("which", [0, 2, -1], ids=["the first", "one between", "the active"])
-def test_of_a_cut_segment_the_whole_batches_are_served(tmp_path: Path, which: int, clean: bool) -> None:
+def test_a_cut_segment_keeps_its_whole_batches(tmp_path: Path, which: int, clean: bool) -> None:
     written(tmp_path, clean=clean)
     file = segment_files(tmp_path)[which]
     starts = [*base_offsets(segment_files(tmp_path)), COUNT]
     first = base_offsets([file])[0]
     os.truncate(file, 150)  # one batch and a half
-    goes_on(tmp_path, set(range(first + 1, starts[starts.index(first) + 1])))
+    expect_recovered(tmp_path, set(range(first + 1, starts[starts.index(first) + 1])))
     assert file.with_name(f"{file.name}.damaged").stat().st_size == 150
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_flipped_bit_costs_one_batch_wherever_it_is(tmp_path: Path, clean: bool) -> None:
+def test_a_flipped_bit_costs_one_batch(tmp_path: Path, clean: bool) -> None:
     written(tmp_path / "store", clean=clean)
-    chance = random.Random(3)
+    randomness = random.Random(3)
     files = segment_files(tmp_path / "store")
     for file in [files[0], files[-1]]:
         first = base_offsets([file])[0]
@@ -141,13 +140,13 @@ def test_a_flipped_bit_costs_one_batch_wherever_it_is(tmp_path: Path, clean: boo
         for _ in range(12):
             path = tmp_path / "flipped"
             shutil.copytree(tmp_path / "store", path)
-            number = chance.randrange(2)
-            flip(path / file.relative_to(tmp_path / "store"), number * batch_bytes + chance.randrange(batch_bytes))
-            goes_on(path, {first + number})
+            number = randomness.randrange(2)
+            flip(path / file.relative_to(tmp_path / "store"), number * batch_bytes + randomness.randrange(batch_bytes))
+            expect_recovered(path, {first + number})
             shutil.rmtree(path)
 
 
-def test_the_losses_are_named_with_their_offsets(tmp_path: Path) -> None:
+def test_a_loss_is_reported_with_its_offsets(tmp_path: Path) -> None:
     written(tmp_path, clean=True)
     file = segment_files(tmp_path)[1]
     first = base_offsets([file])[0]
@@ -157,7 +156,7 @@ def test_the_losses_are_named_with_their_offsets(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_sound_store_loses_nothing_to_the_wish_to_accept_losses(tmp_path: Path) -> None:
+def test_accepting_losses_changes_nothing_in_an_undamaged_store(tmp_path: Path) -> None:
     written(tmp_path, clean=False)
     before = segment_files(tmp_path)
     log = open_log(tmp_path, accept_loss=True, **QUICK)
@@ -167,7 +166,7 @@ def test_a_sound_store_loses_nothing_to_the_wish_to_accept_losses(tmp_path: Path
     assert segment_files(tmp_path) == before
 
 
-def test_a_producer_goes_on_after_the_tail_of_its_partition_was_damaged(tmp_path: Path) -> None:
+def test_a_producer_continues_after_damage_to_the_tail(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for number in range(4):
         append(topic_log(log), b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
@@ -181,7 +180,7 @@ def test_a_producer_goes_on_after_the_tail_of_its_partition_was_damaged(tmp_path
     log.close()
 
 
-def test_times_are_still_looked_up_across_a_loss(tmp_path: Path) -> None:
+def test_look_ups_by_time_work_across_a_loss(tmp_path: Path) -> None:
     log = open_log(tmp_path, segment_bytes=700)
     for number in range(COUNT):
         append(topic_log(log), b"value %03d" % number * 3, ts=1000 + number)
@@ -196,7 +195,7 @@ def test_times_are_still_looked_up_across_a_loss(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_compacted_topic_is_compacted_on_after_a_loss(tmp_path: Path) -> None:
+def test_compaction_continues_after_a_loss(tmp_path: Path) -> None:
     settings = QUICK | {"compaction_interval_ms": 0}
     log = open_log(tmp_path, **settings)
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
@@ -218,7 +217,7 @@ def test_a_compacted_topic_is_compacted_on_after_a_loss(tmp_path: Path) -> None:
     open_log(tmp_path, **settings).close()
 
 
-def test_a_segment_of_which_nothing_is_left_ages_like_the_others(tmp_path: Path) -> None:
+def test_retention_drops_a_segment_that_lost_all_its_records(tmp_path: Path) -> None:
     written(tmp_path, clean=True)
     segment_files(tmp_path)[0].unlink()
     end = base_offsets(segment_files(tmp_path))[0]
@@ -237,7 +236,7 @@ class RenamingFaultyOps(FaultyOps):
         super().rename(path, new_path)
 
 
-def test_a_failure_at_any_step_of_a_repair_costs_no_more_than_the_damage(tmp_path: Path) -> None:
+def test_a_failure_at_any_step_of_a_repair_loses_nothing_more(tmp_path: Path) -> None:
     written(tmp_path / "store", clean=False)
     files = segment_files(tmp_path / "store")
     first = base_offsets(files)[1]
@@ -262,7 +261,7 @@ def test_a_failure_at_any_step_of_a_repair_costs_no_more_than_the_damage(tmp_pat
     assert at > 5
 
 
-def test_what_follows_a_large_damaged_batch_is_found(tmp_path: Path) -> None:
+def test_batches_behind_a_large_damaged_batch_are_kept(tmp_path: Path) -> None:
     log = open_log(tmp_path, message_max_bytes=4 << 20)
     for value in (b"small", b"x" * (3 << 20), b"after"):
         append(topic_log(log), value)

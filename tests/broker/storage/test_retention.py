@@ -1,4 +1,4 @@
-"""Retention by time and by size, DeleteRecords, and what they leave."""
+"""Retention by time and by size, and DeleteRecords."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from broker.protocol.errors import ErrorCode
 from broker.storage.settings import DAY_MS
-from tests.broker.storage.stores import NOW, append, batch, open_log, segment_files, sweep, topic_log, values
+from tests.harness.stores import NOW, append, batch, open_log, segment_files, sweep, topic_log, values
 
 SIZE = len(batch(b"x" * 40))
-# Two batches a segment, look at retention at every sweep.
+# Two batches per segment; every sweep checks retention.
 PAIRS: dict[str, Any] = {"segment_bytes": 2 * SIZE, "retention_check_interval_ms": 0}
 
 
-def test_segments_go_when_their_newest_record_is_too_old(tmp_path: Path) -> None:
+def test_segments_are_dropped_when_their_newest_record_is_too_old(tmp_path: Path) -> None:
     log = open_log(tmp_path, **PAIRS)
     partition = topic_log(log, retention_ms="1000")
     for number in range(6):
@@ -35,7 +35,7 @@ def test_segments_go_when_their_newest_record_is_too_old(tmp_path: Path) -> None
     log.close()
 
 
-def test_the_active_segment_goes_too_and_offsets_go_on(tmp_path: Path) -> None:
+def test_the_active_segment_is_dropped_too_and_offsets_continue(tmp_path: Path) -> None:
     log = open_log(tmp_path, **PAIRS)
     partition = topic_log(log, retention_ms="1000")
     for _ in range(3):
@@ -52,7 +52,7 @@ def test_the_active_segment_goes_too_and_offsets_go_on(tmp_path: Path) -> None:
     log.close()
 
 
-def test_segments_go_while_the_rest_fills_retention_bytes(tmp_path: Path) -> None:
+def test_segments_are_dropped_while_the_rest_fills_retention_bytes(tmp_path: Path) -> None:
     log = open_log(tmp_path, **PAIRS)
     partition = topic_log(log, retention_bytes=str(3 * SIZE))
     for _ in range(6):
@@ -68,7 +68,7 @@ def test_segments_go_while_the_rest_fills_retention_bytes(tmp_path: Path) -> Non
     log.close()
 
 
-def test_nothing_goes_that_is_kept_for_ever_or_compacted(tmp_path: Path) -> None:
+def test_unlimited_and_compacted_topics_drop_nothing(tmp_path: Path) -> None:
     log = open_log(tmp_path, **PAIRS)
     forever = topic_log(log, "forever", retention_ms="-1")
     compacted = topic_log(log, "compacted", cleanup_policy="compact")
@@ -81,7 +81,7 @@ def test_nothing_goes_that_is_kept_for_ever_or_compacted(tmp_path: Path) -> None
     log.close()
 
 
-def test_partitions_that_nobody_opened_are_looked_at_too(tmp_path: Path) -> None:
+def test_retention_covers_partitions_that_are_not_loaded(tmp_path: Path) -> None:
     log = open_log(tmp_path, **PAIRS)
     for _ in range(4):
         append(topic_log(log), b"x" * 40)
@@ -146,7 +146,7 @@ def test_a_segment_spans_no_more_time_than_segment_ms(tmp_path: Path) -> None:
     log.close()
 
 
-def test_directories_of_deleted_topics_do_not_stay(tmp_path: Path) -> None:
+def test_orphaned_topic_directories_are_removed(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(topic_log(log), b"x")
     log.flush()

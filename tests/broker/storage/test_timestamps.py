@@ -1,4 +1,4 @@
-"""Look-ups by time are exact, in every codec, across segments, from the log start on."""
+"""Look-ups by time are exact for every codec, across segments, from the log start on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import batches
 from broker.protocol.varints import varint
 from broker.storage import Appended
-from tests.broker.storage.stores import NOW, append, batch, framed, odd_batch, open_log, raw, stored, topic_log
+from tests.harness.stores import NOW, append, batch, framed, odd_batch, open_log, raw, stored, topic_log
 
 
 @pytest.mark.parametrize("codec", list(Codec))
@@ -41,7 +41,7 @@ def test_the_offset_of_a_time_is_exact_inside_a_batch(tmp_path: Path, codec: Cod
     log.close()
 
 
-def test_times_out_of_order_give_the_first_offset_not_older(tmp_path: Path) -> None:
+def test_out_of_order_times_give_the_first_offset_at_or_after_the_time(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     for stamp in (50, 20, 90, 10, 90, 30):
@@ -56,7 +56,7 @@ def test_times_out_of_order_give_the_first_offset_not_older(tmp_path: Path) -> N
     log.close()
 
 
-def test_what_is_not_committed_has_no_time_yet(tmp_path: Path) -> None:
+def test_unflushed_records_are_not_found_by_time(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     append(partition, b"x", ts=NOW)
@@ -82,7 +82,7 @@ def test_log_append_time_replaces_the_time_of_every_record(tmp_path: Path) -> No
     log.close()
 
 
-def test_only_the_log_gives_its_own_time(tmp_path: Path) -> None:
+def test_a_producer_cannot_set_the_log_append_time(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     claiming = batch(b"x", ts=NOW - 5, log_append_time_ms=NOW)
     assert topic_log(log, "lat", message_timestamp_type="LogAppendTime").append(claiming, wall_ms=NOW) == 32
@@ -94,7 +94,7 @@ def test_only_the_log_gives_its_own_time(tmp_path: Path) -> None:
     log.close()
 
 
-def test_records_without_a_time_are_taken(tmp_path: Path) -> None:
+def test_records_without_a_timestamp_are_accepted(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log, message_timestamp_before_max_ms="1000")
     append(partition, b"x", ts=-1)
@@ -104,7 +104,7 @@ def test_records_without_a_time_are_taken(tmp_path: Path) -> None:
     log.close()
 
 
-def test_records_that_nobody_can_decode_do_not_stop_a_look_up(tmp_path: Path) -> None:
+def test_an_undecodable_batch_does_not_break_look_ups(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     good = batch(b"x" * 200, ts=NOW, codec=Codec.GZIP)
@@ -120,7 +120,7 @@ def test_records_that_nobody_can_decode_do_not_stop_a_look_up(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("delta", [2**63 - 1 - NOW, 2**63 - NOW, 2**63 - 1])
-def test_no_look_up_answers_a_time_beyond_64_bits(tmp_path: Path, delta: int) -> None:
+def test_look_ups_never_return_a_time_beyond_64_bits(tmp_path: Path, delta: int) -> None:
     log = open_log(tmp_path)
     partition = topic_log(log)
     append(partition, b"x", ts=NOW)
@@ -140,7 +140,9 @@ def many(count: int) -> bytes:
 
 
 @pytest.mark.parametrize(("count", "found"), [(100_000, None), (100_001, (1, NOW + 5))])
-def test_too_many_records_are_not_looked_into(tmp_path: Path, count: int, found: tuple[int, int] | None) -> None:
+def test_a_batch_with_too_many_records_is_not_decoded(
+    tmp_path: Path, count: int, found: tuple[int, int] | None
+) -> None:
     log = open_log(tmp_path)
     partition, compacted = topic_log(log), topic_log(log, "compacted", cleanup_policy="compact")
     append(partition, b"x", ts=NOW - 1)
@@ -157,7 +159,7 @@ def test_too_many_records_are_not_looked_into(tmp_path: Path, count: int, found:
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
 @pytest.mark.parametrize("more", [0, 1])
-def test_what_unpacks_to_too_much_is_not_looked_into(tmp_path: Path, codec: Codec, more: int) -> None:
+def test_a_batch_that_unpacks_to_too_much_is_not_decoded(tmp_path: Path, codec: Codec, more: int) -> None:
     log = open_log(tmp_path, message_max_bytes=4 << 20)
     partition, compacted = topic_log(log), topic_log(log, "compacted", cleanup_policy="compact")
     head = b"\0\0\0\x02k"

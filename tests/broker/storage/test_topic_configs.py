@@ -1,11 +1,14 @@
-"""Topic configs are Kafka's: names, defaults and what is valid."""
+"""Topics and their configs: names, defaults and valid values are Kafka's."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from broker.storage import TOPIC_CONFIGS, LogSettings
 from broker.storage.topic_configs import Policy
+from tests.harness.stores import append, open_log
 
 GOOD_AND_BAD = [
     ("retention.ms", ["-1", "0", "9223372036854775807"], ["-2", "x", "", "9223372036854775808", "1.5"]),
@@ -24,7 +27,7 @@ GOOD_AND_BAD = [
 
 
 @pytest.mark.parametrize(("name", "good", "bad"), GOOD_AND_BAD)
-def test_values_are_checked_on_both_sides_of_their_bounds(name: str, good: list[str], bad: list[str]) -> None:
+def test_config_values_are_checked_on_both_sides_of_their_limits(name: str, good: list[str], bad: list[str]) -> None:
     for value in good:
         TOPIC_CONFIGS[name].check(value)
     for value in bad:
@@ -32,16 +35,42 @@ def test_values_are_checked_on_both_sides_of_their_bounds(name: str, good: list[
             TOPIC_CONFIGS[name].check(value)
 
 
-def test_every_default_is_valid_and_the_log_s_own() -> None:
+def test_every_default_is_valid_and_used() -> None:
     for config in TOPIC_CONFIGS.values():
         config.check(config.default)
     defaults = {name: config.default for name, config in TOPIC_CONFIGS.items()}
     assert Policy.of(defaults, {}, LogSettings()) == Policy.of({}, {}, LogSettings())
 
 
-def test_a_topic_s_own_config_wins_over_the_broker_s_over_the_settings() -> None:
+def test_topic_configs_override_broker_configs_and_settings() -> None:
     settings = LogSettings(retention_ms=1, segment_bytes=11)
     broker = {"log.retention.ms": "2", "log.segment.bytes": "22"}
     policy = Policy.of({"retention.ms": "3"}, broker, settings)
     assert (policy.retention_ms, policy.segment_bytes) == (3, 22)
     assert Policy.of({}, {}, settings).segment_bytes == 11
+
+
+def test_topics_and_configs_survive_a_kill(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    made = log.create_topic("t", 3, {"retention.ms": "5"})
+    log.create_topic("gone", 1, {})
+    log.flush()
+    log.add_partitions("t", 5)
+    log.alter_topic_configs("t", {"retention.ms": None, "cleanup.policy": "compact"})
+    log.alter_broker_configs({"log.retention.ms": "77"})
+    log.delete_topic("gone")
+    log.flush()
+    log.create_topic("uncommitted", 1, {})
+    log.close(clean=False)
+    log = open_log(tmp_path)
+    assert list(log.topics) == ["__consumer_offsets", "__kgctl_group_events", "t"]
+    topic = log.topics["t"]
+    assert (topic.topic_id, topic.partition_count, topic.configs) == (made.topic_id, 5, {"cleanup.policy": "compact"})
+    assert log.topic_by_id(made.topic_id) is topic
+    assert dict(log.broker_configs) == {"log.retention.ms": "77"}
+    with pytest.raises(ValueError, match="exists"):
+        log.create_topic("t", 1, {})
+    with pytest.raises(ValueError, match="already"):
+        log.add_partitions("t", 5)
+    append(log.partition("t", 4), (b"k", b"v"))  # type: ignore[arg-type]
+    log.close()

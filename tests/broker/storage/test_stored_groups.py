@@ -1,4 +1,4 @@
-"""The coordinator's rows: by group at need, as a topic for any reader, byte for byte the same for ever."""
+"""The rows of __consumer_offsets: by group, and as a topic whose bytes never change; generation floors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import batches
-from broker.storage import OFFSETS_TOPIC, Log, PartitionLog, TopicRow
-from tests.broker.storage.stores import NOW, append, batch, open_log, raw, stored
+from broker.storage import OFFSETS_TOPIC, DamageError, FileOps, Log, PartitionLog, TopicRow
+from broker.storage.failure import Failure
+from broker.storage.files import Files
+from broker.storage.store.database import Store
+from tests.harness.stores import NOW, batch, open_log, raw, stored
 
 
 def string(text: str) -> bytes:
@@ -71,7 +74,7 @@ def test_the_newest_row_of_each_key_is_found(tmp_path: Path, how: str) -> None:
     log.close()
 
 
-def test_groups_are_found_by_topic(tmp_path: Path) -> None:
+def test_groups_are_found_by_a_topic_that_they_committed(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     names = ["a", "b", "tricky\0\1t", "ß" * 40, "c" * 300]
     for name in names:
@@ -86,7 +89,7 @@ def test_groups_are_found_by_topic(tmp_path: Path) -> None:
     log.close()
 
 
-def test_rows_read_as_a_topic_are_the_same_bytes_for_ever(tmp_path: Path) -> None:
+def test_rows_read_as_a_topic_never_change_their_bytes(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     rows = [TopicRow(5, offset_key("g", "t", n % 3), None if n % 7 == 6 else b"%d" % n, NOW + n) for n in range(300)]
     for row in rows[:290]:
@@ -119,7 +122,7 @@ def test_rows_read_as_a_topic_are_the_same_bytes_for_ever(tmp_path: Path) -> Non
     log.close()
 
 
-def test_clients_may_not_write_to_the_offsets_topic(tmp_path: Path) -> None:
+def test_clients_cannot_write_to_the_offsets_topic(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     partition = offsets_partition(log, 0)
     assert partition.append(batch(b"x"), wall_ms=NOW) is ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -127,7 +130,7 @@ def test_clients_may_not_write_to_the_offsets_topic(tmp_path: Path) -> None:
     log.close()
 
 
-def test_offsets_and_floors_of_one_round_are_all_there_or_none(tmp_path: Path) -> None:
+def test_offsets_and_floors_of_one_flush_are_atomic(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append_rows(OFFSETS_TOPIC, [TopicRow(1, group_key("g"), b"1", NOW)])
     log.groups.set_generation_floor("g", 1)
@@ -144,7 +147,7 @@ def test_offsets_and_floors_of_one_round_are_all_there_or_none(tmp_path: Path) -
     log.close()
 
 
-def test_groups_are_found_as_long_as_they_have_a_live_offset(tmp_path: Path) -> None:
+def test_a_group_is_listed_as_long_as_it_has_a_live_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path)
 
     def write(*rows: tuple[bytes, bytes | None]) -> list[str]:
@@ -164,7 +167,7 @@ def test_groups_are_found_as_long_as_they_have_a_live_offset(tmp_path: Path) -> 
     log.close()
 
 
-def test_a_store_larger_than_one_settling_is_whole(tmp_path: Path) -> None:
+def test_rows_of_several_index_updates_are_complete(tmp_path: Path) -> None:
     log = open_log(tmp_path, durability="process")
     for start in range(0, 7000, 100):
         log.append_rows(
@@ -185,27 +188,17 @@ def test_a_store_larger_than_one_settling_is_whole(tmp_path: Path) -> None:
     log.close()
 
 
-def test_topics_and_configs_are_there_after_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["value = x'00ff'", "timestamp = timestamp + 1", "partition = partition + 1"])
+def test_a_changed_row_is_detected_when_it_is_read(tmp_path: Path, change: str) -> None:
+    """The checksums of pages cannot detect a row that is changed before it reaches its page."""
     log = open_log(tmp_path)
-    made = log.create_topic("t", 3, {"retention.ms": "5"})
-    log.create_topic("gone", 1, {})
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(3, offset_key("g", "t", 0), b"\x00\x03", 5)])
     log.flush()
-    log.add_partitions("t", 5)
-    log.alter_topic_configs("t", {"retention.ms": None, "cleanup.policy": "compact"})
-    log.alter_broker_configs({"log.retention.ms": "77"})
-    log.delete_topic("gone")
-    log.flush()
-    log.create_topic("uncommitted", 1, {})
-    log.close(clean=False)
+    log.close()
+    store = Store(Files(FileOps(), durable=True, limit=8), str(tmp_path), Failure(), accept_loss=False)
+    store.execute(f"UPDATE offsets_log SET {change}")
+    store.close()
     log = open_log(tmp_path)
-    assert list(log.topics) == ["__consumer_offsets", "__kgctl_group_events", "t"]
-    topic = log.topics["t"]
-    assert (topic.topic_id, topic.partition_count, topic.configs) == (made.topic_id, 5, {"cleanup.policy": "compact"})
-    assert log.topic_by_id(made.topic_id) is topic
-    assert dict(log.broker_configs) == {"log.retention.ms": "77"}
-    with pytest.raises(ValueError, match="exists"):
-        log.create_topic("t", 1, {})
-    with pytest.raises(ValueError, match="already"):
-        log.add_partitions("t", 5)
-    append(log.partition("t", 4), (b"k", b"v"))  # type: ignore[arg-type]
+    with pytest.raises(DamageError, match=r"__consumer_offsets-. at offset 0 fails its checksum"):
+        log.groups.offset_rows("g")
     log.close()

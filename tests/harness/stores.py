@@ -1,4 +1,4 @@
-"""Logs for tests: small batches, a whole partition read back, file operations that fail on request."""
+"""Logs for tests: small batches, reading a whole partition back, file operations that fail on request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_log(path: Path, *, accept_loss: bool = False, file_ops: FileOps | None 
 
 
 def topic_log(log: Log, name: str = "t", index: int = 0, **configs: str) -> PartitionLog:
-    """A partition, of a topic made on the way if there is none."""
+    """A partition of a topic, which is created if it does not exist."""
     if name not in log.topics:
         log.create_topic(name, max(1, index + 1), {key.replace("_", "."): value for key, value in configs.items()})
     partition = log.partition(name, index)
@@ -35,7 +35,7 @@ def topic_log(log: Log, name: str = "t", index: int = 0, **configs: str) -> Part
 
 
 def batch(*values: bytes | tuple[bytes | None, bytes | None], ts: int | Sequence[int] = NOW, **header: Any) -> bytes:
-    """As a producer sends it: base offset 0. A value may come with its key."""
+    """A batch as a producer sends it, with base offset 0. A value may be a (key, value) pair."""
     stamps = [ts] * len(values) if isinstance(ts, int) else ts
     records = [
         Record(i, stamps[i], *(value if isinstance(value, tuple) else (None, value))) for i, value in enumerate(values)
@@ -44,7 +44,7 @@ def batch(*values: bytes | tuple[bytes | None, bytes | None], ts: int | Sequence
 
 
 def odd_batch(*records: tuple[int, int, bytes], max_timestamp: int = NOW, codec: Codec = Codec.NONE) -> bytes:
-    """Records of (timestamp delta to NOW, offset delta, key), whatever these are, in a batch with a right checksum."""
+    """A batch with a valid checksum of any records (timestamp delta to NOW, offset delta, key)."""
     bodies = [
         b"\0" + varint(stamp) + varint(offset) + varint(len(key)) + key + b"\x02v\0" for stamp, offset, key in records
     ]
@@ -52,13 +52,13 @@ def odd_batch(*records: tuple[int, int, bytes], max_timestamp: int = NOW, codec:
 
 
 def framed(plain: bytes, count: int, max_timestamp: int = NOW, codec: Codec = Codec.NONE) -> bytes:
-    """A batch whose header is right, whatever the records are."""
+    """A batch with a valid header around any records."""
     checked = struct.pack(">hiqqqhii", codec, count - 1, NOW, max_timestamp, -1, -1, -1, count) + compress(codec, plain)
     return struct.pack(">qiibI", 0, 9 + len(checked), -1, 2, google_crc32c.value(checked)) + checked
 
 
 def append(partition: PartitionLog, *values: bytes | tuple[bytes | None, bytes | None], **header: Any) -> int:
-    """Append one batch that must be accepted; its base offset."""
+    """Append one batch that must be accepted; return its base offset."""
     appended = partition.append(batch(*values, **header), wall_ms=NOW)
     assert not isinstance(appended, ErrorCode), appended
     return appended.base_offset
@@ -70,7 +70,7 @@ def raw(found: bytes | FileSlice | None) -> bytes:
 
 
 def stored(partition: PartitionLog, start: int | None = None, max_bytes: int = 4096) -> Iterator[Record]:
-    """Every record that a reader sees, fetched in small steps; checks CRCs and that offsets only rise."""
+    """Yield every visible record, read in small steps; check CRCs and ascending offsets."""
     offset = partition.log_start_offset if start is None else start
     while True:
         content = raw(partition.read(offset, max_bytes, at_least_one=True))
@@ -101,13 +101,13 @@ def segment_files(path: Path) -> list[Path]:
 
 
 class Fault(OSError):
-    """What a faulty disk raises."""
+    """The error of a faulty disk."""
 
 
 class FaultyOps(FileOps):
-    """Fails the Nth operation that changes the disk, and all after it, SQLite's included. 0: counts only.
+    """Fails the Nth operation that changes the disk, and all later ones, SQLite's included. 0: counts only.
 
-    Never really syncs: what the page cache holds is what a killed broker leaves.
+    Syncs do nothing: a killed broker leaves the page cache.
     """
 
     def __init__(self, fail_at: int = 0, number: int = errno.EIO) -> None:

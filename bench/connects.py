@@ -17,7 +17,7 @@ LONGEST_WAIT_S = 30.0
 
 def all_answered_s(address: tuple[str, int], count: int) -> float:
     """Seconds from the first connect until every client has a response to its first request."""
-    first = wire.frame(HeartbeatRequest(group_id="bench-nobody", generation_id=0, member_id="nobody"))
+    first = wire.frame(HeartbeatRequest(group_id="bench-none", generation_id=0, member_id="none"))
     with contextlib.ExitStack() as sockets, selectors.DefaultSelector() as selector:
         began = time.perf_counter()
         for _ in range(count):

@@ -84,9 +84,9 @@ def fetch_s(address: tuple[str, int], census: Census, at_once: int) -> float:
     took, answers = _timed(address, asked)
     rows = [row for answer in answers for row in answer.groups]
     _expect_none([row.error_code for row in rows], "OffsetFetch")
-    told = {row.group_id: sorted(_commits_of(row)) for row in rows}
+    found = {row.group_id: sorted(_commits_of(row)) for row in rows}
     made = [(TOPIC, number, number) for number in range(PARTITIONS)]
-    if len(told) != len(census.names) or any(told.get(name) != made for name in census.names):
+    if len(found) != len(census.names) or any(found.get(name) != made for name in census.names):
         raise Refused("OffsetFetch: the fetched offsets differ from the committed ones")
     return took
 
@@ -108,19 +108,19 @@ def kgctl(bootstrap: str, census: Census, *words: str) -> Ran:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     command = [sys.executable, "-P", "-m", "kgctl", *words, "--bootstrap", bootstrap]
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as stderr:
         began = time.perf_counter()
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=said, env=environment)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=stderr, env=environment)
         status, usage = _ended(child)
         took = time.perf_counter() - began
         if status:
-            said.seek(0)
-            raise Refused(f"kgctl {' '.join(words)} ended with {status}: {said.read(300).decode(errors='replace')!r}")
+            stderr.seek(0)
+            raise Refused(f"kgctl {' '.join(words)} ended with {status}: {stderr.read(300).decode(errors='replace')!r}")
         out.seek(0)
         # Linux counts in KiB, macOS in bytes.
         peak = usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-        told = {line.split()[0].decode() for line in out if line.strip()}
-        if missing := set(census.names) - told:
+        found = {line.split()[0].decode() for line in out if line.strip()}
+        if missing := set(census.names) - found:
             raise Refused(f"kgctl {' '.join(words)} omitted {len(missing)} groups")
         return Ran(took, peak)
 

@@ -59,7 +59,7 @@ def frame(message: Message) -> bytes:
 
 def answers(sock: socket.socket) -> None:
     """Wait until the broker has accepted this connection and those before it."""
-    ask(sock, HeartbeatRequest(group_id="bench-nobody", generation_id=0, member_id="nobody"))
+    ask(sock, HeartbeatRequest(group_id="bench-none", generation_id=0, member_id="none"))
 
 
 def ask(sock: socket.socket, message: Message) -> Any:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from broker.protocol.wire_types import Message
 
-# The range of our own requests, far above Kafka's keys.
+# The requests of this broker alone start here, far above Kafka's keys.
 NATIVE_FIRST_KEY = 10000
 
 

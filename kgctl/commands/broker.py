@@ -19,6 +19,7 @@ import typer
 
 from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
+from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, UNRESPONSIVE, LocalBrokerRow, LogLineRow
 from kgctl.render import TABLES, note, show
@@ -27,7 +28,6 @@ from kgctl.render.sheet import show_sheet
 if TYPE_CHECKING:
     from broker.local import Ready
 
-NOT_RUNNING = 3
 LOG_LINE = re.compile(r"(?P<time>\S+Z) (?P<level>[A-Z]+) (?P<logger>\S+) (?P<message>.*)", re.DOTALL)
 PROBE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05
@@ -53,7 +53,15 @@ DataDir = Annotated[
 ]
 
 
-@broker_app.command(epilog=EXIT_CODES)
+@broker_app.command(
+    epilog=EXIT_CODES
+    + "\n\n"
+    + examples(
+        "kgctl broker start",
+        "kgctl broker start --listen 127.0.0.1:0 --data-dir ./data",
+        "kgctl broker start --override num.partitions=3 --foreground",
+    )
+)
 def start(
     ctx: typer.Context,
     data_dir: DataDir = None,
@@ -137,7 +145,7 @@ def start(
     _show_row(ctx, _row_of(ready))
 
 
-@broker_app.command()
+@broker_app.command(epilog=examples("kgctl broker stop", "kgctl broker stop --data-dir ./data"))
 def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Stop the broker cleanly and wait until it has exited. Succeeds if no broker runs."""
     from broker.local import holder_pid
@@ -151,7 +159,7 @@ def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
     _show_row(ctx, _read_state(directory))
 
 
-@broker_app.command()
+@broker_app.command(epilog=examples("kgctl broker status", "kgctl broker status --timeout 10 -o json"))
 def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Show whether the broker answers, and its address.
 
@@ -166,10 +174,10 @@ def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     if row.unimplemented_options:
         note(f"Accepted but ignored: {', '.join(row.unimplemented_options)}")
     if row.state != RUNNING:
-        raise typer.Exit(NOT_RUNNING)
+        raise typer.Exit(exit_codes.TIMED_OUT)
 
 
-@broker_app.command()
+@broker_app.command(epilog=examples("kgctl broker logs -n 20 --follow", "kgctl broker logs -o json"))
 def logs(
     ctx: typer.Context,
     data_dir: DataDir = None,

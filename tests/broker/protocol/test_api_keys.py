@@ -31,13 +31,13 @@ def test_every_message_module_is_in_the_table() -> None:
     assert {APIS[key].request.__module__ for key in APIS} == modules - {"broker.protocol.messages.__init__"}
 
 
-def test_produce_is_advertised_from_0_and_the_others_as_they_are() -> None:
+def test_produce_is_advertised_from_version_0_and_others_as_supported() -> None:
     assert APIS[0].advertised_versions == range(14)
     assert APIS[0].versions == range(3, 14)
     assert all(APIS[key].advertised_versions == APIS[key].versions for key in APIS if key != 0)
 
 
-def test_our_own_requests_stay_out_of_kafkas_range() -> None:
+def test_our_own_requests_are_outside_the_range_of_kafka() -> None:
     assert [key for key in APIS if key >= NATIVE_FIRST_KEY] == [10000, 10001]
 
 
@@ -48,7 +48,7 @@ def test_an_unknown_key_is_not_in_the_table() -> None:
         APIS[20000]
 
 
-def test_looking_up_one_api_loads_no_other() -> None:
+def test_looking_up_one_api_imports_no_other() -> None:
     program = (
         "import sys; from broker.protocol.api_keys import APIS; APIS[12]; "
         "print(sorted(name for name in sys.modules if name.startswith('broker.protocol.messages.')))"
@@ -57,13 +57,13 @@ def test_looking_up_one_api_loads_no_other() -> None:
     assert shown.stdout.strip() == "['broker.protocol.messages.heartbeat']"
 
 
-def test_the_error_codes_are_kafkas() -> None:
+def test_the_error_codes_match_kafka() -> None:
     theirs = {code.value: (code.name.upper(), code.retriable) for code in TheirErrorCode}
     ours = {int(code): (code.name, code.retriable) for code in ErrorCode}
     assert ours == theirs
 
 
-def test_every_error_says_what_it_means() -> None:
+def test_every_error_has_a_meaning() -> None:
     assert all(message_of(code) for code in ErrorCode)
     assert message_of(12345) == "unknown error code 12345"
     assert (is_retriable(15), is_retriable(25), is_retriable(12345)) == (True, False, False)

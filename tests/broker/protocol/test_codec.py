@@ -20,7 +20,7 @@ from broker.protocol.wire_types import ARRAY, FLOAT64, INT16, INT32, STRING, UIN
 
 
 class Everything(Message):
-    """What the messages of today do not need, or not often enough."""
+    """Kinds of fields that current messages use rarely or never."""
 
     VERSIONS, FLEXIBLE_SINCE = range(3), 1
 
@@ -38,13 +38,13 @@ class Everything(Message):
 
 
 class Ids(Message):
-    """Elements that are cut out of the bytes without a look at them."""
+    """An array whose elements are sliced without decoding."""
 
     ids: list[bytes] = wire(ARRAY(UUID))
 
 
 class Empty(Message):
-    """Nothing but tagged fields."""
+    """A message with only tagged fields."""
 
     VERSIONS, FLEXIBLE_SINCE = range(1), 0
 
@@ -61,16 +61,16 @@ class Empty(Message):
         late=st.lists(st.text(max_size=200), max_size=3),
     )
 )
-def test_every_kind_of_field_comes_back(message: Everything) -> None:
+def test_every_kind_of_field_survives_a_round_trip(message: Everything) -> None:
     assert decode(Everything, encode(message, 2), 2) == message
 
 
-def test_a_field_may_keep_its_old_length_in_flexible_versions() -> None:
+def test_a_field_may_keep_its_fixed_width_length_in_flexible_versions() -> None:
     message = Everything(small=1, large=2, ratio=0.5, old_style="ab")
     assert encode(message, 1).hex() == "0001000000023fe000000000000000026162ff0100"
 
 
-def test_a_tagged_field_is_left_out_at_its_default_and_in_versions_before_it() -> None:
+def test_a_tagged_field_is_omitted_at_its_default_and_in_earlier_versions() -> None:
     message = Everything(small=1, large=2, ratio=0.5)
     assert encode(message, 2) == encode(message, 1)
     message.extra = 8
@@ -79,7 +79,7 @@ def test_a_tagged_field_is_left_out_at_its_default_and_in_versions_before_it() -
     assert decode(Everything, encode(message, 1), 1).extra == 7
 
 
-def test_tagged_fields_that_nobody_knows_are_skipped() -> None:
+def test_unknown_tagged_fields_are_skipped() -> None:
     known = encode(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4)
     unknown = known[:-1] + bytes([2, 9, 3]) + b"abc" + uvarint(1000) + bytes([1]) + b"x"
     assert decode(HeartbeatRequest, unknown, 4) == decode(HeartbeatRequest, known, 4)
@@ -88,7 +88,7 @@ def test_tagged_fields_that_nobody_knows_are_skipped() -> None:
             decode(HeartbeatRequest, unknown[:length], 4)
 
 
-def test_a_tagged_field_must_have_the_length_it_announces() -> None:
+def test_a_tagged_field_must_have_its_declared_length() -> None:
     message = Everything(small=1, large=2, ratio=0.5, extra=8)
     encoded = bytearray(encode(message, 2))
     assert encoded[-5] == 4
@@ -98,7 +98,7 @@ def test_a_tagged_field_must_have_the_length_it_announces() -> None:
             decode(Everything, bytes(encoded) + b"\0", 2)
 
 
-def test_a_version_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
+def test_an_unknown_version_is_a_value_error() -> None:
     message = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     for version in (-1, 5):
         with pytest.raises(ValueError, match="no version"):
@@ -108,7 +108,7 @@ def test_a_version_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
 
 
 @pytest.mark.parametrize("count", [4, 2**31 - 1, -2, -(2**31)])
-def test_a_count_beyond_the_bytes_is_refused_before_anything_is_made(count: int) -> None:
+def test_a_count_beyond_the_bytes_is_refused_before_allocation(count: int) -> None:
     topics = count.to_bytes(4, "big", signed=True) + bytes(6)
     tracemalloc.start()
     try:
@@ -126,11 +126,11 @@ def test_a_count_of_ids_beyond_the_bytes_is_refused(count: int) -> None:
         decode(Ids, count.to_bytes(4, "big") + bytes(47), 0)
 
 
-def test_as_many_elements_as_there_are_bytes_for_are_read() -> None:
+def test_a_count_that_uses_all_bytes_is_accepted() -> None:
     assert len(decode(MetadataRequest, (3).to_bytes(4, "big") + bytes(6), 1).topics or ()) == 3
 
 
-def test_null_is_refused_where_the_version_has_none() -> None:
+def test_null_is_refused_in_versions_without_it() -> None:
     with pytest.raises(DecodeError):
         decode(MetadataRequest, b"\xff\xff\xff\xff", 0)
     assert decode(MetadataRequest, b"\xff\xff\xff\xff", 1).topics is None
@@ -158,12 +158,12 @@ def test_a_value_that_does_not_fit_is_an_encode_error(message: HeartbeatRequest)
         encode(message, 0)
 
 
-def test_the_longest_text_of_the_old_form_fits() -> None:
+def test_the_longest_string_fits() -> None:
     message = HeartbeatRequest(group_id="g" * 32767, generation_id=1, member_id="m")
     assert decode(HeartbeatRequest, encode(message, 0), 0) == message
 
 
-def test_the_compact_form_takes_no_longer_text_than_the_old_one() -> None:
+def test_compact_strings_have_the_same_maximum_length() -> None:
     longest = HeartbeatRequest(group_id="é" + "g" * 32765, generation_id=1, member_id="m")
     assert decode(HeartbeatRequest, encode(longest, 4), 4) == longest
     for field in ("group_id", "group_instance_id"):
@@ -172,26 +172,26 @@ def test_the_compact_form_takes_no_longer_text_than_the_old_one() -> None:
             decode(HeartbeatRequest, encode(HeartbeatRequest(**values), 4), 4)
 
 
-def test_a_required_field_cannot_be_forgotten() -> None:
+def test_a_required_field_cannot_be_omitted() -> None:
     with pytest.raises(TypeError):
         HeartbeatRequest(group_id="g", member_id="m")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="default"):
         wire(INT16, since=1)
 
 
-def test_lists_that_were_not_given_are_not_shared() -> None:
+def test_default_lists_are_not_shared() -> None:
     first, second = Everything(small=1, large=1, ratio=0.0), Everything(small=1, large=1, ratio=0.0)
     first.items.append(Everything.Item(name="x"))
     assert second.items == []
 
 
-def test_a_message_without_fields_is_its_tag_buffer() -> None:
+def test_a_message_without_fields_is_an_empty_tag_buffer() -> None:
     assert encode(Empty(), 0) == b"\0"
     assert decode(Empty, b"\0", 0) == Empty()
 
 
 class Slice:
-    """Stands for a piece of a file, of which the codec may know the length alone."""
+    """A part of a file, of which the codec knows only the length."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -201,7 +201,7 @@ class Slice:
 
 
 @pytest.mark.parametrize("version", [11, 16])
-def test_records_are_handed_on_as_they_are(version: int) -> None:
+def test_records_are_passed_through(version: int) -> None:
     slices = [Slice(1000), Slice(2**20)]
     partitions = [
         FetchResponse.Partition(partition_index=index, high_watermark=5, records=records)
@@ -220,7 +220,7 @@ def test_records_are_handed_on_as_they_are(version: int) -> None:
     ]
 
 
-def test_decoded_records_are_a_view_on_the_frame() -> None:
+def test_decoded_records_are_a_view_of_the_frame() -> None:
     partition = ProduceRequest.Partition(index=0, records=b"batch")
     request = ProduceRequest(
         acks=-1, timeout_ms=1, topic_data=[ProduceRequest.Topic(name="t", partition_data=[partition])]
@@ -233,12 +233,12 @@ def test_decoded_records_are_a_view_on_the_frame() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_an_unsigned_varint_comes_back(value: int) -> None:
+def test_an_unsigned_varint_survives_a_round_trip(value: int) -> None:
     assert read_uvarint(b"." + uvarint(value), 1) == (value, 1 + len(uvarint(value)))
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_a_signed_varint_comes_back(value: int) -> None:
+def test_a_signed_varint_survives_a_round_trip(value: int) -> None:
     assert read_varint(b"." + varint(value), 1) == (value, 1 + len(varint(value)))
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments, against kafka-python's."""
+"""Subscriptions and assignments, compared with kafka-python."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ assignments = st.builds(
 
 
 @given(subscriptions)
-def test_a_subscription_comes_back(subscription: ConsumerProtocolSubscription) -> None:
+def test_a_subscription_survives_a_round_trip(subscription: ConsumerProtocolSubscription) -> None:
     assert decode_subscription(encode_blob(subscription)) == subscription
 
 
 @given(assignments)
-def test_an_assignment_comes_back(assignment: ConsumerProtocolAssignment) -> None:
+def test_an_assignment_survives_a_round_trip(assignment: ConsumerProtocolAssignment) -> None:
     assert decode_assignment(encode_blob(assignment)) == assignment
 
 
@@ -62,7 +62,7 @@ def test_kafka_python_reads_the_same(version: int) -> None:
     assert bytes(TheirAssignment.decode(blob).encode()) == blob
 
 
-def test_a_version_to_come_is_read_as_the_last_one_known() -> None:
+def test_a_future_version_is_read_as_the_last_known_one() -> None:
     subscription = ConsumerProtocolSubscription(topics=["t"], generation_id=4, rack_id="r")
     later = b"\0\x09" + encode_blob(subscription)[2:] + b"more"
     assert decode_subscription(later) == subscription
@@ -77,7 +77,7 @@ def test_fields_that_a_version_lacks_have_their_defaults() -> None:
 @pytest.mark.parametrize(
     "blob", [b"", b"\0", b"\0\0", b"\xff\xff\0\0\0\0\xff\xff\xff\xff", b"range", b"\0\1" + b"\x7f" * 9]
 )
-def test_a_blob_that_is_something_else_is_refused(blob: bytes) -> None:
+def test_a_malformed_blob_is_refused(blob: bytes) -> None:
     with pytest.raises(DecodeError):
         decode_subscription(blob)
     with pytest.raises(DecodeError):

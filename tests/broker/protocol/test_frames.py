@@ -1,4 +1,4 @@
-"""Frames cut from a stream, and the headers in them."""
+"""Splitting a stream into frames, and request and response headers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def prefixed(frame: bytes) -> bytes:
     st.lists(st.binary(max_size=40) | st.integers(100, LIMIT).map(bytes), max_size=12),
     st.lists(st.integers(1, 700), min_size=1, max_size=8),
 )
-def test_frames_come_out_whole_however_the_stream_is_cut(frames: list[bytes], sizes: list[int]) -> None:
+def test_frames_are_complete_however_the_stream_is_split(frames: list[bytes], sizes: list[int]) -> None:
     stream = b"".join(prefixed(frame) for frame in frames)
     buffer, position, turn = FrameBuffer(LIMIT), 0, 0
     found: list[bytes] = []
@@ -50,7 +50,7 @@ def test_frames_come_out_whole_however_the_stream_is_cut(frames: list[bytes], si
     assert buffer.pending_bytes == 0
 
 
-def test_glued_frames_come_out_at_once_and_the_rest_waits() -> None:
+def test_several_frames_in_one_chunk_are_returned_and_the_rest_is_buffered() -> None:
     buffer = FrameBuffer(LIMIT)
     assert list(buffer.feed(prefixed(b"one") + prefixed(b"") + prefixed(b"three") + b"\0\0")) == [b"one", b"", b"three"]
     assert buffer.pending_bytes == 2
@@ -58,28 +58,28 @@ def test_glued_frames_come_out_at_once_and_the_rest_waits() -> None:
     assert list(buffer.feed(memoryview(b"r"))) == [b"four"]
 
 
-def test_a_frame_at_the_limit_is_taken_and_one_byte_more_is_not() -> None:
+def test_a_frame_at_the_limit_is_accepted_and_one_byte_more_is_refused() -> None:
     assert list(FrameBuffer(LIMIT).feed(prefixed(bytes(LIMIT)))) == [bytes(LIMIT)]
     with pytest.raises(DecodeError):
         list(FrameBuffer(LIMIT).feed((LIMIT + 1).to_bytes(4, "big")))
 
 
 @pytest.mark.parametrize("prefix", [b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\x7f\xff\xff\xff"])
-def test_a_wrong_length_is_refused_with_its_fourth_byte(prefix: bytes) -> None:
+def test_a_wrong_length_is_refused_at_its_fourth_byte(prefix: bytes) -> None:
     buffer = FrameBuffer(LIMIT)
     assert list(buffer.feed(prefixed(b"fine") + prefix[:3])) == [b"fine"]
     with pytest.raises(DecodeError):
         list(buffer.feed(prefix[3:]))
 
 
-def test_frames_before_a_wrong_length_are_still_handed_out() -> None:
+def test_frames_before_a_wrong_length_are_returned() -> None:
     frames = FrameBuffer(LIMIT).feed(prefixed(b"fine") + b"\xff\xff\xff\xff")
     assert next(frames) == b"fine"
     with pytest.raises(DecodeError):
         next(frames)
 
 
-def test_an_announced_length_allocates_nothing() -> None:
+def test_a_declared_length_allocates_nothing() -> None:
     buffer = FrameBuffer(2**31 - 1)
     tracemalloc.start()
     try:
@@ -91,7 +91,7 @@ def test_an_announced_length_allocates_nothing() -> None:
 
 @pytest.mark.parametrize("version", HeartbeatRequest.VERSIONS)
 @pytest.mark.parametrize("client_id", ["client-1", "", "é", None])
-def test_a_request_is_framed_as_kafka_python_does(version: int, client_id: str | None) -> None:
+def test_a_request_frame_equals_that_of_kafka_python(version: int, client_id: str | None) -> None:
     theirs = TheirHeartbeat[version](group_id="g", generation_id=3, member_id="m")
     theirs.with_header(correlation_id=77, client_id=client_id)
     ours = request_frame(HeartbeatRequest(group_id="g", generation_id=3, member_id="m"), version, 77, client_id)
@@ -102,7 +102,7 @@ def test_a_request_is_framed_as_kafka_python_does(version: int, client_id: str |
 
 
 @pytest.mark.parametrize("version", ApiVersionsRequest.VERSIONS)
-def test_api_versions_has_a_flexible_request_header_and_an_old_response_header(version: int) -> None:
+def test_api_versions_has_a_flexible_request_header_and_a_plain_response_header(version: int) -> None:
     request = TheirApiVersions[version](client_software_name="x", client_software_version="1")
     request.with_header(correlation_id=1, client_id="c")
     ours = ApiVersionsRequest(client_software_name="x", client_software_version="1")
@@ -114,7 +114,7 @@ def test_api_versions_has_a_flexible_request_header_and_an_old_response_header(v
 
 
 @pytest.mark.parametrize("version", HeartbeatResponse.VERSIONS)
-def test_a_response_is_framed_as_kafka_python_reads_it(version: int) -> None:
+def test_kafka_python_reads_a_response_frame(version: int) -> None:
     frame = response_frame(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), version, -5)
     theirs = TheirHeartbeatResponse[version].decode(frame, header=True, framed=True)
     assert (theirs.header.correlation_id, theirs.error_code) == (-5, 27)
@@ -124,7 +124,7 @@ def test_a_response_is_framed_as_kafka_python_reads_it(version: int) -> None:
     )
 
 
-def test_the_length_of_a_response_counts_its_records() -> None:
+def test_the_length_of_a_response_includes_its_records() -> None:
     partition = FetchResponse.Partition(partition_index=0, high_watermark=1, records=bytes(100_000))
     response = FetchResponse(responses=[FetchResponse.Topic(topic="t", partitions=[partition])])
     parts = response_parts(response, 12, 3)
@@ -134,11 +134,11 @@ def test_the_length_of_a_response_counts_its_records() -> None:
     assert decode_response(FetchResponse, whole[4:], 12) == (3, response)
 
 
-def test_the_header_of_an_unknown_api_is_read_as_far_as_its_client_id() -> None:
+def test_the_header_of_an_unknown_api_is_read_up_to_its_client_id() -> None:
     assert decode_request_header(bytes.fromhex("4e20 0001 00000005 0001 63")) == RequestHeader(20000, 1, 5, "c", 11)
 
 
-def test_the_header_of_a_version_to_come_is_read() -> None:
+def test_the_header_of_a_future_version_is_read() -> None:
     frame = bytes.fromhex("0012 0063 00000005 0001 63 00")
     assert decode_request_header(frame) == RequestHeader(18, 99, 5, "c", 12)
 
@@ -155,7 +155,7 @@ def test_every_prefix_of_a_header_is_refused() -> None:
 
 
 @given(st.binary(max_size=40))
-def test_any_bytes_are_a_header_or_refused(data: bytes) -> None:
+def test_arbitrary_bytes_are_a_header_or_refused(data: bytes) -> None:
     try:
         header = decode_request_header(data)
     except DecodeError:

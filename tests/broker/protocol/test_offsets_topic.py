@@ -1,4 +1,4 @@
-"""Keys and values of __consumer_offsets, against bytes that a real Kafka wrote."""
+"""Keys and values of __consumer_offsets, compared with bytes that a real Kafka wrote."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ TIME = "0000018bcfe56800"
 TIME_MS = 1_700_000_000_000
 
 
-def test_the_keys_are_kafkas() -> None:
+def test_keys_match_kafka() -> None:
     assert encode_key(GroupMetadataKey(GROUP)).hex() == "0002000c" + GROUP.encode().hex()
     assert encode_key(OffsetCommitKey(GROUP, "pt", 0)).hex() == "0001000c" + GROUP.encode().hex() + "0002707400000000"
 
 
-def test_the_value_of_a_new_group_is_kafkas() -> None:
+def test_the_value_of_a_new_group_matches_kafka() -> None:
     value = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=TIME_MS
     )
     assert encode_value(value).hex() == "0003000000000000ffffffff" + TIME + "00000000"
 
 
-def test_the_value_of_an_offset_is_kafkas() -> None:
+def test_the_value_of_an_offset_matches_kafka() -> None:
     value = OffsetCommitValue(offset=5, metadata="mm", commit_timestamp=TIME_MS)
     assert encode_value(value).hex() == "00030000000000000005ffffffff00026d6d" + TIME
 
 
-def test_an_offset_with_an_expiry_is_written_in_the_version_that_has_one() -> None:
+def test_an_offset_with_an_expiry_is_written_in_version_1() -> None:
     value = OffsetCommitValue(offset=5, metadata="mm", commit_timestamp=TIME_MS, expire_timestamp=TIME_MS)
     assert encode_value(value).hex() == "0001000000000000000500026d6d" + TIME + TIME
     assert decode_offset_value(encode_value(value)) == value
@@ -91,7 +91,7 @@ def test_groups_of_every_version_are_read(version: int) -> None:
 @given(
     st.builds(OffsetCommitKey, st.text(), st.text(), st.integers(0, 2**31 - 1)) | st.builds(GroupMetadataKey, st.text())
 )
-def test_a_key_comes_back(key: OffsetCommitKey | GroupMetadataKey) -> None:
+def test_a_key_survives_a_round_trip(key: OffsetCommitKey | GroupMetadataKey) -> None:
     encoded = encode_key(key)
     assert decode_key(encoded) == key
     for length in range(min(len(encoded), 50)):
@@ -105,12 +105,12 @@ def test_the_oldest_offset_keys_are_read_too() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 8, 14, 300, -1])
-def test_keys_of_other_kinds_are_none_of_ours(version: int) -> None:
+def test_keys_of_other_kinds_are_none(version: int) -> None:
     assert decode_key(version.to_bytes(2, "big", signed=True) + b"whatever") is None
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\5" + bytes(60), b"\xff\xff" + bytes(60), b"\0\3"])
-def test_values_that_are_none_are_refused(data: bytes) -> None:
+def test_malformed_values_are_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         decode_offset_value(data)
     with pytest.raises(DecodeError):
@@ -123,18 +123,18 @@ def test_values_that_are_none_are_refused(data: bytes) -> None:
         (GROUP, 48),
         ("", 0),
         ("a", 97 % 50),
-        # Its hash is -248731044: its amount counts, not the number that is left without the sign bit.
+        # Its hash is -248731044: Kafka uses the absolute value and does not clear the sign bit.
         ("fraud-detection", 44),
-        # Its hash is the smallest int, which has no positive counterpart.
+        # Its hash is the smallest int, which has no absolute value.
         ("polygenelubricants", 0),
-        # One character outside of the basic plane is two units in Java.
+        # A character outside the basic plane is two UTF-16 units in Java.
         ("\U0001f600", (0xD83D * 31 + 0xDE00) % 50),
     ],
 )
-def test_a_group_lives_where_kafka_puts_it(group_id: str, partition: int) -> None:
+def test_a_group_has_the_same_partition_as_in_kafka(group_id: str, partition: int) -> None:
     assert partition_for(group_id) == partition
 
 
 def test_a_negative_hash_is_made_positive() -> None:
-    # Java: "consumer-group-1".hashCode() is below zero.
+    # In Java, "consumer-group-1".hashCode() is negative.
     assert all(0 <= partition_for(f"consumer-group-{n}", 7) < 7 for n in range(200))

@@ -1,4 +1,4 @@
-"""Record batches: headers, checksums, records, codecs; against the encoders of two clients."""
+"""Record batches: headers, checksums, records and codecs, compared with the encoders of two clients."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ records_strategy = st.lists(
 
 
 def laid_out(drawn: list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]]) -> list[Record]:
-    """Records whose offsets rise from 1000 with the gaps that were drawn."""
+    """Records with increasing offsets from 1000 and the drawn gaps."""
     offset, found = 1000, []
     for gap, timestamp, key, value, headers in drawn:
         found.append(Record(offset, timestamp, key, value, tuple(headers)))
@@ -64,7 +64,7 @@ def laid_out(drawn: list[tuple[int, int, bytes | None, bytes | None, list[tuple[
 
 @settings(max_examples=50, deadline=None)
 @given(records_strategy, st.sampled_from(Codec))
-def test_records_come_back_with_their_offsets_and_gaps(drawn: list, codec: Codec) -> None:  # type: ignore[type-arg]
+def test_records_survive_a_round_trip_with_offsets_and_gaps(drawn: list, codec: Codec) -> None:  # type: ignore[type-arg]
     records = laid_out(drawn)
     batch = build_batch(records, codec=codec)
     header = parse_header(batch)
@@ -89,7 +89,7 @@ def test_other_clients_read_our_batches(codec: Codec, theirs: type) -> None:
 
 @pytest.mark.parametrize("codec", Codec)
 @pytest.mark.parametrize("builder", [DefaultRecordBatchBuilder, AioBuilder])
-def test_we_read_the_batches_of_other_clients(codec: Codec, builder: type) -> None:
+def test_batches_of_other_clients_are_read(codec: Codec, builder: type) -> None:
     batch = built_by(builder, codec)
     ((position, header),) = batches(batch)
     assert check_crc(batch, position, header)
@@ -98,7 +98,7 @@ def test_we_read_the_batches_of_other_clients(codec: Codec, builder: type) -> No
 
 
 @pytest.mark.parametrize("builder", [DefaultRecordBatchBuilder, AioBuilder])
-def test_a_plain_batch_has_the_bytes_that_other_clients_write(builder: type) -> None:
+def test_an_uncompressed_batch_equals_that_of_other_clients(builder: type) -> None:
     theirs = built_by(builder, Codec.NONE)
     epoch = parse_header(theirs).partition_leader_epoch
     assert build_batch(RECORDS, leader_epoch=epoch, producer_id=9, producer_epoch=1, base_sequence=4) == theirs
@@ -135,7 +135,7 @@ def test_the_header_is_read_field_by_field() -> None:
     assert (plain.is_transactional, plain.is_control, plain.last_offset, plain.next_offset) == (False, False, 3, 4)
 
 
-def test_a_batch_may_span_more_offsets_than_it_holds_records() -> None:
+def test_a_batch_may_span_more_offsets_than_it_has_records() -> None:
     header = parse_header(build_batch(RECORDS[1:3], base_offset=-2, last_offset=9))
     assert (header.base_offset, header.last_offset, header.record_count) == (-2, 9, 2)
     empty = build_batch([], base_offset=5, last_offset=8)
@@ -143,7 +143,7 @@ def test_a_batch_may_span_more_offsets_than_it_holds_records() -> None:
     assert parse_header(empty).next_offset == 9
 
 
-def test_patching_moves_a_batch_and_leaves_its_checksum_right() -> None:
+def test_patching_moves_a_batch_and_keeps_its_checksum_valid() -> None:
     buffer = bytearray(build_batch(RECORDS) + build_batch(RECORDS))
     (_, first), (position, _) = batches(buffer)
     patch(buffer, position, base_offset=2**40, leader_epoch=3)
@@ -154,7 +154,7 @@ def test_patching_moves_a_batch_and_leaves_its_checksum_right() -> None:
     assert [record.offset for record in decode_records(buffer, position)] == [2**40 + index for index in range(4)]
 
 
-def test_the_time_of_the_log_stands_for_that_of_every_record() -> None:
+def test_the_append_time_replaces_the_time_of_every_record() -> None:
     buffer = bytearray(b"....." + build_batch(RECORDS, codec=Codec.GZIP))
     set_log_append_time(buffer, 5, NOW + 99)
     header = parse_header(buffer, 5)
@@ -164,7 +164,7 @@ def test_the_time_of_the_log_stands_for_that_of_every_record() -> None:
     assert bytes(buffer[5:]) == build_batch(RECORDS, codec=Codec.GZIP, log_append_time_ms=NOW + 99)
 
 
-def test_a_flipped_bit_shows_in_the_checksum() -> None:
+def test_a_flipped_bit_changes_the_checksum() -> None:
     batch = build_batch(RECORDS)
     for position in range(17, len(batch), 97):
         damaged = bytearray(batch)
@@ -172,7 +172,7 @@ def test_a_flipped_bit_shows_in_the_checksum() -> None:
         assert not check_crc(damaged, 0, parse_header(damaged))
 
 
-def test_batches_are_walked_and_a_cut_tail_is_an_error_unless_expected() -> None:
+def test_a_partial_last_batch_is_an_error_unless_expected() -> None:
     one = build_batch(RECORDS)
     assert [position for position, _ in batches(one * 3)] == [0, len(one), 2 * len(one)]
     assert list(batches(b"")) == []
@@ -210,7 +210,7 @@ def test_a_record_format_before_v2_is_refused() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(61, 61 + 40), st.integers(0, 255), st.binary(max_size=60))
-def test_damaged_records_are_read_or_refused_and_nothing_else(position: int, byte: int, tail: bytes) -> None:
+def test_damaged_records_are_decoded_or_refused(position: int, byte: int, tail: bytes) -> None:
     for batch in (bytearray(build_batch(RECORDS)), bytearray(build_batch(RECORDS)[:61] + tail)):
         struct.pack_into(">i", batch, 8, len(batch) - 12)
         if position < len(batch):
@@ -227,7 +227,7 @@ def test_damaged_records_are_read_or_refused_and_nothing_else(position: int, byt
 
 @settings(max_examples=100, deadline=None)
 @given(records_strategy, st.sampled_from(Codec))
-def test_a_scan_tells_what_decoding_tells(drawn: list[Any], codec: Codec) -> None:
+def test_a_scan_agrees_with_decoding(drawn: list[Any], codec: Codec) -> None:
     records = laid_out(drawn)
     batch = build_batch(records, codec=codec)
     assert list(scan_records(batch)) == [(r.offset, r.timestamp, r.key is not None) for r in records]
@@ -238,7 +238,7 @@ def test_a_scan_tells_what_decoding_tells(drawn: list[Any], codec: Codec) -> Non
 
 
 @pytest.mark.parametrize("timestamp", [-(2**63), 2**63 - 1])
-def test_times_to_the_ends_of_64_bits_come_back(timestamp: int) -> None:
+def test_extreme_timestamps_survive_a_round_trip(timestamp: int) -> None:
     records = [
         Record(0, -1 if timestamp > 0 else 0, b"k", None),
         Record(2**31 - 1, min(timestamp, 2**63 - 2), b"k", b"v"),
@@ -256,13 +256,13 @@ def test_times_to_the_ends_of_64_bits_come_back(timestamp: int) -> None:
 @pytest.mark.parametrize(
     "last", [Record(2**31, 0, None, None), Record(1, 2**63, None, None), Record(1, 2**63 - 1, None, None)]
 )
-def test_records_too_far_apart_make_no_batch(last: Record) -> None:
+def test_records_too_far_apart_are_refused(last: Record) -> None:
     with pytest.raises(EncodeError):
         build_batch([Record(0, -1, None, None), last])
 
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
-def test_what_grows_beyond_the_bound_is_refused(codec: Codec) -> None:
+def test_decompression_beyond_the_limit_is_refused(codec: Codec) -> None:
     plain = bytes(3_000_000)
     packed = compress(codec, plain)
     assert decompress(codec, packed, len(plain)) == plain
@@ -290,7 +290,7 @@ def test_an_unknown_codec_is_refused(codec: int) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 32 * 1024, 64 * 1024, 64 * 1024 + 1, 300_000])
 @pytest.mark.parametrize("codec", Codec)
-def test_every_size_comes_back(codec: Codec, size: int) -> None:
+def test_every_size_survives_a_round_trip(codec: Codec, size: int) -> None:
     plain = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
     packed = compress(codec, plain)
     if size or codec is not Codec.SNAPPY:
@@ -302,17 +302,17 @@ def test_every_size_comes_back(codec: Codec, size: int) -> None:
 
 
 def test_lz4_blocks_are_independent() -> None:
-    """Kafka's reader refuses frames whose blocks refer to one another."""
+    """Kafka refuses frames with linked blocks."""
     assert compress(Codec.LZ4, b"x" * 200_000)[4] & 0x20
 
 
-def test_snappy_is_read_with_and_without_the_framing_of_java() -> None:
+def test_snappy_is_read_with_and_without_xerial_framing() -> None:
     plain = b"some plain text " * 5000
     assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(plain)), 100_000) == plain
     assert compress(Codec.SNAPPY, plain).startswith(b"\x82SNAPPY\0\0\0\0\1\0\0\0\1")
 
 
-def test_the_codecs_are_loaded_when_they_are_needed() -> None:
+def test_the_codecs_are_imported_on_demand() -> None:
     program = (
         "import sys; from broker.protocol.record_batch import *; "
         "decode_records(build_batch([Record(0, 0, None, None)])); print('cramjam' in sys.modules)"

@@ -20,7 +20,7 @@ from tests.harness.oracle.record import record, write
 from tests.harness.reference_kafka import Jars, Unavailable
 
 WALKS = 200
-MAX_SIZE_SHARE = 5  # one seed in so many is also walked with a group.max.size of 2
+MAX_SIZE_SHARE = 5  # every fifth seed is also walked with a group.max.size of 2
 OUT = Path("build") / "oracle"
 
 

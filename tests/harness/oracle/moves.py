@@ -171,7 +171,7 @@ class Onward(Moves):
             "CompletingRebalance": self._sync_phase,
             "Stable": self._at_work,
         }
-        return by_state.get(self.participants.state(group), self._nobody_there)(group)
+        return by_state.get(self.participants.state(group), self._no_move)(group)
 
     def _join_phase(self, group: str) -> Step:
         with_id = [one for one in self.participants.with_id_only(group) if not one.unanswered]
@@ -187,7 +187,7 @@ class Onward(Moves):
             return self.sync(leaders[0])
         return self.sync(self.rng.choice(members)) if members else self.join_as_newcomer(group)
 
-    def _nobody_there(self, group: str) -> Step | None:
+    def _no_move(self, group: str) -> Step | None:
         if self.participants.state(group) == "Empty" and self.walk.lingers_in == "Dead" and self.rng.random() < 0.4:
             return self.walk.step(ADMIN, "DeleteGroups", self.walk.version("DeleteGroups"), groups_names=[group])
         return self._grow(group)

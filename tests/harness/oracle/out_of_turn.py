@@ -15,9 +15,9 @@ class OutOfTurn(Moves):
 
     def step(self, group: str) -> Step | None:
         moves: list[tuple[float, Move]] = [
-            (10, lambda g: self.heartbeat(*self._somebody(g))),
-            (12, lambda g: self.sync(*self._somebody(g))),
-            (12, lambda g: self.commit(*self._somebody(g))),
+            (10, lambda g: self.heartbeat(*self._any_sender(g))),
+            (12, lambda g: self.sync(*self._any_sender(g))),
+            (12, lambda g: self.commit(*self._any_sender(g))),
             (5, self._leave),
             (14, self._odd_join),
             (9, self._fenced),
@@ -35,7 +35,7 @@ class OutOfTurn(Moves):
 
     # ---- senders
 
-    def _somebody(self, group: str) -> tuple[Participant, dict[str, Any]]:
+    def _any_sender(self, group: str) -> tuple[Participant, dict[str, Any]]:
         """A client and the ids it sends: right ones in most cases, otherwise wrong in one or two respects."""
         members = self.participants.members(group)
         others = self.participants.with_id_only(group) + self.participants.former(group)
@@ -96,10 +96,10 @@ class OutOfTurn(Moves):
         if self.rng.random() < 0.02:
             anyone = self.participants.newcomer(group)
             return self.walk.step(anyone, "LeaveGroup", self.rng.randint(3, 5), group_id=group, members=[])
-        participant, said = self._somebody(group)
+        participant, said = self._any_sender(group)
         batch = [said]
         while self.rng.random() < 0.3:
-            batch.append(self._somebody(group)[1])
+            batch.append(self._any_sender(group)[1])
         return self.leave(participant, *batch)
 
     # ---- joins, mostly refused
@@ -158,7 +158,7 @@ class OutOfTurn(Moves):
         named = [group, *(one for one in (*self.walk.groups, "$G0", "") if one != group and self.rng.random() < 0.2)]
         asked = []
         for one in named:
-            said = self._somebody(group)[1] if self.rng.random() < 0.4 else {"member_id": None, "generation_id": -1}
+            said = self._any_sender(group)[1] if self.rng.random() < 0.4 else {"member_id": None, "generation_id": -1}
             who = {"member_id": said["member_id"] or None, "member_epoch": said["generation_id"]}
             asked.append({"group_id": one, "topics": self._which_offsets(version)} | who)
         return self.walk.step(

@@ -367,8 +367,8 @@ class Judge:
                 ensure(group_id in live.groups or is_nothing, f"{group_id} is only in the log")
             for group_id, group in live.groups.items():
                 other = replayed.groups.get(group_id)
-                kept = other.metadata if other is not None else None
-                ensure(group.metadata == kept, f"{group_id} differs from the log")
+                stored = other.metadata if other is not None else None
+                ensure(group.metadata == stored, f"{group_id} differs from the log")
                 if group.offsets_loaded:
                     ensure(
                         group.offsets == (other.offsets if other is not None else {}),

@@ -14,7 +14,7 @@ from broker.cores.groups.records import GenerationFloor
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 
-# The shortest wait between two looks for absent static members, however short their rebalance timeout is.
+# The shortest wait between two checks for absent static members, however short their rebalance timeout is.
 SHORTEST_REPEATED_WAIT_MS = 100
 
 

@@ -1,4 +1,4 @@
-"""kgctl as tests call it: words in, exit code and both streams out; and groups with members to look at."""
+"""kgctl as tests call it: arguments in, exit code and both streams out. Also topics with records and groups with members."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from tests.harness.group_answers import assignment
 
 @dataclass
 class Kgctl:
-    """Runs `kgctl WORDS` on one cluster, in this process."""
+    """Runs `kgctl ARGUMENTS` on one cluster, in this process."""
 
     bootstrap: str | None = None
 
-    def __call__(self, *words: object, text: str | None = None) -> Result:
+    def __call__(self, *arguments: object, text: str | None = None) -> Result:
         where = ["--bootstrap", self.bootstrap] if self.bootstrap else []
         environment = {"COLUMNS": "80", "KGCTL_BOOTSTRAP": None}
-        return CliRunner().invoke(app, [*map(str, words), *where], input=text, env=environment, prog_name="kgctl")
+        return CliRunner().invoke(app, [*map(str, arguments), *where], input=text, env=environment, prog_name="kgctl")
 
-    def rows(self, *words: object) -> list[dict[str, Any]]:
+    def rows(self, *arguments: object) -> list[dict[str, Any]]:
         """The rows of a command that succeeds."""
-        result = self(*words, "-o", "json")
+        result = self(*arguments, "-o", "json")
         assert result.exit_code == 0, result.output
         found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
         return found
@@ -51,7 +51,7 @@ class Kgctl:
         return Admin(ConnectionSettings(parse(self.bootstrap), timeout=20))
 
     def commit(self, group: str, topic: str, **offsets: int) -> None:
-        """Offsets as p0=5, p1=7, by plan and execution."""
+        """Commit offsets given as p0=5, p1=7."""
         for name, offset in offsets.items():
             done = self(
                 "groups", "reset-offsets", group, "--topic", f"{topic}:{name[1:]}", "--to-offset", offset, "--execute"
@@ -60,7 +60,7 @@ class Kgctl:
 
 
 def fill(kgctl: Kgctl, topic: str, counts: list[int], timestamp_ms: int | None = None) -> None:
-    """Append that many records to each partition."""
+    """Append this many records to each partition."""
     moment = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
     with kgctl.admin() as admin:
         for number, count in enumerate(counts):
@@ -83,7 +83,7 @@ def fill(kgctl: Kgctl, topic: str, counts: list[int], timestamp_ms: int | None =
 def _produced(answer: ProduceResponse) -> dict[TopicPartition, BrokerError | None]:
     (topic,) = answer.responses
     (row,) = topic.partition_responses
-    # Kafka may answer before the leader has heard of a topic that was just made.
+    # A leader in Kafka may not know a topic yet that was just created.
     return {
         (topic.name, row.index): BrokerError(row.error_code, topic.name, by_leader=True) if row.error_code else None
     }
@@ -91,7 +91,7 @@ def _produced(answer: ProduceResponse) -> dict[TopicPartition, BrokerError | Non
 
 @contextmanager
 def member_of(kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: str | None = None) -> Iterator[str]:
-    """A member that owns these partitions, alone in its group; it sends no heartbeats, its session lasts 30 s."""
+    """The only member of a group, which owns these partitions. It sends no heartbeats; its session lasts 30 s."""
     subscription = encode_blob(ConsumerProtocolSubscription(topics=sorted(owned)))
     join = JoinGroupRequest(
         group_id=group,

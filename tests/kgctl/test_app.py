@@ -1,4 +1,4 @@
-"""The root of the command line: help, options anywhere, and an exit code for each way to fail."""
+"""The root of the command line: help, options anywhere, an exit code for each kind of failure."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def closed_port() -> str:
 # --- help ---
 
 
-@pytest.mark.parametrize("words", HELP_PAGES, ids=" ".join)
-def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(words: list[str]) -> None:
-    result = Kgctl()(*words, "-h")
-    assert (result.exit_code, result.stdout) == (0, Kgctl()(*words, "--help").stdout)
+@pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
+def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(arguments: list[str]) -> None:
+    result = Kgctl()(*arguments, "-h")
+    assert (result.exit_code, result.stdout) == (0, Kgctl()(*arguments, "--help").stdout)
     own, _, panel = result.stdout.partition("\nGlobal options:\n")
     lines = panel.split("\n\n")[0].strip().splitlines()
     assert lines[-1].split()[:2] == ["-h,", "--help"]
@@ -53,9 +53,9 @@ def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(
     assert "--bootstrap" not in own
 
 
-@pytest.mark.parametrize("words", HELP_PAGES, ids=" ".join)
-def test_help_fits_eighty_columns(words: list[str]) -> None:
-    assert max(map(len, Kgctl()(*words, "-h").stdout.splitlines())) <= 80
+@pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
+def test_help_fits_eighty_columns(arguments: list[str]) -> None:
+    assert max(map(len, Kgctl()(*arguments, "-h").stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -104,7 +104,7 @@ def test_an_answer_in_a_table_needs_no_rich_and_no_asyncio(our_cluster: Cluster)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--bootstrap", "@", "-o", "json", "groups", "list"],
         ["groups", "--bootstrap", "@", "--output", "json", "list"],
@@ -113,23 +113,23 @@ def test_an_answer_in_a_table_needs_no_rich_and_no_asyncio(our_cluster: Cluster)
         ["--bootstrap", "nowhere:1", "-o", "csv", "groups", "list", "--bootstrap", "@", "-o", "json"],
     ],
 )
-def test_options_may_stand_before_or_after_the_words_and_the_last_one_counts(
-    our_cluster: Cluster, words: list[str]
+def test_options_may_precede_or_follow_the_arguments_and_the_last_one_wins(
+    our_cluster: Cluster, arguments: list[str]
 ) -> None:
-    result = Kgctl()(*[our_cluster.bootstrap_servers if word == "@" else word for word in words])
+    result = Kgctl()(*[our_cluster.bootstrap_servers if argument == "@" else argument for argument in arguments])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["kind"] == "groups"
 
 
-def test_a_bad_address_of_the_environment_says_where_it_came_from() -> None:
+def test_a_bad_address_from_the_environment_names_its_variable() -> None:
     result = CliRunner().invoke(app, ["topics", "list"], env={"KGCTL_BOOTSTRAP": "host:port"})
     assert result.exit_code == 2
     assert "KGCTL_BOOTSTRAP: 'host:port' is not an address" in result.stderr
 
 
 def test_the_environment_names_the_cluster_unless_an_option_does(our_cluster: Cluster) -> None:
-    def run(environment: str, *words: str) -> int:
-        return CliRunner().invoke(app, ["groups", "list", *words], env={"KGCTL_BOOTSTRAP": environment}).exit_code
+    def run(environment: str, *arguments: str) -> int:
+        return CliRunner().invoke(app, ["groups", "list", *arguments], env={"KGCTL_BOOTSTRAP": environment}).exit_code
 
     assert run(our_cluster.bootstrap_servers) == 0
     assert run(closed_port()) == 7
@@ -143,12 +143,12 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
     assert "__consumer_offsets" in result.stdout
 
 
-@pytest.mark.parametrize("words", [["--show-completion", "zsh"], ["--show-completion"], ["--show-completion=zsh"]])
+@pytest.mark.parametrize("arguments", [["--show-completion", "zsh"], ["--show-completion"], ["--show-completion=zsh"]])
 def test_a_completion_script_is_for_the_shell_that_is_named_or_the_users(
-    monkeypatch: pytest.MonkeyPatch, words: list[str]
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     monkeypatch.setenv("SHELL", "/usr/bin/zsh")
-    result = Kgctl()(*words)
+    result = Kgctl()(*arguments)
     assert result.exit_code == 0
     assert result.stdout.startswith("#compdef kgctl\n")
 
@@ -163,7 +163,7 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["groops"], "No such command 'groops'. Did you mean 'groups'?"),
         (["groups", "lst"], "Did you mean 'list'?"),
@@ -216,11 +216,11 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
         (["topics", "list", "--bootstrap", ","], "no address in ','"),
     ],
 )
-def test_a_wrong_use_is_exit_code_2_and_says_what_is_right(
-    monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+def test_a_usage_error_is_exit_code_2_and_names_the_correct_usage(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str
 ) -> None:
     monkeypatch.setenv("SHELL", "/bin/dash")
-    result = Kgctl()(*words)
+    result = Kgctl()(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in " ".join(result.stderr.split())
 
@@ -239,27 +239,27 @@ def test_a_plan_that_names_a_partition_twice_is_exit_code_2_and_names_the_line()
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["topics", "create", "t", "--partitions", 1 << 31],
         ["topics", "delete", "\udcff"],
         ["groups", "describe", "\udcff"],
     ],
 )
-def test_a_value_that_no_request_can_carry_is_exit_code_2(our_cluster: Cluster, words: list[object]) -> None:
-    result = Kgctl(our_cluster.bootstrap_servers)(*words)
+def test_a_value_that_does_not_fit_into_a_request_is_exit_code_2(our_cluster: Cluster, arguments: list[object]) -> None:
+    result = Kgctl(our_cluster.bootstrap_servers)(*arguments)
     assert result.exit_code == 2, result.output
     assert "a value does not fit into the request" in result.stderr
 
 
-def test_of_many_errors_the_first_are_told_and_the_rest_counted(our_cluster: Cluster) -> None:
+def test_only_the_first_of_many_errors_are_printed_and_the_rest_counted(our_cluster: Cluster) -> None:
     result = Kgctl(our_cluster.bootstrap_servers)("groups", "describe", *[fresh("absent") for _ in range(25)])
     assert result.exit_code == 5
     assert len(result.stderr.splitlines()) == 21
     assert result.stderr.splitlines()[-1] == "Error: and 5 more."
 
 
-def test_a_cluster_that_is_not_there_is_exit_code_7_with_what_to_do() -> None:
+def test_an_unreachable_cluster_is_exit_code_7_with_advice() -> None:
     address = closed_port()
     result = Kgctl(address)("groups", "list")
     assert (result.exit_code, result.stdout) == (7, "")
@@ -288,7 +288,7 @@ def test_a_broker_that_stops_answering_is_exit_code_3_within_the_timeout() -> No
     assert "no answer in time" in result.stderr
 
 
-def test_a_cluster_of_one_address_is_given_the_whole_timeout() -> None:
+def test_a_single_address_gets_the_whole_timeout() -> None:
     with listening(wait_for_the_end) as endpoint:
         begun = time.monotonic()
         result = Kgctl(str(endpoint))("--timeout", "1.5", "groups", "list")
@@ -299,7 +299,7 @@ def test_a_cluster_of_one_address_is_given_the_whole_timeout() -> None:
     )
 
 
-def test_of_several_addresses_each_is_given_its_share_of_the_timeout(our_cluster: Cluster) -> None:
+def test_several_addresses_share_the_timeout(our_cluster: Cluster) -> None:
     with listening(wait_for_the_end) as first, listening(wait_for_the_end) as second:
         addresses = f"{first},{second},{our_cluster.bootstrap_servers}"
         result = Kgctl(addresses)("--timeout", "3", "topics", "list")
@@ -344,12 +344,12 @@ def test_each_failure_is_one_line_and_its_exit_code(
 @pytest.mark.parametrize(
     "error", [typer.Exit(4), typer.Abort(), typer.BadParameter("x"), BrokenPipeError(32, "Broken pipe")]
 )
-def test_what_typer_handles_is_left_to_it(error: Exception) -> None:
+def test_errors_that_typer_handles_are_raised_again(error: Exception) -> None:
     with pytest.raises(type(error)):
         report(error, Settings())
 
 
-def test_a_fault_of_ours_is_one_line_unless_its_traceback_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_one_line_unless_the_traceback_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KGCTL_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         report(ZeroDivisionError("x"), Settings())

@@ -158,7 +158,7 @@ def test_a_demo_that_fails_ends_with_one_line_and_leaves_no_process(tmp_path: Pa
     assert_nothing_is_left(pids_in(out), tmp_path)
 
 
-def test_what_to_try_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_commands_to_try_next_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("KGCTL_BOOTSTRAP", raising=False)
     monkeypatch.setenv("PYTHONPATH", broker_environment().get("PYTHONPATH", ""))

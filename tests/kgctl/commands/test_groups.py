@@ -1,4 +1,4 @@
-"""`kgctl groups` on a running cluster: what a person and a script see, exit codes included."""
+"""`kgctl groups` on a running cluster: output for people and scripts, and exit codes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_groups_are_listed_with_type_state_and_protocol(kgctl: Kgctl, topic: str
         rows = {row["group"]: row for row in kgctl.rows("groups", "list")}
         assert rows[live] == {"group": live, "type": "Classic", "state": "Stable", "protocol": "consumer"}
         assert (rows[empty]["type"], rows[empty]["state"]) == ("Classic", "Empty")
-        for words in (["--state", "stable"], ["--state", "STABLE,dead", "--type", "classic"]):
-            listed = [row["group"] for row in kgctl.rows("groups", "list", *words)]
+        for arguments in (["--state", "stable"], ["--state", "STABLE,dead", "--type", "classic"]):
+            listed = [row["group"] for row in kgctl.rows("groups", "list", *arguments)]
             assert live in listed
             assert empty not in listed
 
@@ -75,7 +75,7 @@ def test_offsets_and_lag_of_an_empty_group(kgctl: Kgctl, topic: str) -> None:
     assert result.stderr == f"Consumer group '{group}' has no active members.\n"
 
 
-def test_offsets_of_a_live_group_name_the_member_and_leave_unknown_lag_open(kgctl: Kgctl, topic: str) -> None:
+def test_offsets_of_a_live_group_name_the_member_and_unknown_lag_is_null(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=40)
     with member_of(kgctl, group, {topic: [0, 1]}) as member_id:
@@ -122,11 +122,11 @@ def test_state_has_coordinator_assignor_and_members(kgctl: Kgctl, topic: str) ->
     )
 
 
-def test_the_generation_is_shown_where_the_broker_tells_it(our_cluster: Cluster) -> None:
+def test_the_generation_is_shown_where_the_broker_reports_it(our_cluster: Cluster) -> None:
     kgctl = Kgctl(our_cluster.bootstrap_servers)
     topic, group = fresh("t"), fresh("g")
     assert kgctl("topics", "create", topic).exit_code == 0
-    for generation in (1, 3):  # leaving makes the empty generation in between
+    for generation in (1, 3):  # each leave creates an empty generation
         with member_of(kgctl, group, {topic: [0]}):
             assert [row["generation"] for row in kgctl.rows("groups", "describe", group, "--state")] == [generation]
             (member,) = kgctl.rows("groups", "describe", group, "--members")
@@ -143,10 +143,10 @@ def test_a_group_that_does_not_exist_is_exit_code_5_and_4_beside_others(kgctl: K
         assert beside.exit_code == 4
         assert "Error: Consumer group 'no-such-group' does not exist." in beside.stderr
         for output in ("json", "yaml", "csv"):
-            told = kgctl("groups", "describe", "no-such-group", view, "-o", output)
-            assert told.exit_code == 5
-            assert "no-such-group" in told.stdout
-            assert "NOT_FOUND" in told.stdout
+            failed = kgctl("groups", "describe", "no-such-group", view, "-o", output)
+            assert failed.exit_code == 5
+            assert "no-such-group" in failed.stdout
+            assert "NOT_FOUND" in failed.stdout
     assert group in beside.stdout
 
 
@@ -263,11 +263,11 @@ def test_an_exported_plan_says_on_stderr_what_its_notes_are(kgctl: Kgctl, topic:
 def test_a_plan_with_a_partition_that_does_not_exist_changes_nothing(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=60)
-    words = ("groups", "reset-offsets", group, "--topic", f"{topic}:0,3", "--to-earliest")
-    planned = kgctl(*words)
+    arguments = ("groups", "reset-offsets", group, "--topic", f"{topic}:0,3", "--to-earliest")
+    planned = kgctl(*arguments)
     assert planned.exit_code == 5
     assert "Dry run: nothing was changed. 1 row has an error; the plan cannot be applied.\n" in planned.stderr
-    result = kgctl(*words, "--execute")
+    result = kgctl(*arguments, "--execute")
     assert result.exit_code == 5
     assert "Nothing was changed." in result.stderr
     assert [line.split()[-2:] for line in result.stdout.splitlines()[1:]] == [
@@ -280,19 +280,19 @@ def test_a_plan_with_a_partition_that_does_not_exist_changes_nothing(kgctl: Kgct
 def test_a_topic_that_does_not_exist_has_no_partition(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=60)
-    for words in (["reset-offsets", group, "--to-latest"], ["delete-offsets", group]):
-        result = kgctl("groups", *words, "--topic", "no-such-topic")
+    for arguments in (["reset-offsets", group, "--to-latest"], ["delete-offsets", group]):
+        result = kgctl("groups", *arguments, "--topic", "no-such-topic")
         assert result.exit_code == 5
         assert " -1 " not in result.stdout
-        (row,) = json.loads(kgctl("groups", *words, "--topic", "no-such-topic", "-o", "json").stdout)["rows"]
+        (row,) = json.loads(kgctl("groups", *arguments, "--topic", "no-such-topic", "-o", "json").stdout)["rows"]
         assert (row["topic"], row["partition"]) == ("no-such-topic", None)
 
 
-def test_a_group_that_a_reset_makes_is_told_so_before_and_after(kgctl: Kgctl, topic: str) -> None:
+def test_a_reset_that_creates_its_group_says_so_before_and_after(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
-    words = ("groups", "reset-offsets", group, "--topic", topic, "--to-earliest")
-    assert f"Consumer group '{group}' does not exist yet; --execute creates it.\n" in kgctl(*words).stderr
-    assert kgctl(*words, "--execute").stderr == f"Created consumer group '{group}', which did not exist.\n"
+    arguments = ("groups", "reset-offsets", group, "--topic", topic, "--to-earliest")
+    assert f"Consumer group '{group}' does not exist yet; --execute creates it.\n" in kgctl(*arguments).stderr
+    assert kgctl(*arguments, "--execute").stderr == f"Created consumer group '{group}', which did not exist.\n"
 
 
 def test_a_plan_of_a_spreadsheet_with_a_byte_order_mark_is_read(kgctl: Kgctl, topic: str, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_members_are_removed_only_when_executed_and_named(kgctl: Kgctl, topic: s
             "remove-members",
             group,
             "--member",
-            "nobody",
+            "absent",
             "--member",
             member_id,
             "--reason",
@@ -336,7 +336,7 @@ def test_members_are_removed_only_when_executed_and_named(kgctl: Kgctl, topic: s
             "--execute",
         )
         assert partly.exit_code == 4
-        assert f"Group '{group}' has no member 'nobody'." in partly.stderr
+        assert f"Group '{group}' has no member 'absent'." in partly.stderr
         (row,) = kgctl.rows("groups", "describe", group, "--state")
         assert (row["state"], row["members"]) == ("Empty", 0)
 
@@ -353,7 +353,7 @@ def test_members_of_a_group_that_does_not_exist_are_exit_code_5(kgctl: Kgctl) ->
     assert kgctl("groups", "remove-members", fresh("g"), "--all").exit_code == 5
 
 
-def test_empty_groups_are_deleted_and_the_others_are_told(kgctl: Kgctl, topic: str) -> None:
+def test_empty_groups_are_deleted_and_others_are_reported(kgctl: Kgctl, topic: str) -> None:
     empty, live, absent = fresh("empty"), fresh("live"), fresh("absent")
     kgctl.commit(empty, topic, p0=1)
     with member_of(kgctl, live, {topic: [0]}):
@@ -371,7 +371,7 @@ def test_empty_groups_are_deleted_and_the_others_are_told(kgctl: Kgctl, topic: s
         assert kgctl("groups", "describe", live).exit_code == 0
 
 
-def test_commits_are_forgotten_by_partition(kgctl: Kgctl, topic: str) -> None:
+def test_committed_offsets_are_deleted_by_partition(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=1, p1=2)
     assert kgctl("groups", "delete-offsets", group, "--topic", f"{topic}:0").exit_code == 0
@@ -380,8 +380,8 @@ def test_commits_are_forgotten_by_partition(kgctl: Kgctl, topic: str) -> None:
     assert offsets_of(kgctl, group) == {1: 2}
     assert kgctl("groups", "delete-offsets", group, "--topic", f"{topic}:0", "--execute").exit_code == 5
     with member_of(kgctl, group, {topic: [1]}):
-        for words in ([], ["--execute"]):
-            refused = kgctl("groups", "delete-offsets", group, "--topic", topic, *words)
+        for arguments in ([], ["--execute"]):
+            refused = kgctl("groups", "delete-offsets", group, "--topic", topic, *arguments)
             assert refused.exit_code == 6
             assert "GROUP_SUBSCRIBED_TO_TOPIC" in refused.stdout
             assert "Add --execute" not in refused.stderr
@@ -392,9 +392,9 @@ def test_commits_are_forgotten_by_partition(kgctl: Kgctl, topic: str) -> None:
         assert "There is nothing to do." in emptied.stderr
 
 
-@pytest.mark.parametrize("words", [["--all-topics"], ["--all-topics", "--execute"], ["--topic", "t", "--execute"]])
-def test_commits_of_a_group_that_does_not_exist_are_exit_code_5(kgctl: Kgctl, words: list[str]) -> None:
-    result = kgctl("groups", "delete-offsets", "no-such-group", *words)
+@pytest.mark.parametrize("arguments", [["--all-topics"], ["--all-topics", "--execute"], ["--topic", "t", "--execute"]])
+def test_deleting_offsets_of_a_missing_group_is_exit_code_5(kgctl: Kgctl, arguments: list[str]) -> None:
+    result = kgctl("groups", "delete-offsets", "no-such-group", *arguments)
     assert (result.exit_code, result.stdout) == (5, "")
     assert result.stderr == "Error: Consumer group 'no-such-group' does not exist.\n"
 
@@ -402,7 +402,7 @@ def test_commits_of_a_group_that_does_not_exist_are_exit_code_5(kgctl: Kgctl, wo
 # --- rebalance ---
 
 
-def test_a_rebalance_is_planned_and_then_asked_for_and_awaited(our_cluster: Cluster) -> None:
+def test_a_rebalance_is_planned_then_triggered_and_awaited(our_cluster: Cluster) -> None:
     kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
     with member_of(kgctl, group, {"t": [0]}) as member_id:
         planned = kgctl("groups", "rebalance", group)
@@ -422,14 +422,14 @@ def test_a_rebalance_is_planned_and_then_asked_for_and_awaited(our_cluster: Clus
         )
         (row,) = kgctl.rows("groups", "describe", group, "--state")
         assert row["state"] == "PreparingRebalance"
-        # The member does not know, and so does not come back in time.
+        # The member sends no heartbeats, so it does not rejoin in time.
         late = kgctl("groups", "rebalance", group, "--wait", "--execute", "--timeout", "0.5")
         assert late.exit_code == 3
         assert "TIMED_OUT" in late.stdout
         assert f"group '{group}' is PreparingRebalance and not yet Stable in a newer generation" in late.stderr
 
 
-def test_a_rebalance_of_a_group_without_members_is_exit_code_6_and_of_none_5(our_cluster: Cluster) -> None:
+def test_a_rebalance_is_exit_code_6_without_members_and_5_without_a_group(our_cluster: Cluster) -> None:
     kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
     assert kgctl("groups", "rebalance", group, "--execute").exit_code == 5
     with member_of(kgctl, group, {"t": [0]}):

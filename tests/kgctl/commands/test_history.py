@@ -1,4 +1,4 @@
-"""`kgctl groups history`: what is shown, what is left out, and what clusters without a history make of it."""
+"""`kgctl groups history`: the events that it reads, the rebalances that it shows, and clusters without a history."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ FETCH, LIST_OFFSETS = 1, 2
 OUT_OF_RANGE = 1
 
 
-def told(event: str = "stable", **changes: Any) -> bytes:
+def event(kind: str = "stable", **changes: Any) -> bytes:
     numbers = dict.fromkeys(("generation", "timestamp", "members", "joined_count", "left_count", "commits_rejected"), 1)
-    texts = {"group": "g", "event": event, "cause": "member joined", "reason": None}
+    texts = {"group": "g", "event": kind, "cause": "member joined", "reason": None}
     absent = dict.fromkeys(("prepare_ms", "complete_ms", "partitions_moved"))
     lists: dict[str, Any] = {"joined": [], "left": []}
     return json.dumps({"version": 1, **texts, **numbers, **absent, **lists, **changes}).encode()
 
 
 def fed(values: list[bytes | None], key: bytes = b"g") -> Feeder:
-    """A log from offset 5 on, two records to an answer."""
+    """A log that starts at offset 5, with two records per answer."""
 
     def fetch(call: Call) -> FetchResponse:
         at: int = call.request.topics[0].partitions[0].fetch_offset - 5  # type: ignore[attr-defined]
@@ -64,7 +64,7 @@ def history(feeder: Feeder) -> list[GroupEventRow]:
 
 
 def test_events_come_from_the_whole_log_in_order() -> None:
-    feeder = fed([told(generation=n) for n in range(5)])
+    feeder = fed([event(generation=n) for n in range(5)])
     assert [row.generation for row in history(feeder)] == [0, 1, 2, 3, 4]
     assert len(feeder.calls(FETCH)) == 3
 
@@ -72,18 +72,18 @@ def test_events_come_from_the_whole_log_in_order() -> None:
 def test_each_rebalance_is_one_row_that_says_how_it_ended() -> None:
     log = fed(
         [
-            told("rebalance_started", generation=1, commits_rejected=2),
-            told("stable", generation=2, commits_rejected=3),
-            told("rebalance_started", generation=2),
-            told("rebalance_started", generation=3),
-            told("empty", generation=4),
-            told("rebalance_started", generation=4),
-            told("rebalance_started", generation=4),
-            told("of_a_newer_broker", generation=4),
-            told("stable", generation=5),
-            told("rebalance_started", generation=5),
-            told("member_replaced", generation=5),
-            told("rebalance_started", generation=5),
+            event("rebalance_started", generation=1, commits_rejected=2),
+            event("stable", generation=2, commits_rejected=3),
+            event("rebalance_started", generation=2),
+            event("rebalance_started", generation=3),
+            event("empty", generation=4),
+            event("rebalance_started", generation=4),
+            event("rebalance_started", generation=4),
+            event("of_a_newer_broker", generation=4),
+            event("stable", generation=5),
+            event("rebalance_started", generation=5),
+            event("member_replaced", generation=5),
+            event("rebalance_started", generation=5),
         ]
     )
     events = history(log)
@@ -103,21 +103,21 @@ def test_each_rebalance_is_one_row_that_says_how_it_ended() -> None:
 
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
-def test_each_cause_is_shown_of_the_event_and_of_the_members_that_it_took(cause: Cause) -> None:
+def test_the_causes_of_the_event_and_of_each_leave_are_shown(cause: Cause) -> None:
     other = next(c for c in Cause if c is not cause)
     for causes in ([cause.value], [other.value, other.value, cause.value]):
-        (row,) = history(fed([told(cause=cause.value, left=["m"] * len(causes), left_causes=causes)]))
+        (row,) = history(fed([event(cause=cause.value, left=["m"] * len(causes), left_causes=causes)]))
         header, shown = rendered(row)
         assert cause.value in shown
         assert ("LEFT-BECAUSE" in header) == (len(causes) > 1)
         assert (f"2 {other.value}, 1 {cause.value}" in shown) == (len(causes) > 1)
 
 
-def test_a_rebalance_that_waited_for_all_of_its_timeout_counts_and_names_who_was_absent() -> None:
-    (row,) = history(fed([told(absent=["i1-A", "c2-B"], absent_count=2)]))
+def test_a_rebalance_that_timed_out_counts_and_names_the_absent_members() -> None:
+    (row,) = history(fed([event(absent=["i1-A", "c2-B"], absent_count=2)]))
     header, shown = rendered(row, verbose=True)
     assert ("ABSENT" in header.split(), shown.endswith("i1-A;c2-B")) == (True, True)
-    (row,) = history(fed([told()]))
+    (row,) = history(fed([event()]))
     assert "ABSENT" not in rendered(row, verbose=True)[0]
 
 
@@ -126,33 +126,33 @@ def rendered(row: GroupEventRow, *, verbose: bool = False) -> list[str]:
     return table([row], layout, verbose=verbose).splitlines()
 
 
-def test_a_cluster_without_the_topic_keeps_no_history_and_says_so() -> None:
+def test_a_cluster_without_the_events_topic_says_that_it_keeps_no_history() -> None:
     with pytest.raises(Precondition, match="keeps no history of its groups") as caught:
         history(Feeder({METADATA: metadata({})}))
     assert exit_code_of(caught.value) == 6
 
 
 def test_a_group_without_events_is_not_found() -> None:
-    for feeder in (fed([]), fed([told()], key=b"another")):
+    for feeder in (fed([]), fed([event()], key=b"another")):
         with pytest.raises(NotFound):
             history(feeder)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"[]", b"{", b'{"version": 1}', b'{"version": "1"}'])
-def test_what_is_no_event_is_named_by_its_offset(value: bytes | None) -> None:
+def test_a_damaged_event_is_named_by_its_offset(value: bytes | None) -> None:
     with pytest.raises(Damaged, match="__kgctl_group_events, offset 6"):
-        history(fed([told(), value]))
+        history(fed([event(), value]))
 
 
 def test_later_fields_are_ignored_and_a_later_version_is_refused() -> None:
-    (row,) = history(fed([told(weather="fine")]))
+    (row,) = history(fed([event(weather="fine")]))
     assert row.group == "g"
     with pytest.raises(KgctlError, match="written by a newer broker"):
-        history(fed([told(version=2)]))
+        history(fed([event(version=2)]))
 
 
-def test_events_that_retention_took_meanwhile_are_passed_over() -> None:
-    feeder = fed([told(generation=n) for n in range(3)])
+def test_events_that_retention_removed_meanwhile_are_skipped() -> None:
+    feeder = fed([event(generation=n) for n in range(3)])
     answer, asked = feeder.answers[FETCH], []
 
     def fetch(call: Call) -> FetchResponse:
@@ -167,9 +167,9 @@ def test_events_that_retention_took_meanwhile_are_passed_over() -> None:
     assert [row.generation for row in history(feeder)] == [2]
 
 
-def test_who_got_what_is_read_where_the_event_tells_it() -> None:
+def test_the_assignment_is_read_from_events_that_have_one() -> None:
     got = {"m-1": {"orders": [2, 0], "views": [1]}, "m-2": {}}
-    rows = history(fed([told(assignment=got), told(assignment=None), told()]))
+    rows = history(fed([event(assignment=got), event(assignment=None), event()]))
     assert [row.assignment for row in rows] == [
         {"m-1": (TopicPartitions("orders", (2, 0)), TopicPartitions("views", (1,))), "m-2": ()},
         None,
@@ -178,11 +178,11 @@ def test_who_got_what_is_read_where_the_event_tells_it() -> None:
     shapes: list[Any] = [[], {"m": []}, {"m": {"t": 1}}]
     for damaged in shapes:
         with pytest.raises(Damaged, match="offset 5"):
-            history(fed([told(assignment=damaged)]))
+            history(fed([event(assignment=damaged)]))
 
 
-def test_an_assignment_is_an_object_in_json_and_json_in_csv_and_no_column_of_tables() -> None:
-    (row,) = history(fed([told(assignment={"é;,": {"orders": [0, 1]}})]))
+def test_an_assignment_is_an_object_in_json_a_json_text_in_csv_and_not_in_tables() -> None:
+    (row,) = history(fed([event(assignment={"é;,": {"orders": [0, 1]}})]))
     expected = {"é;,": [{"topic": "orders", "partitions": [0, 1]}]}
     assert json.loads(as_json([row], "group-history"))["rows"][0]["assignment"] == expected
     assert yaml.safe_load(as_yaml([row], "group-history"))["rows"][0]["assignment"] == expected
@@ -195,27 +195,27 @@ def test_an_assignment_is_an_object_in_json_and_json_in_csv_and_no_column_of_tab
         ).splitlines()
     )
     assert json.loads(read["assignment"]) == expected
-    (read,) = csv.DictReader(as_csv(history(fed([told()])), GroupEventRow).splitlines())
+    (read,) = csv.DictReader(as_csv(history(fed([event()])), GroupEventRow).splitlines())
     assert read["assignment"] == ""
     assert "orders" not in rendered(row, verbose=True)[1]
 
 
-# --- what is new ---
+# --- new events ---
 
 
 def generations(rows: Sequence[GroupEventRow]) -> list[int]:
     return [row.generation for row in rows]
 
 
-def test_only_what_is_new_is_read_and_asked_for() -> None:
-    values: list[bytes | None] = [told(generation=n) for n in range(3)]
+def test_only_new_events_are_requested_and_read() -> None:
+    values: list[bytes | None] = [event(generation=n) for n in range(3)]
     feeder, known = fed(values), cluster()
     rows, bookmark = feeder.run(new_events(known, "g", None))
     assert generations(rows) == [0, 1, 2]
     before = len(feeder.rounds)
     rows, bookmark = feeder.run(new_events(known, "g", bookmark))
     assert (rows, len(feeder.rounds) - before) == ((), 2)  # one for the cluster, one for events
-    values += [told("rebalance_started", generation=3), told(generation=4)]
+    values += [event("rebalance_started", generation=3), event(generation=4)]
     rows, bookmark = feeder.run(new_events(known, "g", bookmark))
     assert generations(rows) == [3, 4]
     rows, bookmark = feeder.run(new_events(known, "another", bookmark))
@@ -224,9 +224,9 @@ def test_only_what_is_new_is_read_and_asked_for() -> None:
     assert generations(rows) == [0, 1, 2, 3, 4]
 
 
-def test_an_event_that_cannot_be_read_costs_a_watcher_nothing_but_itself() -> None:
-    newer, damaged = told(version=2), b"no event"
-    feeder, known = fed([told(generation=1), damaged, newer, told(generation=2)]), cluster()
+def test_an_unreadable_event_does_not_affect_the_others() -> None:
+    newer, damaged = event(version=2), b"no event"
+    feeder, known = fed([event(generation=1), damaged, newer, event(generation=2)]), cluster()
     rows, bookmark = feeder.run(new_events(known, "g", None))
     assert [row.event for row in rows] == ["stable", "unreadable", "unreadable", "stable"]
     assert "offset 6: not an event of a group" in str(rows[1].reason)
@@ -248,21 +248,19 @@ def test_an_event_that_cannot_be_read_costs_a_watcher_nothing_but_itself() -> No
         {"assignment": {"m": {"t": ["0"]}}},
     ],
 )
-def test_what_no_event_says_is_damaged(odd: dict[str, Any]) -> None:
+def test_a_value_that_no_event_has_is_damage(odd: dict[str, Any]) -> None:
     with pytest.raises(Damaged, match="offset 5"):
-        history(fed([told(**odd)]))
+        history(fed([event(**odd)]))
 
 
-def test_a_value_that_is_nested_without_end_is_damaged() -> None:
+def test_a_deeply_nested_value_is_damage() -> None:
     with pytest.raises(Damaged, match="offset 5"):
         history(fed([b"[" * 100_000]))
 
 
 @pytest.mark.parametrize(("next_offset", "start", "left"), [(6, 8, [3, 4]), (99, 5, [0, 1, 2, 3, 4])])
-def test_a_bookmark_that_the_log_does_not_have_any_more_goes_on_at_its_beginning(
-    next_offset: int, start: int, left: list[int]
-) -> None:
-    feeder, known = fed([told(generation=n) for n in range(5)]), cluster()
+def test_a_bookmark_outside_of_the_log_restarts_at_the_log_start(next_offset: int, start: int, left: list[int]) -> None:
+    feeder, known = fed([event(generation=n) for n in range(5)]), cluster()
     answer = feeder.answers[FETCH]
 
     def fetch(call: Call) -> FetchResponse:
@@ -280,7 +278,7 @@ def test_a_bookmark_that_the_log_does_not_have_any_more_goes_on_at_its_beginning
 
 
 def test_a_bookmark_of_another_cluster_counts_as_none() -> None:
-    feeder = fed([told(generation=n) for n in range(3)])
+    feeder = fed([event(generation=n) for n in range(3)])
     bookmark = Bookmark("g", "the one before", {TopicPartition(EVENTS_TOPIC, 0): 7})
     assert generations(feeder.run(new_events(cluster(), "g", bookmark))[0]) == [0, 1, 2]
 
@@ -293,7 +291,7 @@ def test_a_cluster_without_a_history_costs_one_request_each_time() -> None:
     assert len(feeder.calls(METADATA)) == 2
 
 
-def test_new_events_are_told_once_also_across_a_kill_of_the_broker() -> None:
+def test_new_events_are_returned_once_even_if_the_broker_is_killed() -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         with kgctl.admin() as admin:

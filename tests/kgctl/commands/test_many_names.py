@@ -1,4 +1,4 @@
-"""Changes of more groups, topics or offsets than our broker takes in one request: each has its row all the same."""
+"""Changes of more groups, topics or offsets than our broker accepts in one request: each still has its row."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def admin(our_cluster: Cluster) -> Iterator[Admin]:
         yield made
 
 
-def test_more_groups_are_deleted_than_go_into_a_request(admin: Admin) -> None:
-    rows = admin.delete_groups([GroupChange(f"nobody-{n}", "Empty") for n in range(MAX_ENTRIES + 1)])
+def test_more_groups_than_fit_into_a_request_are_deleted(admin: Admin) -> None:
+    rows = admin.delete_groups([GroupChange(f"absent-{n}", "Empty") for n in range(MAX_ENTRIES + 1)])
     assert [row.error and row.error.name for row in rows] == ["GROUP_ID_NOT_FOUND"] * (MAX_ENTRIES + 1)
 
 
-def test_more_topics_are_made_deleted_and_described_than_go_into_a_request(admin: Admin) -> None:
+def test_more_topics_than_fit_into_a_request_are_created_deleted_and_described(admin: Admin) -> None:
     names = [f"no:topic-{n}" for n in range(FEWER_ENTRIES + 1)]
     made = admin.create_topics(names)
     gone = admin.run(delete_topics(admin.cluster, [TopicChange(name, 1, 1) for name in names]))
@@ -37,7 +37,7 @@ def test_more_topics_are_made_deleted_and_described_than_go_into_a_request(admin
         assert all(row.error and row.error.name.startswith(error) for row in rows)
 
 
-def test_more_offsets_are_committed_and_forgotten_than_go_into_a_request(admin: Admin) -> None:
+def test_more_offsets_than_fit_into_a_request_are_committed_and_deleted(admin: Admin) -> None:
     half = MAX_COMMITTED_PARTITIONS // 2 + 1
     group, topics = fresh("g"), [fresh("t"), fresh("t")]
     for topic in topics:

@@ -50,7 +50,7 @@ def test_the_broker_chooses_the_number_of_partitions_that_is_left_out(kgctl: Kgc
     assert (row["partitions"], row["replicas"], row["status"]) == (1, 1, "done")
 
 
-def test_a_topic_that_exists_is_exit_code_6_or_fine_on_request(kgctl: Kgctl) -> None:
+def test_an_existing_topic_is_exit_code_6_or_accepted_on_request(kgctl: Kgctl) -> None:
     topic = fresh("t")
     assert kgctl("topics", "create", topic).exit_code == 0
     again = kgctl("topics", "create", topic)
@@ -65,11 +65,13 @@ def test_a_topic_that_exists_is_exit_code_6_or_fine_on_request(kgctl: Kgctl) -> 
 
 
 @pytest.mark.parametrize(
-    "words", [["--config", "retention.ms=soon"], ["--config", "no.such.config=1"], ["--replication-factor", 3]]
+    "arguments", [["--config", "retention.ms=soon"], ["--config", "no.such.config=1"], ["--replication-factor", 3]]
 )
-def test_what_the_broker_refuses_is_exit_code_1_with_its_reason(kgctl: Kgctl, words: list[object]) -> None:
+def test_a_request_that_the_broker_refuses_is_exit_code_1_with_the_reason(
+    kgctl: Kgctl, arguments: list[object]
+) -> None:
     topic = fresh("t")
-    result = kgctl("topics", "create", topic, *words)
+    result = kgctl("topics", "create", topic, *arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: topic '{topic}': ")
     assert kgctl("topics", "describe", topic).exit_code == 5
@@ -78,16 +80,16 @@ def test_what_the_broker_refuses_is_exit_code_1_with_its_reason(kgctl: Kgctl, wo
 def test_topics_that_do_not_exist_are_exit_code_5_and_4_beside_others(kgctl: Kgctl) -> None:
     topic, absent = fresh("t"), fresh("absent")
     assert kgctl("topics", "create", topic).exit_code == 0
-    for words in (["describe"], ["delete"], ["delete", "--execute"], ["describe", "--configs"]):
-        assert kgctl("topics", *words, absent).exit_code == 5, words
+    for arguments in (["describe"], ["delete"], ["delete", "--execute"], ["describe", "--configs"]):
+        assert kgctl("topics", *arguments, absent).exit_code == 5, arguments
     assert kgctl("topics", "describe", topic, absent).exit_code == 4
     assert kgctl("topics", "delete", topic, absent, "--execute").exit_code == 4
     assert kgctl("topics", "describe", topic).exit_code == 5
 
 
-@pytest.mark.parametrize("words", [[], ["--execute"]])
-def test_an_internal_topic_is_not_deleted_nor_planned_to_be(kgctl: Kgctl, words: list[str]) -> None:
-    result = kgctl("topics", "delete", "__consumer_offsets", *words)
+@pytest.mark.parametrize("arguments", [[], ["--execute"]])
+def test_an_internal_topic_is_neither_planned_for_deletion_nor_deleted(kgctl: Kgctl, arguments: list[str]) -> None:
+    result = kgctl("topics", "delete", "__consumer_offsets", *arguments)
     assert result.exit_code == 6
     assert "INTERNAL_TOPIC" in result.stdout
     assert "Add --execute" not in result.stderr

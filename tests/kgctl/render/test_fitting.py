@@ -1,4 +1,4 @@
-"""How a table is fitted to a width that is too narrow for it."""
+"""How a table is fitted to a terminal that is too narrow for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fitted(rows: list[object], kind: str, limit: int, verbose: bool = False) -> 
     return fit(rows, LAYOUTS[kind], verbose, limit)
 
 
-def test_eighty_columns_hold_whose_lag_it_is_and_how_much() -> None:
+def test_eighty_columns_hold_the_lag_and_its_owner() -> None:
     found = fitted([OWNED], "group-offsets", 80)
     assert found.text == (
         "GROUP    TOPIC  PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID\n"
@@ -54,13 +54,13 @@ def test_empty_columns_are_left_out_first_and_without_a_note() -> None:
     assert (found.left_out, found.shortened) == ((), False)
 
 
-def test_a_missing_lag_is_said_though_no_row_has_one() -> None:
+def test_an_unknown_lag_is_shown_even_if_no_row_has_one() -> None:
     row = PartitionLag("audit-of-the-west-and-the-east", "orders", 0, None, None, None, None, None, None, None)
     assert "LAG" in fitted([row], "group-offsets", 60).text
 
 
 @pytest.mark.parametrize(("limit", "shortened"), [(64, False), (63, True)])
-def test_a_table_is_shortened_by_no_more_than_it_must(limit: int, shortened: bool) -> None:
+def test_a_table_is_shortened_only_as_far_as_needed(limit: int, shortened: bool) -> None:
     found = fitted(
         [GroupChange("a-group-with-" + "x" * 27 + "-51-letters", "Empty", "done", None)], "group-deletion", limit
     )
@@ -68,7 +68,7 @@ def test_a_table_is_shortened_by_no_more_than_it_must(limit: int, shortened: boo
     assert max(map(len, found.text.splitlines())) == limit
 
 
-def test_the_name_of_a_group_is_whole_while_something_else_can_go() -> None:
+def test_the_group_name_is_whole_while_other_columns_can_be_left_out() -> None:
     name = "the-payments-of-the-shop-in-the-west"
     found = fitted([GroupListing(name, "Classic", "Stable", "consumer")], "groups", len(name) + 20)
     assert found.text.splitlines()[1].split() == [name, "Stable", "consumer"]
@@ -100,7 +100,7 @@ def test_no_line_is_wider_than_the_terminal(limit: int, verbose: bool) -> None:
             assert len(line) <= limit, line
 
 
-def test_a_terminal_without_room_for_the_least_gets_the_least() -> None:
+def test_a_terminal_that_is_too_narrow_for_the_minimum_gets_the_minimum() -> None:
     found = fitted([OWNED], "group-offsets", 5)
     assert found.text.splitlines()[1].split() == ["payments", "orders", "0", "90", "100", "10"]
 
@@ -112,7 +112,7 @@ def test_a_name_keeps_its_start_and_its_end() -> None:
     assert shorten("abcdefghij", 4, "~") == "ab~j"
 
 
-def test_sentences_go_on_in_the_next_line_and_are_whole() -> None:
+def test_sentences_continue_on_the_next_line_and_are_whole() -> None:
     rows = [JobRow("decode", ("__consumer_offsets",), ("commits",), "one two three four five six seven eight nine ten")]
     found = fitted([*rows], "pipeline-jobs", 60)
     lines = found.text.splitlines()
@@ -130,7 +130,7 @@ def test_characters_of_two_columns_are_never_cut_in_half() -> None:
 
 
 @pytest.mark.parametrize(("encoding", "mark"), [("utf-8", "…"), ("ascii", "~"), ("latin-1", "~"), ("no-such", "~")])
-def test_the_mark_is_one_that_the_terminal_can_show(encoding: str, mark: str) -> None:
+def test_the_ellipsis_is_one_that_the_encoding_has(encoding: str, mark: str) -> None:
     assert ellipsis_for(encoding) == mark
 
 

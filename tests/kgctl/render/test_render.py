@@ -94,7 +94,7 @@ def test_verbose_members_have_their_assignments_as_kafka_4_writes_them(capsys: p
     )
 
 
-def test_states_stand_in_one_table_with_generation_and_type_last(capsys: pytest.CaptureFixture[str]) -> None:
+def test_states_are_one_table_with_generation_and_type_last(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         StateRow("g", "127.0.0.1:9092", 1, "range", "Stable", None, None, 3, 12, "Classic"),
         StateRow("new", "127.0.0.1:9092", 1, "uniform", "Stable", 4, 4, 1, None, "Consumer"),
@@ -185,7 +185,7 @@ def test_csv_has_a_header_and_quotes_what_needs_it(capsys: pytest.CaptureFixture
     assert shown(capsys, [], "offset-reset", "csv").startswith("group,topic,partition,old_offset,")
 
 
-def test_a_kind_without_a_table_of_its_own_shows_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_without_a_layout_shows_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
     @dataclass
     class Odd:
         some_name: str

@@ -94,7 +94,7 @@ def in_a_pipe(arguments: list[str], **environment: str) -> str:
 
 
 def on_terminal(arguments: list[str], columns: int, **environment: str) -> tuple[str, str]:
-    """What kgctl shows on a terminal of that width, and what it says on stderr."""
+    """stdout of kgctl on a terminal of that width, and stderr."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}

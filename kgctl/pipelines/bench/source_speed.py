@@ -6,7 +6,6 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,21 +66,19 @@ def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value
         connector.close()
 
 
-def measure(bootstrap: str, topic: str, jars: Sequence[str], *, rounds: int = 3) -> list[SourceSpeed]:
-    """Read the topic once cold and `rounds` times warm with each source, in turns; without jars only with kgctl's.
+def measure(
+    spark: SparkSession, bootstrap: str, topic: str, *, with_connector: bool, rounds: int = 3
+) -> list[SourceSpeed]:
+    """Read the topic once cold and `rounds` times warm with each source, in turns.
 
     Raises KgctlError if the sources read different records.
     """
-    from kgctl.pipelines.spark.session import open_session
-
-    ways = _WAYS if jars else _WAYS[:1]
-    found = []
-    with tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
-        settings = RunSettings((), bootstrap, folder, log_file=str(Path(folder) / "spark.log"))
-        with open_session(settings, app_name="bench", jars=jars) as spark:
-            for number in range(rounds + 1):
-                for name, source, options in ways:
-                    found.append(_read(spark, bootstrap, topic, name, source, options, number))
+    ways = _WAYS if with_connector else _WAYS[:1]
+    found = [
+        _read(spark, bootstrap, topic, name, source, options, number)
+        for number in range(rounds + 1)
+        for name, source, options in ways
+    ]
     answers = {(one.records, one.value_bytes) for one in found}
     if len(answers) > 1:
         raise KgctlError(f"the sources read different records from {topic!r}: {sorted(answers)} (records, bytes)")
@@ -101,9 +98,15 @@ def _read(
 
 
 def main(bootstrap: str, records: str, rounds: str, jars: str) -> None:
-    """Fill a topic, read it, and print [source, seconds] of each read as JSON."""
+    """Fill a topic, read it in a session, and print [source, seconds] of each read as JSON."""
+    from kgctl.pipelines.spark.session import open_session
+
     fill(bootstrap, "bench", int(records))
-    rows = measure(bootstrap, "bench", jars.split(",") if jars else (), rounds=int(rounds))
+    paths = jars.split(",") if jars else []
+    with tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
+        settings = RunSettings((), bootstrap, folder, log_file=str(Path(folder) / "spark.log"))
+        with open_session(settings, app_name="bench", jars=paths) as spark:
+            rows = measure(spark, bootstrap, "bench", with_connector=bool(paths), rounds=int(rounds))
     sys.stdout.write(json.dumps([[row.source, row.seconds] for row in rows]) + "\n")
 
 

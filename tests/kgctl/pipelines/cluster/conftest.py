@@ -1,4 +1,4 @@
-"""One cluster for all tests here, and the topics that they copy."""
+"""One Spark cluster for all tests here, and the topic that they copy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def million() -> Iterator[Topic]:
-    """Records with keys of their own, in four partitions, of two days."""
+    """A topic of a million records with distinct keys, in four partitions, of two days."""
     with LocalBroker() as broker:
         fill(broker.bootstrap_servers, "million", RECORDS)
         yield Topic(broker.bootstrap_servers, "million", RECORDS)
@@ -43,7 +43,7 @@ def million() -> Iterator[Topic]:
 
 @pytest.fixture
 def copy(million: Topic, cluster: Cluster, tmp_path: Path) -> Copy:
-    """The million by the cluster into an empty folder."""
+    """Copies the million with the cluster into an empty folder."""
     gate = tmp_path / "gate"
     gate.mkdir()
     return Copy(
@@ -58,7 +58,7 @@ def copy(million: Topic, cluster: Cluster, tmp_path: Path) -> Copy:
 
 
 def conf_for(scratch: Path) -> tuple[tuple[str, str], ...]:
-    """What a small machine with all of the cluster on it needs; temporary files go to `scratch`."""
+    """Settings for a small machine that runs the whole cluster; temporary files go to `scratch`."""
     flags = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}"
     return (
         ("spark.driver.host", "127.0.0.1"),

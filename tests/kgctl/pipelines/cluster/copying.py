@@ -1,7 +1,7 @@
-"""A program that copies a topic into a table, batch by batch, and stands still at a gate where a test wants to kill it.
+"""A program that copies a topic into a table, batch by batch, and waits at a gate where a test wants to kill it.
 
-It prints a line of JSON for each batch that write_batch has finished, and at the end what Spark sees in the table.
-FAULT plants one that the tests must notice: new-ids gives a batch that is repeated another id, names-first makes files
+It prints a JSON line for each batch that write_batch has finished, and at the end what Spark reads from the table.
+FAULT plants a fault that the tests must notice: new-ids gives a repeated batch another id, names-first makes files
 visible before their commit.
 """
 
@@ -31,7 +31,7 @@ COPIES = schemas.Table("copies", "the records of a topic", schemas.RAW_COLUMNS, 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`committed_hold`: the batch behind whose commit it stands at the gate; `tasks_hold`: the one whose tasks stand there."""
+    """`committed_hold`: the batch after whose commit it waits at the gate; `tasks_hold`: the batch whose tasks wait there."""
 
     bootstrap: str
     topic: str
@@ -82,7 +82,7 @@ def main(copy: Copy) -> None:
         rows = read_table(spark, copy.table, COPIES)
         seen = rows.selectExpr("count(*) as r", "count(distinct partition, offset) as p", "count(distinct key) as k")
         ((count, places, keys),) = seen.collect()
-        _tell(rows=count, places=places, keys=keys)
+        _print(rows=count, places=places, keys=keys)
 
 
 def _records(spark: SparkSession, copy: Copy) -> DataFrame:
@@ -97,29 +97,29 @@ def _records(spark: SparkSession, copy: Copy) -> DataFrame:
 
 def _write(copy: Copy, rows: DataFrame, number: int) -> None:
     if number == copy.tasks_hold:
-        rows = rows.mapInArrow(_stand_in_the_middle(copy.gate), rows.schema)
+        rows = rows.mapInArrow(_wait_in_the_middle(copy.gate), rows.schema)
     written = write_batch(rows, copy.table, _id_of(number), COPIES)
-    _tell(batch=number, rows=written.rows, new=written.new)
+    _print(batch=number, rows=written.rows, new=written.new)
     if number == copy.committed_hold:
-        Gate(Path(copy.gate)).stand(f"committed-{number}")
+        Gate(Path(copy.gate)).wait(f"committed-{number}")
 
 
-def _stand_in_the_middle(gate: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def stand(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _wait_in_the_middle(gate: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def wait(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         for number, batch in enumerate(batches):
             if number == 1:
                 context = TaskContext.get()
                 assert context is not None
-                Gate(Path(gate)).stand(f"task-{context.partitionId()}-{context.attemptNumber()}")
+                Gate(Path(gate)).wait(f"task-{context.partitionId()}-{context.attemptNumber()}")
             yield batch
 
-    return stand
+    return wait
 
 
-def _tell(**told: int) -> None:
-    sys.stdout.write(json.dumps(told) + "\n")
+def _print(**fields: int) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 
 
@@ -133,17 +133,17 @@ def _plant(fault: str) -> None:
 
         write = manifest._write
 
-        def too_late(path: Path, batch: manifest.Batch) -> None:
+        def write_late(path: Path, batch: manifest.Batch) -> None:
             manifest.TableFolder(path.parent.parent).rename_files(batch)
-            Gate(Path(os.environ["FAULT_GATE"])).stand("named")
+            Gate(Path(os.environ["FAULT_GATE"])).wait("named")
             write(path, batch)
 
-        manifest._write = too_late
+        manifest._write = write_late
 
 
 if __name__ == "__main__":
-    told = json.loads(sys.argv[1])
-    main(Copy(**{**told, "conf": tuple((key, value) for key, value in told["conf"])}))
+    fields = json.loads(sys.argv[1])
+    main(Copy(**{**fields, "conf": tuple((key, value) for key, value in fields["conf"])}))
     sys.stdout.flush()
-    # Threads of Spark's Python side must not hold up the end.
+    # Spark's Python threads would delay the end.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Processes by who started them: those below one, the way up from one, and the sudden end of a whole family."""
+"""Process trees: the descendants and the ancestors of a process, and killing all of them at once."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tests.kgctl.pipelines.cluster.waiting import await_that
 
 
 def below(pid: int) -> list[int]:
-    """All that it started, and what those started."""
+    """All descendants of a process."""
     parents = _parents()
     return [one for one in parents if pid in _way_up(one, parents)[1:]]
 
 
 def way_up(pid: int) -> list[int]:
-    """It, its parent, and so on."""
+    """The process, its parent, and so on."""
     return _way_up(pid, _parents())
 
 
 def kill_family(pid: int) -> list[int]:
-    """SIGKILL for the process and all below it, and wait until they are gone. Their ids."""
+    """Kill the process and its descendants, wait until they are gone, and return their ids."""
     family = [pid, *below(pid)]
     kill_all(family)
     for one in family:
@@ -32,14 +32,14 @@ def kill_family(pid: int) -> list[int]:
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """SIGKILL at once, without a look back."""
+    """SIGKILL, without waiting."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def kill(pid: int) -> None:
-    """SIGKILL, and wait until it is gone."""
+    """SIGKILL, and wait until the process is gone."""
     kill_all([pid])
     await_end(pid)
 
@@ -49,7 +49,7 @@ def await_end(pid: int) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """A process that nobody waited for is over too."""
+    """Zombies do not count."""
     return not _table(f"-p{pid}", "stat=").startswith(("Z", "X")) and bool(_table(f"-p{pid}", "pid="))
 
 

@@ -1,4 +1,4 @@
-"""Programs under test: started, listened to, killed with all that they started, run to their end."""
+"""Programs under test: start them, read their JSON lines, kill them with all their descendants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Line = dict[str, Any]
 
 
 class Program:
-    """Its lines of JSON on stdout as they come; its stderr goes to a file."""
+    """Collects the JSON lines on stdout; stderr goes to a file."""
 
     def __init__(self, command: list[str], stderr: Path, environ: dict[str, str]) -> None:
         self.stderr = stderr
@@ -33,18 +33,18 @@ class Program:
         self._reader.start()
 
     def await_line(self, holds: Callable[[Line], bool]) -> Line:
-        """The first line that is so; AssertionError if it ends before, or takes too long."""
+        """The first line for which `holds`; AssertionError if the program ends before, or takes too long."""
         found = self.await_that(lambda: [line for line in self.lines if holds(line)], "no such line")
         return found[0]
 
     def await_that(self, condition: Callable[[], Any], what: str) -> Any:
-        def look() -> Any:
+        def check() -> Any:
             ended = self.process.poll() is not None
             found = condition()
-            assert found or not ended, f"{what}: it ended with {self.process.returncode}: {self.said()}"
+            assert found or not ended, f"{what}: the program ended with {self.process.returncode}: {self.stderr_tail()}"
             return found
 
-        return await_that(look, what)
+        return await_that(check, what)
 
     def await_end(self, within_s: float = PATIENCE_S) -> int:
         code = self.process.wait(within_s)
@@ -52,20 +52,20 @@ class Program:
         return code
 
     def kill(self) -> None:
-        """As if its machine had died: it, its JVM and its Python workers at once."""
+        """Kill the program, its JVM and its Python workers at once, as if the machine had failed."""
         kill_family(self.process.pid)
         self.process.wait()
         self._reader.join()
 
     def kill_at(self, ready: Callable[[], Any], moment: Callable[[], Any], what: str) -> None:
-        """Kill it in the moment itself; `ready`: from then on it starts no process that must be killed."""
+        """Kill the program at exactly this moment; after `ready` it starts no more processes."""
         self.await_that(ready, f"not ready for {what}")
         family = [self.process.pid, *below(self.process.pid)]
         self.await_that(moment, what)
         kill_all(family)
         self.kill()
 
-    def said(self) -> str:
+    def stderr_tail(self) -> str:
         return self.stderr.read_text(errors="replace")[-4000:]
 
     def _read(self) -> None:
@@ -78,9 +78,9 @@ class Program:
 
 @contextlib.contextmanager
 def running(command: list[str], stderr: Path, scratch: Path, **environ: str) -> Iterator[Program]:
-    """`scratch` is where it keeps its temporary files."""
-    told = {**os.environ, "TMPDIR": str(scratch), **environ}
-    program = Program([sys.executable, "-m", *command], stderr, told)
+    """A running program, killed at the end. Its temporary files go to `scratch`."""
+    environ = {**os.environ, "TMPDIR": str(scratch), **environ}
+    program = Program([sys.executable, "-m", *command], stderr, environ)
     try:
         yield program
     finally:
@@ -94,7 +94,7 @@ def copying(copy: Copy, scratch: Path, **environ: str) -> contextlib.AbstractCon
 
 
 def copied_to_the_end(copy: Copy, scratch: Path, **environ: str) -> list[Line]:
-    """All lines of a run that nobody disturbs."""
+    """All lines of a run without kills."""
     with copying(copy, scratch, **environ) as program:
-        assert program.await_end() == 0, program.said()
+        assert program.await_end() == 0, program.stderr_tail()
         return program.lines

@@ -1,4 +1,4 @@
-"""A table as others see it while and after its writer is killed: by DuckDB, by pyarrow, and against the manifests."""
+"""Reads a table with DuckDB and pyarrow while and after its writer is killed, and checks it against the manifests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kgctl.pipelines.tables.manifest import TableFolder
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Rows by each way of reading, and how many places (partition, offset) are among them."""
+    """Rows by each way of reading, and the number of distinct (partition, offset) among them."""
 
     manifests: int
     files_of_manifests: int
@@ -24,8 +24,8 @@ class Seen:
     pyarrow_places: int
 
 
-def look(table: Path) -> Seen:
-    """AssertionError at a file that is torn, doubled, or not committed."""
+def read_all(table: Path) -> Seen:
+    """AssertionError for a file that is torn, doubled or not committed."""
     folder = TableFolder(table)
     before = {path: path.stat().st_size for path in sorted(table.glob("**/*.parquet"))}
     committed = {table / file.path: file for batch in folder.batches() for file in batch.files}
@@ -41,7 +41,7 @@ def look(table: Path) -> Seen:
 
 
 def whole(rows: int) -> Seen:
-    """What one sees where every way of reading finds so many rows, each once."""
+    """Every way of reading finds this many rows, each once."""
     return Seen(rows, rows, rows, rows, rows, rows)
 
 

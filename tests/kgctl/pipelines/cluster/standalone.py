@@ -1,4 +1,4 @@
-"""A standalone Spark cluster out of the pip package: a master and two workers, which end with whoever started them."""
+"""A standalone Spark cluster from the pip package: a master and two workers, which end with the process that started them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK_FLAGS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`url` is what --master takes; `folder` holds its logs, and `scratch` of its programs."""
+    """`url` is the value for --master; `folder` holds the logs, `scratch` the programs' temporary files."""
 
     url: str
     folder: Path
@@ -37,7 +37,7 @@ class Cluster:
         return self.folder / "tmp"
 
     def executors(self) -> list[int]:
-        """The JVMs that run tasks now."""
+        """The JVMs that run tasks."""
         return [pid for tether in self.tethers for pid in below(tether) if EXECUTOR in command_of(pid)]
 
     def executor_of(self, task_pid: int) -> int:
@@ -48,7 +48,7 @@ class Cluster:
         return found
 
     def kill_executor(self, pid: int) -> None:
-        assert set(way_up(pid)) & set(self.tethers), f"{pid} is no process of this cluster"
+        assert set(way_up(pid)) & set(self.tethers), f"process {pid} does not belong to this cluster"
         kill(pid)
 
     def said(self) -> str:
@@ -114,9 +114,9 @@ def spark_environ(folder: Path) -> dict[str, str]:
 
 
 def _await_line(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
-    def look() -> re.Match[str] | None:
-        said = log.read_text(errors="replace")
-        assert process.poll() is None, f"it ended with {process.returncode}:\n{said[-3000:]}"
-        return re.search(pattern, said)
+    def check() -> re.Match[str] | None:
+        text = log.read_text(errors="replace")
+        assert process.poll() is None, f"it ended with {process.returncode}:\n{text[-3000:]}"
+        return re.search(pattern, text)
 
-    return await_that(look, f"{log} has no {pattern}", 120)[1]
+    return await_that(check, f"{log} has no {pattern}", 120)[1]

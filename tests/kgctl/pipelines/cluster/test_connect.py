@@ -1,4 +1,4 @@
-"""A run over Spark Connect, whose server has the JVM, kgctl and the folder of the tables."""
+"""A run over Spark Connect: the server has the JVM, kgctl and the folder of the tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from broker.local import LocalBroker
 from kgctl.pipelines.spark.installation import pyspark_dir
 from tests.harness.commandline import Kgctl, fill, member_of
-from tests.kgctl.pipelines.cluster.pipeline_runs import rows
 from tests.kgctl.pipelines.cluster.programs import running
 from tests.kgctl.pipelines.cluster.standalone import QUICK_FLAGS, spark_environ
 from tests.kgctl.pipelines.cluster.waiting import await_that
+from tests.kgctl.pipelines.runs import rows
 
 pytestmark = [
     pytest.mark.cluster,
@@ -64,7 +64,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.wait(30)
 
 
-def test_all_jobs_run_by_a_thin_client(remote: str, tmp_path: Path) -> None:
+def test_a_thin_client_runs_all_jobs(remote: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with LocalBroker({"group.initial.rebalance.delay.ms": 0}) as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
@@ -73,9 +73,9 @@ def test_all_jobs_run_by_a_thin_client(remote: str, tmp_path: Path) -> None:
         with member_of(kgctl, "readers", {"orders": [0]}):
             pass
         kgctl.commit("readers", "orders", p0=40)
-        words = ["kgctl", "pipeline", "run", *JOBS, "--remote", remote, "--out", str(out), "--json"]
-        with running([*words, "--bootstrap", broker.bootstrap_servers], tmp_path / "stderr", tmp_path) as program:
-            assert program.await_end() == 0, program.said()
+        command = ["kgctl", "pipeline", "run", *JOBS, "--remote", remote, "--out", str(out), "--json"]
+        with running([*command, "--bootstrap", broker.bootstrap_servers], tmp_path / "stderr", tmp_path) as program:
+            assert program.await_end() == 0, program.stderr_tail()
     mine = [row for row in rows(out, "commits") if row["group"] == "readers"]
     assert [(row["topic"], row["part"], row["committed"]) for row in mine] == [("orders", 0, 40)]
     assert {row["lag"] for row in rows(out, "f_lag")} == {60}

@@ -1,4 +1,4 @@
-"""Faults that were put in on purpose are noticed by what the tests of kills look at."""
+"""The checks of the kill tests notice planted faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broker.local import LocalBroker
 from tests.kgctl.pipelines.cluster.conftest import conf_for, fill
 from tests.kgctl.pipelines.cluster.copying import Copy
 from tests.kgctl.pipelines.cluster.programs import copied_to_the_end, copying
-from tests.kgctl.pipelines.cluster.readings import look
+from tests.kgctl.pipelines.cluster.readings import read_all
 from tests.kgctl.pipelines.cluster.waiting import Gate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -22,7 +22,7 @@ RECORDS, BATCH_ROWS = 40_000, 20_000
 
 @pytest.fixture
 def few(tmp_path: Path) -> Iterator[Copy]:
-    """A few records, by this machine alone."""
+    """Copies a few records on this machine alone."""
     gate = tmp_path / "gate"
     gate.mkdir()
     with LocalBroker() as broker:
@@ -31,19 +31,19 @@ def few(tmp_path: Path) -> Iterator[Copy]:
         yield Copy(where, "few", out, "local[2]", BATCH_ROWS, str(gate), conf_for(tmp_path))
 
 
-def test_a_batch_that_gets_another_id_when_it_is_repeated_is_noticed(few: Copy, tmp_path: Path) -> None:
+def test_a_repeated_batch_with_another_id_is_noticed(few: Copy, tmp_path: Path) -> None:
     with copying(replace(few, committed_hold=0), tmp_path, FAULT="new-ids") as program:
-        program.await_that(Gate(Path(few.gate)).standing, "it did not come to the gate")
+        program.await_that(Gate(Path(few.gate)).arrived, "it did not reach the gate")
         program.kill()
     lines = copied_to_the_end(few, tmp_path, FAULT="new-ids")
     assert lines[-1] == {"rows": RECORDS + BATCH_ROWS, "places": RECORDS, "keys": RECORDS}
     with pytest.raises(AssertionError, match=rf"{RECORDS + BATCH_ROWS} rows: .*{RECORDS}\)"):
-        look(few.table)
+        read_all(few.table)
 
 
-def test_files_with_names_before_the_commit_are_noticed(few: Copy, tmp_path: Path) -> None:
+def test_files_renamed_before_the_commit_are_noticed(few: Copy, tmp_path: Path) -> None:
     with copying(few, tmp_path, FAULT="names-first", FAULT_GATE=few.gate) as program:
-        program.await_that(Gate(Path(few.gate)).standing, "it did not come to the gate")
+        program.await_that(Gate(Path(few.gate)).arrived, "it did not reach the gate")
         program.kill()
     with pytest.raises(AssertionError, match="not committed"):
-        look(few.table)
+        read_all(few.table)

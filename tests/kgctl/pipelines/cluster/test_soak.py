@@ -1,4 +1,4 @@
-"""A run that follows while offsets are committed and the broker is killed and started again: nothing is lost or doubled."""
+"""A following run while offsets are committed and the broker is killed and restarted: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.schemas import OFFSETS_TOPIC
 from tests.harness.commandline import Kgctl
-from tests.kgctl.pipelines.cluster.pipeline_runs import pipeline, rows, run_to_the_end
+from tests.kgctl.pipelines.cluster.pipeline_runs import pipeline, run_to_the_end
 from tests.kgctl.pipelines.cluster.programs import Program
 from tests.kgctl.pipelines.cluster.standalone import Cluster
 from tests.kgctl.pipelines.cluster.waiting import await_that
+from tests.kgctl.pipelines.runs import rows
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 RESTARTS, PARTITIONS = 3, 4
-# A task waits a minute for a broker that is away, and Spark tries each task four times unless it is told otherwise.
+# A task waits a minute for an absent broker, and by default Spark tries each task four times.
 FOLLOWING = ("decode", "--follow", "--trigger", "0.5", "--conf", "spark.task.maxFailures=1")
 
 
@@ -39,7 +40,7 @@ def broker() -> Iterator[LocalBroker]:
         yield broker
 
 
-def test_nothing_is_lost_or_doubled_by_brokers_that_come_back_and_by_one_that_does_not(
+def test_restarts_of_the_broker_and_its_absence_lose_and_double_nothing(
     broker: LocalBroker, cluster: Cluster, tmp_path: Path
 ) -> None:
     out, where = tmp_path / "out", broker.bootstrap_servers
@@ -54,17 +55,17 @@ def test_nothing_is_lost_or_doubled_by_brokers_that_come_back_and_by_one_that_do
         broker.start()
         await_more(acknowledged)
     (failed,) = [line for line in program.lines if line["kind"] == "failed"]
-    assert code == failed["exit_code"] == 7, program.said()
+    assert code == failed["exit_code"] == 7, program.stderr_tail()
     assert "refused" in failed["text"], failed
     assert "\n" not in failed["text"]
-    assert program.said().splitlines()[-1].startswith("Error: job decode failed: ")
+    assert program.stderr_tail().splitlines()[-1].startswith("Error: job decode failed: ")
     run_to_the_end(cluster, where, out, "decode", "--once")
     assert_all_is_there_once(out, where, acknowledged)
 
 
 @contextlib.contextmanager
 def committing(where: str) -> Iterator[list[str]]:
-    """Commits, one after another and each for a group of its own; the groups whose commits were acknowledged."""
+    """Commits one after another, each for a new group; yields the groups whose commits were acknowledged."""
     stop, acknowledged = threading.Event(), list[str]()
     thread = threading.Thread(target=_commit_until, args=(where, stop, acknowledged))
     thread.start()
@@ -91,17 +92,17 @@ def _commit_until(where: str, stop: threading.Event, acknowledged: list[str]) ->
 
 
 def await_more(acknowledged: list[str]) -> str:
-    """A commit that is acknowledged from now on."""
+    """A commit that is acknowledged after this call."""
     known = len(acknowledged)
     await_that(lambda: len(acknowledged) > known, "no commit was acknowledged")
     return acknowledged[-1]
 
 
 def await_rows_after(program: Program, acknowledged: list[str]) -> None:
-    """Until the table has a commit that is made from now on."""
+    """Wait until the table has a commit that was made after this call."""
     done = sum(line["kind"] == "progress" for line in program.lines)
     await_more(acknowledged)
-    # The batch that runs now may have been planned before.
+    # The current batch may have been planned before.
     program.await_that(
         lambda: sum(line["kind"] == "progress" for line in program.lines) >= done + 2, "no batches after the commit"
     )
@@ -114,7 +115,7 @@ def assert_all_is_there_once(out: Path, where: str, acknowledged: list[str]) -> 
     assert set(acknowledged) <= set(places.values())
     log = places_in_the_log(where, set(range(PARTITIONS)))
     assert log.items() <= places.items()
-    # What the log has no more was committed again by a client that had no answer, and compacted.
+    # Records that are compacted away were committed again by a client that got no answer.
     assert set(places.values()) == set(log.values())
     assert len(acknowledged) > 100
 

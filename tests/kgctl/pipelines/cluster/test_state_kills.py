@@ -1,4 +1,4 @@
-"""The rebalances job, which keeps state per group, is killed in mid-batch: its rows are those of a run that nobody killed."""
+"""The stateful job rebalances is killed during batches: its rows are those of a run without kills."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import pytest
 from broker.local import LocalBroker
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.commandline import Kgctl, member_of
-from tests.kgctl.pipelines.cluster.pipeline_runs import LOCAL, comparable, pipeline, rows, run_to_the_end
+from tests.kgctl.pipelines.cluster.pipeline_runs import LOCAL, comparable, pipeline, run_to_the_end
 from tests.kgctl.pipelines.cluster.standalone import Cluster
+from tests.kgctl.pipelines.runs import rows
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 GROUPS, ROUNDS = 30, 25
-# At least: in each round a group is called together, stable, empty. Batches end in the middle of rounds.
+# At least: in each round a group starts a rebalance, becomes stable, becomes empty. Batches end within rounds.
 EVENTS = 3 * GROUPS * ROUNDS
 BATCH = 400
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the job has on disk, by number of batch."""
+    """The state of the job on disk, by batch number."""
 
     out: Path
 
@@ -36,8 +37,8 @@ class State:
     def is_planned(self, number: int) -> bool:
         return (self.checkpoint / "offsets" / str(number)).exists()
 
-    def is_kept(self, number: int) -> bool:
-        """The state of one partition at least as it is after the batch."""
+    def has_state(self, number: int) -> bool:
+        """Whether at least one partition has written its state after the batch."""
         return any(self.checkpoint.glob(f"state/0/*/{number + 1}.zip"))
 
     def is_committed(self, number: int) -> bool:
@@ -62,7 +63,7 @@ def bootstrap() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(bootstrap: str, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The rows of one batch on this machine."""
+    """The rows of a single batch on this machine."""
     out = tmp_path_factory.mktemp("undisturbed") / "out"
     run_to_the_end(cluster, bootstrap, out, "rebalances", master=LOCAL)
     found = comparable(rows(out, "f_rebalance"))
@@ -74,19 +75,19 @@ def test_rows_are_those_of_a_run_without_kills(
     bootstrap: str, cluster: Cluster, undisturbed: list[str], tmp_path: Path
 ) -> None:
     state = State(tmp_path / "out")
-    words = ("rebalances", "--max-offsets-per-trigger", str(BATCH))
-    moments = [state.is_planned, state.is_kept, state.is_committed]
+    arguments = ("rebalances", "--max-offsets-per-trigger", str(BATCH))
+    moments = [state.is_planned, state.has_state, state.is_committed]
     number = 0
     while moments:
         number += 1
-        with pipeline(cluster, bootstrap, state.out, *words) as program:
+        with pipeline(cluster, bootstrap, state.out, *arguments) as program:
             program.kill_at(partial(state.is_planned, number), partial(moments[0], number), moments[0].__name__)
-        # The batch may have come to its end in the same instant.
+        # The batch may have finished in the same instant.
         if not state.is_done(number):
             del moments[0]
-    with pipeline(cluster, bootstrap, state.out, *words) as program:
+    with pipeline(cluster, bootstrap, state.out, *arguments) as program:
         program.await_that(partial(state.is_planned, number + 1), f"no batch {number + 1}")
         cluster.kill_executor(cluster.executors()[0])
-        assert program.await_end() == 0, program.said()
+        assert program.await_end() == 0, program.stderr_tail()
     assert state.is_done(EVENTS // BATCH)
     assert comparable(rows(state.out, "f_rebalance")) == undisturbed

@@ -10,8 +10,9 @@ import pytest
 
 from broker.local import LocalBroker
 from tests.harness.commandline import Kgctl, fill, member_of
-from tests.kgctl.pipelines.cluster.pipeline_runs import LOCAL, comparable, rows, run_to_the_end
+from tests.kgctl.pipelines.cluster.pipeline_runs import LOCAL, comparable, run_to_the_end
 from tests.kgctl.pipelines.cluster.standalone import Cluster
+from tests.kgctl.pipelines.runs import rows
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -35,7 +36,7 @@ def bootstrap() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def outs(bootstrap: str, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """What runs wrote on this machine, and by the cluster."""
+    """What a run on this machine and a run on the cluster wrote."""
     folder = tmp_path_factory.mktemp("whole-run")
     run_to_the_end(cluster, bootstrap, folder / "local", *JOBS, "--step", "1", master=LOCAL)
     lines = run_to_the_end(cluster, bootstrap, folder / "cluster", *JOBS, "--step", "1", "--report")
@@ -45,7 +46,7 @@ def outs(bootstrap: str, cluster: Cluster, tmp_path_factory: pytest.TempPathFact
 
 def test_commits_and_groups_are_the_same(outs: tuple[Path, Path]) -> None:
     for table, least in (("commits", 2 * len(GROUPS)), ("group_events", 2 * len(GROUPS)), ("quarantine", 0)):
-        local, cluster = (comparable(of_people(rows(out, table))) for out in outs)
+        local, cluster = (comparable(of_users(rows(out, table))) for out in outs)
         assert local == cluster
         assert len(local) >= least
 
@@ -56,9 +57,9 @@ def test_rebalances_are_the_same(outs: tuple[Path, Path]) -> None:
     assert len(local) == 2 * len(GROUPS)
 
 
-def test_lag_is_the_same_at_the_points_that_both_have(outs: tuple[Path, Path]) -> None:
+def test_lag_is_the_same_at_common_points(outs: tuple[Path, Path]) -> None:
     local, cluster = (rows(out, "f_lag") for out in outs)
-    # Each run's last point is its own now.
+    # The last point of each run is its own current time.
     shared = {row["at"] for row in local} & {row["at"] for row in cluster}
     assert shared
     both = [comparable([row for row in some if row["at"] in shared]) for some in (local, cluster)]
@@ -78,13 +79,13 @@ def test_lag_is_the_same_at_the_points_that_both_have(outs: tuple[Path, Path]) -
     )
 
 
-def test_verdicts_are_the_same(outs: tuple[Path, Path]) -> None:
+def test_health_is_the_same(outs: tuple[Path, Path]) -> None:
     local, cluster = ({place(row): (row["status"], row["lag"]) for row in rows(out, "health")} for out in outs)
     assert local == cluster
     assert len(local) == 2 * len(GROUPS)
 
 
-def test_the_report_of_the_clusters_run_is_there(outs: tuple[Path, Path]) -> None:
+def test_the_run_on_the_cluster_writes_the_report(outs: tuple[Path, Path]) -> None:
     assert GROUPS[-1] in (outs[1] / "report.html").read_text()
 
 
@@ -92,6 +93,6 @@ def place(row: dict[str, Any]) -> tuple[str, str, int]:
     return row["group"], row["topic"], row["part"]
 
 
-def of_people(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the positions of the first run's jobs, which the second one reads."""
+def of_users(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the positions that the first run published."""
     return [row for row in found if not row["group"].startswith("spark-")] if found and "group" in found[0] else found

@@ -1,4 +1,4 @@
-"""Runs a command and ends it, with all that it started, when this program's stdin ends: it outlives no test run.
+"""Runs a command and ends it, with its descendants, when stdin closes, so that it does not outlive the tests.
 
 python -m tests.kgctl.pipelines.cluster.tether COMMAND ARGUMENT...
 """
@@ -18,7 +18,7 @@ PATIENCE_S = 10.0
 def main(command: list[str]) -> None:
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
     threading.Thread(target=_end_with, args=(child,), daemon=True).start()
-    # Ctrl-C is for whoever holds our stdin.
+    # Ctrl-C is for the process that holds our stdin.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdin.buffer.read()
     child.terminate()

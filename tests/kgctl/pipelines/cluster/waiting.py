@@ -1,4 +1,4 @@
-"""Waits for conditions, and a gate at which a program under test stands still until the test has looked."""
+"""Waits for conditions, and a gate at which a program under test waits until the test opens it."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from pathlib import Path
 from typing import TypeVar
 
 PATIENCE_S = 180.0
-_LOOK_EVERY_S = 0.01
+_POLL_S = 0.01
 
 T = TypeVar("T")
 
 
 def await_that(condition: Callable[[], T], what: str, within_s: float = PATIENCE_S) -> T:
-    """What the condition gave as soon as it was true; AssertionError with `what` after the time."""
+    """The result of the condition as soon as it is true; AssertionError with `what` after the time."""
     deadline = time.monotonic() + within_s
     while not (found := condition()):
         assert time.monotonic() < deadline, f"after {within_s:g} s: {what}"
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_POLL_S)
     return found
 
 
 class Gate:
-    """A folder: each who stands at the gate leaves a file with its process id, a file `open` lets all of them go on."""
+    """A folder: each process that waits at the gate writes a file with its id; a file `open` lets all of them continue."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def stand(self, name: str) -> None:
+    def wait(self, name: str) -> None:
         """Wait until the gate is open. Called in the program under test."""
         draft = self.folder / f".{name}"
         draft.write_text(str(os.getpid()))
         draft.rename(self.folder / f"{name}.here")
         await_that((self.folder / "open").exists, f"the gate {self.folder} was not opened for {name}")
 
-    def standing(self) -> dict[str, int]:
-        """Who came to the gate, also if they have gone on: name and process id."""
+    def arrived(self) -> dict[str, int]:
+        """Name and process id of all that came to the gate, even if they have continued."""
         return {path.stem: int(path.read_text()) for path in sorted(self.folder.glob("*.here"))}
 
     def open(self) -> None:

@@ -1,4 +1,4 @@
-"""The same jobs through our source and through Spark's connector, on our broker and on a real Kafka: equal tables."""
+"""The jobs write the same tables with both sources, on kgctl's broker and on a real Kafka."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JOBS = ("decode", "lag", "evaluate", "rebalances")
 
 @dataclass(frozen=True)
 class Runs:
-    """One cluster, and what each source made of it."""
+    """One cluster, and the tables that a run with each source wrote."""
 
     kind: str
     kgctl: Kgctl
@@ -70,7 +70,7 @@ def test_commits_are_those_that_were_acknowledged(runs: Runs) -> None:
         assert rows(out, "quarantine") == []
 
 
-def test_offsets_of_an_aborted_transaction_are_no_commits(runs: Runs) -> None:
+def test_offsets_of_an_aborted_transaction_are_not_commits(runs: Runs) -> None:
     if runs.kind == "kgctl":
         pytest.skip("kgctl's broker has no transactions")
     for out in (runs.ours, runs.connectors):
@@ -78,7 +78,7 @@ def test_offsets_of_an_aborted_transaction_are_no_commits(runs: Runs) -> None:
 
 
 def test_both_sources_decode_the_same_rows(runs: Runs) -> None:
-    # The first run has told how far it was, in commits of its own; by then the second one begins.
+    # The first run has committed its positions before the second one starts.
     for table in ("commits", "group_events"):
         assert by_place(runs.ours, table) == {
             place: row
@@ -87,7 +87,7 @@ def test_both_sources_decode_the_same_rows(runs: Runs) -> None:
         }
 
 
-def test_lag_is_what_describe_says(runs: Runs) -> None:
+def test_lag_is_what_describe_shows(runs: Runs) -> None:
     described = {
         (row["group"], row["partition"]): row["lag"] for row in runs.kgctl.rows("groups", "describe", *"abcde")
     }
@@ -99,20 +99,20 @@ def test_lag_is_what_describe_says(runs: Runs) -> None:
         assert all(row["lag_ms"] is not None for row in lag)
 
 
-def test_both_sources_see_the_same_rebalances(runs: Runs) -> None:
-    def told(out: Path) -> list[tuple[Any, ...]]:
+def test_both_sources_give_the_same_rebalances(runs: Runs) -> None:
+    def rebalances(out: Path) -> list[tuple[Any, ...]]:
         found = [row for row in rows(out, "f_rebalance") if row["group"] in ("a", "b")]
         return sorted((row["group"], row["generation"], row["members"], row["ended"], row["cause"]) for row in found)
 
-    assert told(runs.ours) == told(runs.connectors)
-    assert {(group, generation) for group, generation, members, *_ in told(runs.ours) if members} == {
+    assert rebalances(runs.ours) == rebalances(runs.connectors)
+    assert {(group, generation) for group, generation, members, *_ in rebalances(runs.ours) if members} == {
         ("a", 1),
         ("a", 3),
         ("b", 1),
     }
 
 
-def test_causes_and_durations_are_known_on_our_broker_alone(runs: Runs) -> None:
+def test_only_kgctls_broker_has_causes_and_durations(runs: Runs) -> None:
     found = [row for row in rows(runs.ours, "f_rebalance") if row["group"] == "a" and row["members"]]
     if runs.kind == "kgctl":
         assert {(row["duration_source"], row["cause"]) for row in found} == {("events", "member joined")}

@@ -1,4 +1,4 @@
-"""The jars of Spark's Kafka connector for tests: those that the user has, else fetched once with mvn into the cache."""
+"""The jars of Spark's Kafka connector for tests: the user's, or else fetched once with mvn into the cache."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kgctl.pipelines.spark.connector_jars import find_jars
 from tests.harness.reference_kafka import Unavailable
 
 SCALA = "2.13"
-# Versions that run with newer Sparks too; the repository does not have every one.
+# Versions that also work with newer versions of Spark; repositories do not have all of them.
 CONNECTORS, TOKENS = ("4.2.0", "4.0.0"), ("4.0.0",)
 _NAMESPACE = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def connector_jars() -> tuple[str, ...]:
-    """Unavailable, with the reason, where they cannot be had."""
+    """Raises Unavailable with the reason."""
     own = find_jars()
     if own is not None and own.usable:
         return own.paths
@@ -49,7 +49,7 @@ def _fetch(into: Path, repository: Path) -> None:
         said = ""
         for version in versions:
             goal = ["dependency:copy", f"-Dartifact={group}:{name}:{version}:{kind}", f"-DoutputDirectory={into}"]
-            # A repository of its own: a half-filled one of the user makes Spark's own downloads fail.
+            # Not the user's repository: leaving it half filled would make Spark's own downloads fail.
             command = ["mvn", "-q", "-B", f"-Dmaven.repo.local={repository}", *goal]
             done = subprocess.run(command, cwd=into, capture_output=True, text=True, check=False)
             if done.returncode == 0:

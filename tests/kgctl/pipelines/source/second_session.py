@@ -1,4 +1,4 @@
-"""A Spark session with the connector's jars in a process of its own: a process has only one, and the others' has no jars."""
+"""A Spark session with the connector's jars in another process: a process has only one session, and ours has no jars."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SecondSession:
     def stream(
         self, source: str, options: Mapping[str, str], checkpoint: str, conf: Mapping[str, str] | None = None
     ) -> tuple[Rows, list[int]]:
-        """Rows of a stream up to the end of the logs, and the sizes of its batches."""
+        """The rows of a stream up to the end of the logs, and the sizes of its batches."""
         return self._pool.submit(_stream, source, dict(options), checkpoint, dict(conf or {})).result(_WITHIN_SECONDS)
 
     def write(self, source: str, options: Mapping[str, str], query: str) -> None:
@@ -87,14 +87,14 @@ def _stream(source: str, options: dict[str, str], checkpoint: str, conf: dict[st
     rows: Rows = []
     sizes: list[int] = []
 
-    def keep(frame: DataFrame, _: int) -> None:
+    def collect(frame: DataFrame, _: int) -> None:
         came = _rows(frame)
         rows.extend(came)
         sizes.append(len(came))
 
     with _conf(conf) as spark:
         frame = spark.readStream.format(source).options(**options).load()
-        writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", checkpoint)
+        writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", checkpoint)
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
         query.stop()

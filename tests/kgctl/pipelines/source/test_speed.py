@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,14 +10,13 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.bench.source_speed import fill, measure
 from tests.kgctl.pipelines.source.topics import Topics
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-@pytest.mark.spark
-@pytest.mark.timeout(240)
-def test_each_round_reads_the_whole_topic(topics: Topics) -> None:
+
+def test_each_round_reads_the_whole_topic(spark: SparkSession, topics: Topics) -> None:
     fill(topics.bootstrap_servers, "speed", 1000, partitions=2, value_bytes=20)
-    # In a new process: a process can have only one session.
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        rows = pool.submit(measure, topics.bootstrap_servers, "speed", (), rounds=1).result(200)
+    rows = measure(spark, topics.bootstrap_servers, "speed", with_connector=False, rounds=1)
     keys = sum(len(str(n)) for n in range(1000))
     assert [(row.source, row.round, row.records, row.value_bytes) for row in rows] == [
         ("kgctl", 0, 1000, 20_000 + keys),

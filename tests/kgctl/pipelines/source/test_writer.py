@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+HEADERS_OF_STRINGS = {"type": "array", "elementType": "string", "containsNull": True}
+
+
 def write(frame: DataFrame, topics: Topics, **options: str) -> None:
     writer = frame.write.format("kgctl").mode("append").option("kafka.bootstrap.servers", topics.bootstrap_servers)
     writer.options(**options).save()
@@ -63,13 +66,31 @@ def test_the_topic_may_be_a_column_and_a_null_value_is_a_tombstone(spark: SparkS
 
 
 @pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"value": "integer"}, {"topic": "t"}, "the column 'value' is int; cast it to string or binary"),
+        ({"key": "string"}, {"topic": "t"}, "needs a column 'value'"),
+        ({"value": "string"}, {}, "no topic: set the option"),
+        ({"value": "string", "partition": "string"}, {"topic": "t"}, "cast it to int"),
+        ({"value": "string", "headers": HEADERS_OF_STRINGS}, {"topic": "t"}, "cast it to array<struct"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(columns: dict[str, object], options: dict[str, str], message: str) -> None:
+    from pyspark.sql.types import StructType
+
+    from kgctl.pipelines.source.options import BadOption, write_options
+    from kgctl.pipelines.source.writer import check_columns
+
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()]
+    schema = StructType.fromJson({"type": "struct", "fields": fields})
+    with pytest.raises(BadOption, match=message):
+        check_columns(schema, write_options({"kafka.bootstrap.servers": "a:1", **options}))
+
+
+@pytest.mark.parametrize(
     ("query", "options", "message"),
     [
         ("select 1 value", {"topic": "t"}, "the column 'value' is int; cast it to string or binary"),
-        ("select 'x' key", {"topic": "t"}, "needs a column 'value'"),
-        ("select 'x' value", {}, "no topic: set the option"),
-        ("select 'x' value, 'p' partition", {"topic": "t"}, "cast it to int"),
-        ("select 'x' value, array('h') headers", {"topic": "t"}, "cast it to array<struct"),
         ("select 'x' value", {"topicName": "t"}, "did you mean 'topic'"),
         ("select 'x' value, cast(null as string) topic", {}, "a row has no topic"),
     ],

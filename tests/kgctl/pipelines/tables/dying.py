@@ -1,7 +1,7 @@
-"""A program that writes a batch, or only opens the table, and dies before its Nth call on the file system.
+"""A program that writes a batch, or only opens the table, and dies before its Nth file system call.
 
-python -m tests.kgctl.pipelines.tables.dying TABLE_FOLDER N BATCH_ID PARQUET_FILE...    (no batch id "-": opens the table)
-Exit code 9: it died; 0: it came to the end. FAULT=names-first plants one: files get their names before the commit.
+python -m tests.kgctl.pipelines.tables.dying TABLE_FOLDER N BATCH_ID PARQUET_FILE...    (batch id "-": only opens the table)
+Exit code 9: it died; 0: it finished. FAULT=names-first plants a fault: files are renamed before the commit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROWS_PER_FILE = 3
 
 
 def put(writer: Writer, batch_id: str, parquet_files: list[Path]) -> bool:
-    """As Spark leaves them: a folder for each day, names that end with .parquet, and other files beside them."""
+    """Commit files as Spark leaves them: a folder for each day, Parquet files, and other files beside them."""
     staging = writer.stage(batch_id)
     files = []
     for number, source in enumerate(parquet_files):
@@ -53,11 +53,11 @@ def main(folder: Path, nth: int, batch_id: str, parquet_files: list[Path]) -> No
 def plant_names_first(table: TableFolder) -> None:
     write = manifest._write
 
-    def too_late(path: Path, batch: manifest.Batch) -> None:
+    def write_late(path: Path, batch: manifest.Batch) -> None:
         table.rename_files(batch)
         write(path, batch)
 
-    manifest._write = too_late
+    manifest._write = write_late
 
 
 if __name__ == "__main__":

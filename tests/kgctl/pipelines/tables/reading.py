@@ -1,4 +1,4 @@
-"""A table of one column as others read it: by the manifest, or every Parquet file below its folder."""
+"""Reads a table of one column through the manifest, and through other programs' readers of folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of commits whose writer dies at any call on the file system."""
+"""Commits whose writer dies at any file system call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_pyar
 
 FIRST, SECOND = ["a0", "a1", "a2", "a3", "a4", "a5"], ["b0", "b1", "b2", "b3", "b4", "b5"]
 FILES_OF_SECOND = [SECOND[:3], SECOND[3:]]
-MOST_CALLS = 500
+MAX_CALLS = 500
 
 pytestmark = pytest.mark.slow
 
@@ -38,11 +38,11 @@ def before(tmp_path: Path, parquet_files: dict[str, list[Path]]) -> Path:
     return tmp_path / "before"
 
 
-def test_a_batch_is_whole_or_absent_wherever_its_writer_dies(
+def test_a_batch_is_complete_or_absent_wherever_its_writer_dies(
     before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]
 ) -> None:
     deaths, seen = 0, set()
-    for nth in range(1, MOST_CALLS):
+    for nth in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(before, out)
         ended = run(out / "commits", nth, "second", parquet_files["second"])
@@ -56,15 +56,15 @@ def test_a_batch_is_whole_or_absent_wherever_its_writer_dies(
     assert seen == {len(FIRST), len(FIRST + SECOND)}
 
 
-def test_putting_in_order_can_die_too(before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]) -> None:
+def test_a_recovery_can_die_too(before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]) -> None:
     left = tmp_path / "left"
-    for nth in range(1, MOST_CALLS):
+    for nth in range(1, MAX_CALLS):
         shutil.copytree(before, left)
         run(left / "commits", nth, "second", parquet_files["second"])
         if (left / "commits" / "_manifest" / "second.json").exists():
             break
         shutil.rmtree(left)
-    for again in range(1, MOST_CALLS):
+    for again in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(left, out)
         ended = run(out / "commits", again, "-", [])
@@ -76,11 +76,11 @@ def test_putting_in_order_can_die_too(before: Path, tmp_path: Path, parquet_file
     assert again > 10
 
 
-def test_names_given_before_the_commit_are_noticed(
+def test_files_renamed_before_the_commit_are_noticed(
     before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]
 ) -> None:
     found = []
-    for nth in range(1, MOST_CALLS):
+    for nth in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(before, out)
         ended = run(out / "commits", nth, "second", parquet_files["second"], fault="names-first")
@@ -107,14 +107,14 @@ def run(folder: Path, nth: int, batch: str, files: list[Path], fault: str = "") 
 
 
 def troubles(out: Path, second: list[Path]) -> list[str]:
-    """What is wrong with what a dead writer left: at once, after the next one has opened it, and after a repetition."""
+    """What is wrong in a folder that a dead writer left: at once, after the next writer opened it, and after a repetition."""
     folder = out / "commits"
     whole = [FIRST, FIRST + SECOND]
     found = []
     committed = by_manifest(folder)
     if committed not in whole:
         found.append(f"by manifest: {committed}")
-    # Files become visible one by one; none before the commit.
+    # Files become visible one by one, and none before the commit.
     parts = (
         [FIRST]
         if committed == FIRST

@@ -46,12 +46,12 @@ def table(tmp_path: Path) -> TableFolder:
     return TableFolder(tmp_path / "out" / "commits")
 
 
-def test_a_folder_that_does_not_exist_is_an_empty_table_and_stays_away(table: TableFolder) -> None:
+def test_a_missing_folder_is_an_empty_table_and_is_not_created(table: TableFolder) -> None:
     assert (table.batches(), table.files(), table.rows(), table.batch("a")) == ([], [], 0, None)
     assert not table.folder.parent.exists()
 
 
-def test_a_commit_is_seen_by_every_reader(table: TableFolder, file: Path) -> None:
+def test_every_reader_sees_a_commit(table: TableFolder, file: Path) -> None:
     with table.writing() as writer:
         assert put(writer, "job-1", [file])
     assert [path.relative_to(table.folder).as_posix() for path in table.files()] == ["date=2024-01-01/job-1-0.parquet"]
@@ -62,7 +62,7 @@ def test_a_commit_is_seen_by_every_reader(table: TableFolder, file: Path) -> Non
     assert batch == table.batch("job-1")
 
 
-def test_the_first_commit_of_a_batch_id_stays(table: TableFolder, file: Path, tmp_path: Path) -> None:
+def test_the_first_commit_of_a_batch_id_wins(table: TableFolder, file: Path, tmp_path: Path) -> None:
     other = write_parquet(tmp_path / "other", ["b0"])
     with table.writing() as writer:
         assert put(writer, "job-1", [file])
@@ -71,7 +71,7 @@ def test_the_first_commit_of_a_batch_id_stays(table: TableFolder, file: Path, tm
     assert by_manifest(table.folder) == by_duckdb(table.folder) == ROWS
 
 
-def test_batches_come_in_the_order_of_their_commits(table: TableFolder, file: Path) -> None:
+def test_batches_are_in_commit_order(table: TableFolder, file: Path) -> None:
     for batch in ("z", "y", "x"):
         with table.writing() as writer:
             put(writer, batch, [file])
@@ -79,7 +79,7 @@ def test_batches_come_in_the_order_of_their_commits(table: TableFolder, file: Pa
     assert [batch.id for batch in table.batches()] == ["z", "y", "x"]
 
 
-def test_a_batch_of_notes_alone_is_a_batch(table: TableFolder) -> None:
+def test_a_batch_may_have_notes_and_no_files(table: TableFolder) -> None:
     with table.writing() as writer:
         staging = writer.stage("job-1")
         staging.mkdir()
@@ -88,12 +88,12 @@ def test_a_batch_of_notes_alone_is_a_batch(table: TableFolder) -> None:
 
 
 @pytest.mark.parametrize("batch", ["", "../a", "a/b", ".a", "a b", "a" * 182])
-def test_a_batch_id_that_is_no_file_name_is_refused(table: TableFolder, batch: str) -> None:
+def test_a_batch_id_that_is_not_a_file_name_is_refused(table: TableFolder, batch: str) -> None:
     with table.writing() as writer, pytest.raises(ValueError, match="not a batch id"):
         writer.stage(batch)
 
 
-def test_what_is_staged_is_in_no_readers_way_and_goes_when_its_writer_has_died(table: TableFolder, file: Path) -> None:
+def test_no_reader_sees_staged_files_and_the_next_writer_deletes_them(table: TableFolder, file: Path) -> None:
     with table.writing() as writer:
         put(writer, "job-1", [file])
         left = writer.stage("job-2") / "date=2024-01-01" / "part-0.parquet"
@@ -105,7 +105,7 @@ def test_what_is_staged_is_in_no_readers_way_and_goes_when_its_writer_has_died(t
         assert not left.exists()
 
 
-def test_a_file_that_was_staged_but_is_gone_fails_the_commit(table: TableFolder) -> None:
+def test_a_missing_staged_file_fails_the_commit(table: TableFolder) -> None:
     with table.writing() as writer:
         staging = writer.stage("job-1")
         staging.mkdir()
@@ -114,28 +114,28 @@ def test_a_file_that_was_staged_but_is_gone_fails_the_commit(table: TableFolder)
     assert table.batches() == []
 
 
-def test_what_a_step_of_the_commit_rests_on_is_synced_before_it(
+def test_each_step_of_the_commit_is_synced_before_the_next(
     table: TableFolder, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[str, str]] = []
+    calls: list[tuple[str, str]] = []
     fsync, replace = os.fsync, os.replace
 
-    def tell_sync(descriptor: int) -> None:
-        told.append(("sync", os.readlink(f"/proc/self/fd/{descriptor}")))
+    def record_sync(descriptor: int) -> None:
+        calls.append(("sync", os.readlink(f"/proc/self/fd/{descriptor}")))
         fsync(descriptor)
 
-    def tell_rename(source: Path, target: Path) -> None:
-        told.append(("rename", str(target)))
+    def record_rename(source: Path, target: Path) -> None:
+        calls.append(("rename", str(target)))
         replace(source, target)
 
-    monkeypatch.setattr(os, "fsync", tell_sync)
-    monkeypatch.setattr(os, "replace", tell_rename)
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(os, "replace", record_rename)
     with table.writing() as writer:
         put(writer, "job-1", [file])
     day = table.folder / "date=2024-01-01"
-    commit = told.index(("rename", str(table.manifests / "job-1.json")))
-    named = told.index(("rename", str(day / "job-1-0.parquet")))
-    before = [Path(path) for what, path in told[:commit] if what == "sync"]
+    commit = calls.index(("rename", str(table.manifests / "job-1.json")))
+    named = calls.index(("rename", str(day / "job-1-0.parquet")))
+    before = [Path(path) for what, path in calls[:commit] if what == "sync"]
     (staging,) = {path for path in before if path.parent == table.staging}
     assert {
         staging / "date=2024-01-01" / "part-00000-c000.zstd.parquet",
@@ -143,13 +143,13 @@ def test_what_a_step_of_the_commit_rests_on_is_synced_before_it(
         table.staging,
     } <= set(before)
     assert before[-1] == table.manifests / "job-1.new"
-    assert ("sync", str(table.manifests)) in told[commit:named]
-    assert ("sync", str(table.folder)) in told[commit:named]
-    assert ("sync", str(day)) in told[named:]
+    assert ("sync", str(table.manifests)) in calls[commit:named]
+    assert ("sync", str(table.folder)) in calls[commit:named]
+    assert ("sync", str(day)) in calls[named:]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
-def test_a_damaged_manifest_is_named(table: TableFolder, file: Path, damage: str) -> None:
+def test_a_damaged_manifest_is_reported(table: TableFolder, file: Path, damage: str) -> None:
     with table.writing() as writer:
         put(writer, "job-1", [file])
     path = table.manifests / "job-1.json"
@@ -160,7 +160,7 @@ def test_a_damaged_manifest_is_named(table: TableFolder, file: Path, damage: str
         table.files()
 
 
-def test_a_manifest_of_a_later_format_is_not_called_damaged(table: TableFolder, file: Path) -> None:
+def test_a_manifest_of_a_newer_format_is_not_called_damaged(table: TableFolder, file: Path) -> None:
     with table.writing() as writer:
         put(writer, "job-1", [file])
     path = table.manifests / "job-1.json"
@@ -170,7 +170,7 @@ def test_a_manifest_of_a_later_format_is_not_called_damaged(table: TableFolder, 
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone"])
-def test_a_committed_file_that_is_cut_or_gone_is_named(table: TableFolder, file: Path, damage: str) -> None:
+def test_a_truncated_or_missing_file_is_reported(table: TableFolder, file: Path, damage: str) -> None:
     with table.writing() as writer:
         put(writer, "job-1", [file])
     (path,) = table.files()
@@ -194,7 +194,9 @@ def holder(table: TableFolder) -> Iterator[subprocess.Popen[str]]:
         other.kill()
 
 
-def test_a_second_writer_is_told_who_is_at_it(table: TableFolder, file: Path, holder: subprocess.Popen[str]) -> None:
+def test_a_second_writer_learns_which_process_holds_the_table(
+    table: TableFolder, file: Path, holder: subprocess.Popen[str]
+) -> None:
     with pytest.raises(Busy, match=rf"commits: process {holder.pid} is writing") as refused, table.writing():
         pass
     assert exit_code_of(refused.value) == 6
@@ -205,7 +207,7 @@ def test_a_second_writer_is_told_who_is_at_it(table: TableFolder, file: Path, ho
         assert put(writer, "job-1", [file])
 
 
-def test_readers_see_whole_batches_while_another_writes(table: TableFolder, file: Path) -> None:
+def test_readers_see_complete_batches_during_writes(table: TableFolder, file: Path) -> None:
     with table.writing() as writer:
         put(writer, "job-0", [file])
     command = [sys.executable, "-c", WRITE_MANY, str(table.folder), str(file), "40"]
@@ -217,14 +219,14 @@ def test_readers_see_whole_batches_while_another_writes(table: TableFolder, file
     assert len(by_manifest(table.folder)) == len(by_duckdb(table.folder)) == 41 * 3
 
 
-def test_the_manifest_needs_nothing_but_the_standard_library() -> None:
-    heavy = "{'pyspark', 'pyarrow', 'numpy', 'pandas', 'matplotlib'}"
+def test_the_manifest_needs_only_the_standard_library() -> None:
+    heavy = "{'pyspark', 'pyarrow', 'numpy', 'pandas'}"
     program = f"import sys, kgctl.pipelines.tables.manifest; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def retime(table: TableFolder, batch: str, committed_ms: int) -> None:
-    """As if it had been committed at that time."""
+    """Change the time of the commit."""
     from kgctl.pipelines.tables import manifest
 
     path = table.manifests / f"{batch}.json"

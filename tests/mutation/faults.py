@@ -239,7 +239,7 @@ FAULTS = (
         "server/handlers/groups.py",
         "_step(OffsetCommitRequest, READ_GROUP, READ_TOPIC, loads=_one)",
         "_step(OffsetCommitRequest, READ_GROUP, READ_TOPIC)",
-        RUNNER,
+        CORE,
     ),
     Fault(
         "the metadata of a deleted group is not removed",

@@ -82,6 +82,18 @@ def test_groups_with_offsets_only_are_listed_after_a_restart(running: RunningBro
         assert sorted(group.group_id for group in client.ask(ListGroupsRequest(), 4).groups) == ["a", "b"]
 
 
+def test_a_commit_after_a_restart_keeps_the_offsets_that_it_does_not_name(running: RunningBroker) -> None:
+    with running.client() as client:
+        create_topic(client, "t")
+        create_topic(client, "other")
+        client.ask(commit_request("g", None, "t", 1), 8)
+        client.ask(commit_request("g", None, "other", 2), 8)
+    running.restart()
+    with running.client() as client:
+        client.ask(commit_request("g", None, "t", 3), 8)
+        assert committed(client, "g") == {"t": 3, "other": 2}
+
+
 def test_a_member_without_heartbeats_is_evicted_after_its_session_timeout(tmp_path: Path) -> None:
     with RunningBroker(tmp_path, group_min_session_timeout_ms="100") as running, running.client() as client:
         joined = client.ask(join_request("g", session_timeout_ms=200), 3)

@@ -20,7 +20,7 @@ from broker.config.properties import read_properties
 
 if TYPE_CHECKING:
     from broker.cores.groups.settings import GroupSettings
-    from broker.storage.settings import LogSettings
+    from broker.storage import LogSettings
 
 # How similar an unknown option must be to a known one to suggest it (difflib's ratio).
 SUGGESTION_CUTOFF = 0.8
@@ -100,7 +100,7 @@ class BrokerConfig(Options):
 
     def log_settings(self) -> LogSettings:
         """The part that the storage reads."""
-        from broker.storage.settings import LogSettings
+        from broker.storage import LogSettings
 
         return LogSettings(
             durability=self.durability,

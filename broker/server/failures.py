@@ -45,7 +45,7 @@ def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, st
 
 
 def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, str]:
-    from broker.storage.errors import DamageError, NewerFormatError, StorageError
+    from broker.storage import DamageError, NewerFormatError, StorageError
 
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)

@@ -161,7 +161,7 @@ class FileSlice:
     def tobytes(self) -> bytes:
         content = self.file.read(self.length, self.position)
         if len(content) != self.length:
-            raise DamageError(f"{self.file.path} was cut to less than {self.position + self.length} bytes")
+            raise DamageError(f"{self.file.path} is truncated to less than {self.position + self.length} bytes")
         return content
 
 

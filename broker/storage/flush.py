@@ -1,4 +1,4 @@
-"""One flush for everyone who waits: sync the touched segments, commit one transaction, then move high watermarks.
+"""One flush for all that wait for it: sync the touched segments, commit one transaction, then move high watermarks.
 
 The first failure is final (see failure.py): what reached the disk is unknown, so no later success may be reported.
 """

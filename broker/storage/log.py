@@ -48,7 +48,7 @@ class Log:
         self._store = store = Store(files, directory, self._failure, accept_loss=accept_loss)
         try:
             if files.durable and not store.evidence.was_synced:
-                # What the last run acknowledged without a sync is owed to clients like everything else now.
+                # The last run acknowledged without a sync; this run promises that nothing acknowledged is lost.
                 guarded("sync", directory, file_ops.sync_everything)
             self._open(directory, settings, wall_ms, accept_loss)
         except StorageError:

@@ -20,7 +20,7 @@ class Appended(NamedTuple):
 
 
 class PartitionLog(Protocol):
-    """Offsets: log start <= high watermark <= log end. Readers see what lies below the high watermark."""
+    """Offsets: log start <= high watermark <= log end. Readers see the records below the high watermark."""
 
     @property
     def log_start_offset(self) -> int: ...

@@ -17,7 +17,7 @@ def kafka_string(text: str) -> bytes:
 
 
 def offset_prefix(group_id: str) -> bytes:
-    """What all offset keys of one group begin with."""
+    """The common prefix of all offset keys of one group."""
     return OFFSET_KEYS + kafka_string(group_id)
 
 

@@ -1,4 +1,4 @@
-"""What the store holds of consumer groups: the rows of __consumer_offsets by group, and generation floors."""
+"""Consumer groups in the store: the rows of __consumer_offsets by group, and generation floors."""
 
 from __future__ import annotations
 

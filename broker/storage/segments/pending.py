@@ -1,4 +1,4 @@
-"""What segments leave to the next flush: files and directories to sync first, and files to remove afterwards."""
+"""Work that segments leave to the next flush: files and directories to sync first, and files to remove afterwards."""
 
 from __future__ import annotations
 

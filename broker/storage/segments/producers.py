@@ -12,7 +12,7 @@ from typing import NamedTuple
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader
 from broker.storage.store.database import Store
-from broker.storage.store.values import Value
+from broker.storage.store.values import Value, as_bytes, as_int
 
 REMEMBERED_BATCHES = 5
 MAX_SEQUENCE = 2**31 - 1
@@ -95,12 +95,8 @@ class Producers:
             "SELECT producer_id, epoch, last_timestamp, batches FROM producers WHERE partition_id = ?", (partition_id,)
         )
         for producer_id, epoch, timestamp, packed in rows:
-            assert isinstance(producer_id, int)
-            assert isinstance(epoch, int)
-            assert isinstance(timestamp, int)
-            assert isinstance(packed, bytes)
-            batches = [Remembered(*fields) for fields in _BATCH.iter_unpack(packed)]
-            producers._entries[producer_id] = ProducerEntry(epoch, timestamp, batches)
+            batches = [Remembered(*fields) for fields in _BATCH.iter_unpack(as_bytes(packed))]
+            producers._entries[as_int(producer_id)] = ProducerEntry(as_int(epoch), as_int(timestamp), batches)
         return producers
 
     def save(self, store: Store, partition_id: int) -> None:

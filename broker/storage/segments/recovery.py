@@ -21,7 +21,7 @@ from broker.storage.store.values import as_bytes, as_int
 def recover(shared: Shared, topics: Topics, open_partition: Callable[[Topic, int], SegmentPartition]) -> list[str]:
     """Check all partitions; describe those that were being written to when the last run ended.
 
-    DamageError: a segment file is missing or cut, or acknowledged records are damaged, and losses are not accepted.
+    DamageError: a segment file is missing or truncated, or acknowledged records are damaged, and losses are not accepted.
     """
 
     def stored(condition: str) -> Iterator[SegmentPartition]:
@@ -80,7 +80,7 @@ def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
         return
     if shared.store.evidence.binding and not shared.accept_loss:
         raise DamageError(
-            f"{active.path} is damaged or cut at position {active.size_bytes}: acknowledged records of"
+            f"{active.path} is damaged or truncated at position {active.size_bytes}: acknowledged records of"
             f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are lost"
         )
     is_here = end.base_offset == active.base_offset

@@ -1,4 +1,4 @@
-"""Missing, cut and damaged segment files: find them at the start, and repair what is left if losses are accepted.
+"""Missing, truncated and damaged segment files: find them at the start, and repair what is left if losses are accepted.
 
 Lost offsets stay used: an empty batch covers them, like the ones that Kafka's compaction leaves. So no log end moves
 back, readers skip the gap, and no new record gets an offset that another record had.
@@ -19,6 +19,7 @@ from broker.storage.segments.segment import Segment, segment_name
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.verification import SCAN_BYTES
 from broker.storage.store.catalog import Topic, Topics
+from broker.storage.store.values import as_bytes, as_int
 
 DAMAGED_SUFFIX = ".damaged"
 MAX_OFFSETS_PER_BATCH = 2**31
@@ -44,17 +45,13 @@ def short_segments(shared: Shared, topics: Topics) -> list[Short]:
         " ORDER BY p.partition_id, s.base_offset"
     )
     short = []
-    for topic_id, partition, base_offset, revision, size_bytes, end_offset in rows:
-        assert isinstance(topic_id, bytes)
-        assert isinstance(partition, int)
-        assert isinstance(base_offset, int)
-        assert isinstance(revision, int)
-        assert isinstance(size_bytes, int)
-        assert isinstance(end_offset, int)
+    for row in rows:
+        topic_id = as_bytes(row[0])
+        partition, base_offset, revision, size_bytes, end_offset = map(as_int, row[1:])
         path = f"{shared.root}/{topic_id.hex()}/{partition}/{segment_name(base_offset, revision)}"
         try:
             length = os.stat(path).st_size
-            found = f"was cut: it has {length} bytes of {size_bytes}"
+            found = f"is truncated: it has {length} bytes of {size_bytes}"
         except FileNotFoundError:
             length, found = -1, "is missing"
         topic = topics.by_id(topic_id)
@@ -66,7 +63,7 @@ def short_segments(shared: Shared, topics: Topics) -> list[Short]:
 
 def refuse(short: list[Short]) -> DamageError:
     """One line for all of them."""
-    more = f"; {len(short) - 1} more segment files are missing or cut" if len(short) > 1 else ""
+    more = f"; {len(short) - 1} more segment files are missing or truncated" if len(short) > 1 else ""
     return DamageError(short[0].message + more)
 
 
@@ -138,7 +135,7 @@ def set_aside(shared: Shared) -> None:
 
 def _harm(segment: Segment, size_bytes: int) -> str:
     try:
-        return "is damaged" if os.stat(segment.path).st_size >= size_bytes else "was cut"
+        return "is damaged" if os.stat(segment.path).st_size >= size_bytes else "is truncated"
     except FileNotFoundError:
         return "is missing"
 

@@ -125,7 +125,7 @@ class Segment:
             length = file.size()
             if length < self.size_bytes:
                 raise DamageError(
-                    f"{self.path} was cut: it has {length} bytes of {self.size_bytes}"
+                    f"{self.path} is truncated: it has {length} bytes of {self.size_bytes}"
                     f" (offsets up to {self.end_offset - 1})"
                 )
             self.allocated = length
@@ -312,13 +312,15 @@ class Segment:
     # -- verification
 
     def damage(self, position: int) -> DamageError:
-        return DamageError(f"{self.path} is damaged: the batch at position {position} is not what was written")
+        return DamageError(f"{self.path} is damaged: the batch at position {position} does not match what was written")
 
     def verify(self, offset: int, start: int, end: int) -> None:
         """Check the CRCs of the batches from `start` (base offset `offset`) to `end`, unless they are known to be good."""
-        if not self._verified.cover(start, end):
-            verify_batches(self.file(), offset, start, end, self.damage)
-            self._verified.add(start, end)
+        for low, high in self._verified.ranges:
+            if low <= start and end <= high:
+                return
+        verify_batches(self.file(), offset, start, end, self.damage)
+        self._verified.add(start, end)
 
     # -- recovery
 

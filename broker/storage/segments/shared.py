@@ -1,4 +1,4 @@
-"""What all segment partitions of a log share."""
+"""State shared by all segment partitions of a log."""
 
 from __future__ import annotations
 

@@ -15,16 +15,13 @@ SCAN_BYTES = 1 << 20
 class VerifiedRanges:
     """The positions of a segment file whose batches are known to be good: disjoint, ascending ranges."""
 
-    __slots__ = ("_ranges",)
+    __slots__ = ("ranges",)
 
     def __init__(self) -> None:
-        self._ranges: list[tuple[int, int]] = []
-
-    def cover(self, start: int, end: int) -> bool:
-        return any(low <= start and end <= high for low, high in self._ranges)
+        self.ranges: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int) -> None:
-        ranges = self._ranges
+        ranges = self.ranges
         if ranges and ranges[-1][1] == start:
             ranges[-1] = (ranges[-1][0], end)
             return
@@ -36,7 +33,7 @@ class VerifiedRanges:
                 start, end = min(start, low), max(end, high)
         merged.append((start, end))
         merged.sort()
-        self._ranges = merged
+        self.ranges = merged
 
 
 def verify_batches(file: OpenFile, offset: int, start: int, end: int, damage: Callable[[int], DamageError]) -> None:

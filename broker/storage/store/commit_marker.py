@@ -61,7 +61,7 @@ class CommitMarkerFile:
         self._files.sync(copy)
         self._files.sync_directory(directory)
         self._files.unlink(self._old_path)
-        # Should the old file come back after a power cut, it would overwrite a newer marker.
+        # If the old file reappeared after a power cut, it would overwrite a newer marker.
         self._files.sync_directory(directory)
 
     def read(self) -> CommitMarker | None:

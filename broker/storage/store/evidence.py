@@ -1,6 +1,6 @@
 """The evidence that no acknowledged commit is lost: a hash chain in the table commits, and the commit marker beside it.
 
-SQLite opens a database whose WAL is damaged in the middle as if the later commits had never been.
+SQLite itself does not detect damage in the middle of a WAL: it opens the database without the later commits.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Evidence:
             if marker.commit_seq > self.seq:
                 self.lose(
                     f"{self._store_path}: acknowledged commits {self.seq + 1} to {marker.commit_seq} are lost"
-                    " (store.db-wal or store.db is damaged or cut)",
+                    " (store.db-wal or store.db is damaged or truncated)",
                     accept_loss or not self.binding,
                 )
             elif marker.chain != chains.get(marker.commit_seq, marker.chain):

@@ -122,7 +122,7 @@ def test_every_truncation_of_acknowledged_bytes_is_detected(tmp_path: Path, clea
         path = tmp_path / "cut"
         shutil.copytree(tmp_path / "store", path)
         os.truncate(segment_files(path)[0], length)
-        with pytest.raises(DamageError, match=rf"{file.name}.*(cut|damaged)"):
+        with pytest.raises(DamageError, match=rf"{file.name}.*(truncated|damaged)"):
             read_all(path)
         shutil.rmtree(path)
 

@@ -36,7 +36,7 @@ class Moves:
             "protocols": participant.offers,
             "reason": self.rng.choice((None, "", "walking")),
         }
-        return self.walk.step(participant, "JoinGroup", version, **participant.names_itself() | fields | changed)
+        return self.walk.step(participant, "JoinGroup", version, **participant.identity() | fields | changed)
 
     def rejoin(self, participant: Participant) -> Step:
         if self.rng.random() < 0.3:
@@ -61,9 +61,9 @@ class Moves:
         participant.offers = old.offers if self.rng.random() < 0.6 else self.participants.other_offers(old)
         return self.join(participant)
 
-    def sync(self, participant: Participant, said: dict[str, Any] | None = None) -> Step:
-        said = said or participant.names_itself()
-        least = self._least("SyncGroup", said)
+    def sync(self, participant: Participant, identity: dict[str, Any] | None = None) -> Step:
+        identity = identity or participant.identity()
+        least = self._least("SyncGroup", identity)
         names: dict[str, Any] = {"protocol_type": participant.protocol_type, "protocol_name": participant.protocol}
         bent: dict[str, Any] = self.walk.weighed(
             (15, {}),
@@ -75,7 +75,7 @@ class Moves:
         )
         version = self.walk.version("SyncGroup", 5 if bent and self.rng.random() < 0.8 else least)
         shares = self._shares(participant)
-        return self.walk.step(participant, "SyncGroup", version, assignments=shares, **said | names | bent)
+        return self.walk.step(participant, "SyncGroup", version, assignments=shares, **identity | names | bent)
 
     def _shares(self, participant: Participant) -> list[dict[str, str]]:
         if self.rng.random() > (0.92 if participant.leads else 0.12):
@@ -93,30 +93,30 @@ class Moves:
             self.rng.choice(shares)["assignment"] = ""
         return [] if flaw == "none" else shares
 
-    def heartbeat(self, participant: Participant, said: dict[str, Any] | None = None) -> Step:
-        said = said or participant.names_itself()
+    def heartbeat(self, participant: Participant, identity: dict[str, Any] | None = None) -> Step:
+        identity = identity or participant.identity()
         return self.walk.step(
-            participant, "Heartbeat", self.walk.version("Heartbeat", self._least("Heartbeat", said)), **said
+            participant, "Heartbeat", self.walk.version("Heartbeat", self._least("Heartbeat", identity)), **identity
         )
 
-    def leave(self, participant: Participant, *said: dict[str, Any]) -> Step:
-        said = said or (participant.names_itself(),)
+    def leave(self, participant: Participant, *identity: dict[str, Any]) -> Step:
+        identity = identity or (participant.identity(),)
         leavers: list[dict[str, Any]] = []
         seen: set[str] = set()
-        for one in said:
+        for one in identity:
             names = {one["member_id"], one["group_instance_id"]} - {"", None}
             if not names & seen:  # Kafka's answer to a repeated name varies
                 leavers.append({**one, "reason": self.rng.choice((None, "", "bye"))})
             seen |= names
-        version = self.walk.version("LeaveGroup", 3 if len(leavers) != 1 else self._least("LeaveGroup", said[0]))
+        version = self.walk.version("LeaveGroup", 3 if len(leavers) != 1 else self._least("LeaveGroup", identity[0]))
         if version >= 3 and leavers and leavers[0]["group_instance_id"] and self.rng.random() < 0.3:
             leavers[0]["member_id"] = ""  # as an admin removes a static member
-        group, member_id = said[0]["group_id"], said[0]["member_id"]
+        group, member_id = identity[0]["group_id"], identity[0]["member_id"]
         return self.walk.step(participant, "LeaveGroup", version, group_id=group, member_id=member_id, members=leavers)
 
-    def commit(self, participant: Participant, said: dict[str, Any] | None = None) -> Step:
-        said = said or participant.names_itself()
-        group, generation = said["group_id"], said["generation_id"]
+    def commit(self, participant: Participant, identity: dict[str, Any] | None = None) -> Step:
+        identity = identity or participant.identity()
+        group, generation = identity["group_id"], identity["generation_id"]
         topics = self._offsets()
         if group == "":
             generation = max(generation, 0)  # otherwise all walks would share the group ""
@@ -124,13 +124,16 @@ class Moves:
             # If all its metadata were too long, Kafka would create a group that only some requests see.
             for partition in (partition for topic in topics for partition in topic["partitions"]):
                 partition["committed_metadata"] = "short"
-        fields = said | {
+        fields = identity | {
             "generation_id_or_member_epoch": generation,
             "retention_time_ms": self.rng.choice((-1, -1, 86_400_000)),
             "topics": topics,
         }
         return self.walk.step(
-            participant, "OffsetCommit", self.walk.version("OffsetCommit", self._least("OffsetCommit", said)), **fields
+            participant,
+            "OffsetCommit",
+            self.walk.version("OffsetCommit", self._least("OffsetCommit", identity)),
+            **fields,
         )
 
     def _offsets(self) -> list[dict[str, Any]]:
@@ -157,9 +160,9 @@ class Moves:
             "committed_metadata": metadata,
         }
 
-    def _least(self, api: str, said: dict[str, Any]) -> int:
+    def _least(self, api: str, identity: dict[str, Any]) -> int:
         """Usually a version that has the instance id."""
-        return INSTANCES_SINCE[api] if said["group_instance_id"] and self.rng.random() < 0.9 else 0
+        return INSTANCES_SINCE[api] if identity["group_instance_id"] and self.rng.random() < 0.9 else 0
 
 
 class Onward(Moves):

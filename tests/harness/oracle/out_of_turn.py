@@ -43,7 +43,7 @@ class OutOfTurn(Moves):
             participant = self.rng.choice(others)
             member_id = participant.member_id or self.rng.choice(participant.former_ids)
             generation = self.rng.choice((participant.generation, participant.generation, -1, 1))
-            return participant, participant.names_itself() | {"member_id": member_id, "generation_id": generation}
+            return participant, participant.identity() | {"member_id": member_id, "generation_id": generation}
         if not members:
             participant = (
                 self.rng.choice(self.participants.all) if self.participants.all else self.participants.newcomer(group)
@@ -56,7 +56,7 @@ class OutOfTurn(Moves):
             }
         participant = self.rng.choice(members)
         second = self._lie(participant, members) if self.rng.random() < 0.2 else {}
-        return participant, participant.names_itself() | self._lie(participant, members) | second
+        return participant, participant.identity() | self._lie(participant, members) | second
 
     def _lie(self, participant: Participant, members: list[Participant]) -> dict[str, Any]:
         instances = [one.instance for one in members if one.instance]
@@ -87,17 +87,17 @@ class OutOfTurn(Moves):
         ids = [one.member_id for one in self.participants.members(group) if one is not participant]
         ids += [old for one in self.participants.former(group) for old in one.former_ids] + ["ghost", ""]
         generation = self.rng.choice((participant.generation, participant.generation, -1))
-        said = participant.names_itself() | {"member_id": self.rng.choice(ids), "generation_id": generation}
+        identity = participant.identity() | {"member_id": self.rng.choice(ids), "generation_id": generation}
         move = self.rng.choice((self.heartbeat, self.sync, self.leave, self.commit))
-        made: Step = move(participant, said)
+        made: Step = move(participant, identity)
         return made
 
     def _leave(self, group: str) -> Step:
         if self.rng.random() < 0.02:
             anyone = self.participants.newcomer(group)
             return self.walk.step(anyone, "LeaveGroup", self.rng.randint(3, 5), group_id=group, members=[])
-        participant, said = self._any_sender(group)
-        batch = [said]
+        participant, identity = self._any_sender(group)
+        batch = [identity]
         while self.rng.random() < 0.3:
             batch.append(self._any_sender(group)[1])
         return self.leave(participant, *batch)
@@ -158,9 +158,11 @@ class OutOfTurn(Moves):
         named = [group, *(one for one in (*self.walk.groups, "$G0", "") if one != group and self.rng.random() < 0.2)]
         asked = []
         for one in named:
-            said = self._any_sender(group)[1] if self.rng.random() < 0.4 else {"member_id": None, "generation_id": -1}
-            who = {"member_id": said["member_id"] or None, "member_epoch": said["generation_id"]}
-            asked.append({"group_id": one, "topics": self._which_offsets(version)} | who)
+            identity = (
+                self._any_sender(group)[1] if self.rng.random() < 0.4 else {"member_id": None, "generation_id": -1}
+            )
+            sender = {"member_id": identity["member_id"] or None, "member_epoch": identity["generation_id"]}
+            asked.append({"group_id": one, "topics": self._which_offsets(version)} | sender)
         return self.walk.step(
             self._name_of_anyone(group),
             "OffsetFetch",

@@ -39,7 +39,7 @@ class Participant:
             self.former_ids.append(self.member_id)
         self.member_id, self.leads, self.holds_id_only = "", False, False
 
-    def names_itself(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         return {
             "group_id": self.group,
             "member_id": self.member_id,

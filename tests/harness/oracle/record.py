@@ -106,8 +106,8 @@ class Recorder(SocketPlayer):
         """Send a Heartbeat of no member, which queues behind them and behind the records that their answers may wait for."""
         waiting = [line.step for lines in self.lines.values() for line in lines if line.step is not None]
         for group in {step["request"]["group_id"] for step in waiting if step["api"] in PARKED_IN}:
-            nobody = HeartbeatRequest(group_id=self.names.living(group), generation_id=-1, member_id="ghost")
-            self.control.ask(nobody, 0)
+            stranger = HeartbeatRequest(group_id=self.names.living(group), generation_id=-1, member_id="ghost")
+            self.control.ask(stranger, 0)
 
     def _is_unseen(self, step: Step, came: list[tuple[int, Message]]) -> bool:
         """Whether the step created a group that is not described yet."""

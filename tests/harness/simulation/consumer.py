@@ -105,7 +105,10 @@ class Consumer:
 
     def leave(self) -> None:
         if self.phase in (Phase.STABLE, Phase.JOINING) and self.member_id:
-            version, own = self.profile.leave, LeaveGroupRequest.Member(member_id=self.member_id, reason="goes home")
+            version, own = (
+                self.profile.leave,
+                LeaveGroupRequest.Member(member_id=self.member_id, reason="shutting down"),
+            )
             request = LeaveGroupRequest(group_id=self.profile.group_id)
             if version >= 3:
                 request.members = [own]

@@ -9,18 +9,19 @@ class GroupState(Enum):
     """A state of a classic group, spelled as Kafka spells it to users.
 
     Empty: the group has no members. It may have offsets, and ids given out to clients that have not joined with them yet.
-        actions:     accept commits without member and generation; refuse syncs, heartbeats and leaves (UNKNOWN_MEMBER_ID)
+        actions:     accept commits without a generation; refuse syncs and heartbeats (UNKNOWN_MEMBER_ID)
         transitions: a first member joins -> PreparingRebalance
-                     the group is deleted, or its last offset expires -> Dead
+                     the group is deleted, or has no offsets left -> Dead
 
     PreparingRebalance: the join phase. The coordinator waits until every member has joined again.
         actions:     park joins; answer syncs and heartbeats with REBALANCE_IN_PROGRESS; accept commits of the generation
                      that ends
         transitions: all members have joined, or the rebalance timeout (before the first generation: the initial delay) has
                      expired -> CompletingRebalance, as the next generation, without the dynamic members that have not joined;
-                     if no member is left -> Empty
+                     no member is left -> Empty
+                     only static members are left, and none of them has joined: the group keeps waiting
 
-    CompletingRebalance: the sync phase. The generation has begun, and its leader computes the assignment.
+    CompletingRebalance: the sync phase. The generation has started, and its leader computes the assignment.
         actions:     park syncs of followers; refuse commits with REBALANCE_IN_PROGRESS; accept heartbeats; answer a member
                      that joins again with the same protocols with this generation
         transitions: the leader syncs -> Stable

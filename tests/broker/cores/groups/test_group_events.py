@@ -103,12 +103,12 @@ def test_an_assignment_is_complete_up_to_its_limit_and_left_out_beyond() -> None
     for members in (1, 3):
         bare = {f"c{n}-{n}": {"": [0]} for n in range(1, members + 1)}
         room = ASSIGNMENT_CHARACTERS - len(compact(bare))
-        for length, told in ((room, True), (room + 1, False)):
+        for length, fits in ((room, True), (room + 1, False)):
             world = World()
             world.generation(members)
             shares = [share(0, topic="t" * length if n == 0 else "") for n in range(members)]
             event = rebalanced(world, shares)
-            assert (event.assignment is not None) == told
+            assert (event.assignment is not None) == fits
             assert event.assignment is None or len(compact(event.assignment)) == ASSIGNMENT_CHARACTERS
     world = World()
     world.generation(1)
@@ -144,11 +144,11 @@ def test_a_group_that_empties_before_its_assignment_has_no_complete_ms() -> None
 
 
 def test_reasons_are_cut_to_the_length_that_kafkas_clients_send() -> None:
-    for given, kept in ((REASON_CHARACTERS, REASON_CHARACTERS), (REASON_CHARACTERS + 1, REASON_CHARACTERS)):
+    for sent, reported in ((REASON_CHARACTERS, REASON_CHARACTERS), (REASON_CHARACTERS + 1, REASON_CHARACTERS)):
         world = World()
         (member_id,) = world.generation(1)
-        world.answer(leave(member_id, reason="x" * given), 5)
-        assert world.events[-1].reason == "x" * kept
+        world.answer(leave(member_id, reason="x" * sent), 5)
+        assert world.events[-1].reason == "x" * reported
 
 
 def test_an_event_names_members_up_to_its_limit_and_counts_them_all() -> None:

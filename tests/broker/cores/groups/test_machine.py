@@ -228,7 +228,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         shares = {other: f"{share}{other}" for other in found.members} if found is not None else {}
         is_awaited = found is not None and found.state is GroupState.COMPLETING_REBALANCE
         if found is not None and is_awaited and (member_id, generation) == (found.leader, found.generation):
-            self.assigned[group, generation] = {other: told.encode() for other, told in shares.items()}
+            self.assigned[group, generation] = {other: text.encode() for other, text in shares.items()}
         self._ask(sync(member_id, generation, shares, group), 3)
 
     def _members(self, group: str) -> set[str]:
@@ -285,10 +285,14 @@ class CoordinatorMachine(RuleBasedStateMachine):
             if members:
                 assert group.select_protocol()
             if group.state is GroupState.STABLE:
-                kept = group.metadata
-                assert kept is not None
-                assert group.to_record(kept.timestamp_ms).members == kept.members
-                assert (group.generation, group.leader, group.protocol) == (kept.generation, kept.leader, kept.protocol)
+                stored = group.metadata
+                assert stored is not None
+                assert group.to_record(stored.timestamp_ms).members == stored.members
+                assert (group.generation, group.leader, group.protocol) == (
+                    stored.generation,
+                    stored.leader,
+                    stored.protocol,
+                )
 
     @invariant()
     def each_request_is_answered_once_or_parked(self) -> None:
@@ -314,10 +318,10 @@ class CoordinatorMachine(RuleBasedStateMachine):
                     self.generations[record.group_id] = generation
         self.judged = len(self.world.records)
         for group in self._groups():
-            told = self.generations.get(group.group_id, 0)
+            highest = self.generations.get(group.group_id, 0)
             if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
-                assert group.generation <= told
-                assert self.world.floors[group.group_id] == told
+                assert group.generation <= highest
+                assert self.world.floors[group.group_id] == highest
 
     @invariant()
     def replayed_records_equal_the_hard_state(self) -> None:
@@ -356,4 +360,4 @@ TestCoordinatorMachine.settings = settings(max_examples=100, stateful_step_count
 @pytest.mark.soak
 @pytest.mark.timeout(1_200)
 class TestCoordinatorMachineForLonger(TestCoordinatorMachine):  # type: ignore[misc, valid-type]
-    settings = settings(max_examples=1_000, stateful_step_count=100, deadline=None)
+    settings = settings(max_examples=500, stateful_step_count=100, deadline=None)

@@ -78,8 +78,8 @@ def test_one_altered_answer_is_found_on_the_core_and_over_a_socket(our_broker: A
 
 
 def test_a_recording_without_walks_counts_as_a_failure(walks: list[Walk], tmp_path: Path) -> None:
-    for kept, status in ((walks[:1], 0), ([], 1)):
-        write(tmp_path / "few.jsonl.gz", kept, SETTINGS["classic"], "ourselves")
+    for written, status in ((walks[:1], 0), ([], 1)):
+        write(tmp_path / "few.jsonl.gz", written, SETTINGS["classic"], "ourselves")
         command = [sys.executable, "-m", "tests.harness.oracle", "check", str(tmp_path / "few.jsonl.gz")]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stdout + done.stderr

@@ -208,9 +208,9 @@ def test_a_restart_gives_every_member_a_fresh_session() -> None:
 def test_a_stored_group_without_rebalance_timeouts_uses_its_session_timeouts() -> None:
     world = World()
     world.generation(1)
-    kept = world.group().metadata
-    assert kept is not None
-    old = replace(kept, members=tuple(replace(member, rebalance_timeout_ms=-1) for member in kept.members))
+    stored = world.group().metadata
+    assert stored is not None
+    old = replace(stored, members=tuple(replace(member, rebalance_timeout_ms=-1) for member in stored.members))
     world._append(old)
     world.start()
     assert [member.rebalance_timeout_ms for member in world.group().members.values()] == [10_000]
@@ -286,9 +286,9 @@ def test_offsets_of_a_stored_group_without_a_state_time_expire_by_their_commit()
     member = world.generation(1, session_timeout_ms=1_800_000)[0]
     world.answer(leave(member), 4)
     world.answer(commit({("orders", 0): 1}), 8)
-    kept = world.group().metadata
-    assert kept is not None
-    world._append(replace(kept, state_timestamp_ms=-1))
+    stored = world.group().metadata
+    assert stored is not None
+    world._append(replace(stored, state_timestamp_ms=-1))
     world.start()
     world.answer(fetch_all(), 7)
     world.let_pass(2 * MINUTE - 1)

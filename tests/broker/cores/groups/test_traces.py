@@ -48,17 +48,17 @@ def test_scenario_matches_its_trace(path: Path) -> None:
 
 
 def test_traces_cover_every_request_in_every_state() -> None:
-    met = {pair for path in FILES for pair in performed(path.read_text())[1]}
+    covered = {pair for path in FILES for pair in performed(path.read_text())[1]}
     wanted = set(product((state.value for state in GroupState), REQUESTS))
     assert len(wanted) == 85
-    assert not wanted - met
+    assert not wanted - covered
 
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
 def test_traces_cover_every_cause(cause: Cause) -> None:
     shown = f": {cause.value} "
-    kept = [line for path in FILES for line in path.read_text().splitlines() if HISTORY_LINE.match(line)]
-    assert any(shown in line for line in kept)
+    lines = [line for path in FILES for line in path.read_text().splitlines() if HISTORY_LINE.match(line)]
+    assert any(shown in line for line in lines)
 
 
 def test_every_trace_starts_with_a_description() -> None:

@@ -51,7 +51,7 @@ class Run:
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
-    met: set[tuple[str, str]] = field(default_factory=set)  # (state of the group, request) of all requests so far
+    covered: set[tuple[str, str]] = field(default_factory=set)  # (state of the group, request) of all requests so far
     wake_at: int | None = None
     events: list[GroupEvent] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ class Run:
         self.tickets[ticket] = version
         for group_id in unloaded(self.coordinator, request):
             self.coordinator.load(group_id, self.stored.pop(group_id, []))
-        self.met |= pairs(self, api, values)
+        self.covered |= pairs(self, api, values)
         context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", WALL_MS + self.now_ms)
         effects = handle(self.coordinator, request, context, self.now_ms)
         parked = [] if any(reply.ticket == ticket for reply in effects.replies) else [f"#{ticket} is parked"]
@@ -92,7 +92,7 @@ class Run:
 
     def given(self, state: str, names: list[str], values: Values) -> list[str]:
         """Create a group in its first generation; its members join together, and sync if it is to be Stable."""
-        group_id, met = values.get("group", "g"), set(self.met)
+        group_id, covered = values.get("group", "g"), set(self.covered)
         for name in names:
             client, _, instance = name.partition("/")
             own = {"instance": instance} if instance else {}
@@ -108,7 +108,7 @@ class Run:
                 sync = {"group": group_id, "member": member, "generation": "1", "protocol": group.protocol or ""}
                 self.request("c", "SyncGroup", 3, {**values, **sync, "assign": shares})
         assert group.state.value == state, group.state
-        self.met = met
+        self.covered = covered
         members = ", ".join(f"{m.member_id} {m.assignment.decode()}".rstrip() for m in group.members.values())
         return [
             f"{group_id} is {state}, generation {group.generation}, leader {group.leader}; members {members}",
@@ -203,7 +203,7 @@ def perform(text: str) -> tuple[str, set[tuple[str, str]]]:
                 run.start()
                 started = True
             out += [f"    {shown}" for shown in act(run, words, values)]
-    return "\n".join(out) + "\n", run.met
+    return "\n".join(out) + "\n", run.covered
 
 
 def read(line: str) -> tuple[list[str], Values]:

@@ -1,12 +1,14 @@
-"""Groups: list them, and describe them with members, generation, offsets and lag in as few requests as the cluster allows."""
+"""Lists groups, and describes them with members, generation, offsets and lag in as few requests as the cluster allows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from broker.protocol.consumer_protocol import decode_assignment, decode_subscription
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -32,13 +34,12 @@ from kgctl.model.topic_partition import TopicPartition
 
 GROUPS_PER_REQUEST = 200
 DEAD = "Dead"
-GROUP_ID_NOT_FOUND = 69
 
 
 def list_groups(cluster: Cluster, states: Iterable[str] = (), types: Iterable[str] = ()) -> Steps[Listing]:
-    """All groups of all brokers, by id. States and types in Kafka's spelling; none means all.
+    """All groups of all brokers, sorted by id. States and types are spelled as in Kafka; none means all.
 
-    Unsupported if a filter is asked of brokers that cannot (states: Kafka 2.6, types: 3.8).
+    Raises Unsupported for a filter that the brokers do not offer (states: Kafka 2.6, types: Kafka 3.8).
     """
     nodes = yield from cluster.all_nodes()
     request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
@@ -53,25 +54,28 @@ def list_groups(cluster: Cluster, states: Iterable[str] = (), types: Iterable[st
             errors.append(answer)
             continue
         for row in answer.groups:
-            # Before version 5 there was no other type.
+            # Brokers before version 5 have classic groups only.
             found[row.group_id] = GroupListing(
                 row.group_id, _type(row.group_type) or CLASSIC, row.group_state or None, row.protocol_type or None
             )
     if len(errors) == len(nodes):
         raise errors[0]
+    cluster.group_types |= {row.group: row.type or CLASSIC for row in found.values()}
     return Listing(tuple(found[group] for group in sorted(found)), tuple(error.as_row() for error in errors))
 
 
 def describe_groups(cluster: Cluster, groups: Sequence[str], *, offsets: bool = True) -> Steps[list[GroupDescription]]:
-    """Each group once, by id; one that does not exist or cannot be asked is a description with its error.
+    """Each group once, sorted by id. A group that does not exist or cannot be asked is a description with its error.
 
-    `offsets=False` leaves committed offsets and lag out, and saves their requests.
+    `offsets=False` omits committed offsets and lag, and saves their requests.
     """
     names = sorted(set(groups))
-    found: dict[str, Any] = yield from cluster.at_coordinators(names, _describe_classic)
-    missing = [group for group in names if _is_absent(found[group])]
-    if missing:
-        found |= yield from _describe_newer(cluster, missing)
+    if any(group not in cluster.group_types for group in names):
+        yield from _learn_types(cluster, names)
+    found = yield from _describe_by_type(cluster, names)
+    absent = [group for group in names if _is_absent(found[group])]
+    if absent:
+        found |= yield from _describe_absent(cluster, absent)
     described = {
         group: result if isinstance(result, GroupDescription) else GroupDescription(group, error=result.as_row())
         for group, result in found.items()
@@ -80,6 +84,68 @@ def describe_groups(cluster: Cluster, groups: Sequence[str], *, offsets: bool = 
     if offsets:
         described |= yield from _add_lag(cluster, described)
     return [described[group] for group in names]
+
+
+# --- types ---
+
+
+def _learn_types(cluster: Cluster, groups: Iterable[str]) -> Steps[None]:
+    """Remember the type of each group, from one listing. A group that is not listed counts as classic.
+
+    The listing omits groups that the principal may not describe; DescribeGroups names that error.
+    """
+    # The requests about the groups themselves report what is wrong.
+    with contextlib.suppress(KgctlError):
+        yield from list_groups(cluster)
+    for group in groups:
+        cluster.group_types.setdefault(group, CLASSIC)
+
+
+def _describe_by_type(cluster: Cluster, groups: Sequence[str]) -> Steps[dict[str, GroupDescription | KgctlError]]:
+    found: dict[str, Any] = {}
+    for kind, make in _DESCRIBE.items():
+        names = [group for group in groups if cluster.group_types[group] == kind]
+        if names:
+            found |= yield from cluster.at_coordinators(names, make)
+    others = [group for group in groups if cluster.group_types[group] not in _DESCRIBE]
+    if others:
+        found |= yield from _describe_as_listed(cluster, others)
+    return found
+
+
+def _describe_as_listed(cluster: Cluster, groups: Sequence[str]) -> Steps[dict[str, GroupDescription | KgctlError]]:
+    """Groups of a type without a describe request that kgctl knows: what the listing says."""
+    listing = yield from list_groups(cluster)
+    listed = {
+        row.group: GroupDescription(row.group, type=row.type, protocol_type=row.protocol, state=row.state)
+        for row in listing.groups
+    }
+    return {group: listed.get(group) or _not_found(group) for group in groups}
+
+
+def _describe_absent(cluster: Cluster, groups: Sequence[str]) -> Steps[dict[str, GroupDescription | KgctlError]]:
+    """Ask again about groups that have another type by now; the others do not exist."""
+    before = {group: cluster.group_types.pop(group) for group in groups}
+    yield from _learn_types(cluster, groups)
+    changed = [group for group in groups if cluster.group_types[group] != before[group]]
+    found: dict[str, Any] = {group: _not_found(group) for group in groups}
+    if changed:
+        found |= yield from _describe_by_type(cluster, changed)
+    for group in groups:
+        if isinstance(found[group], KgctlError) or _is_absent(found[group]):
+            del cluster.group_types[group]
+    return {group: _not_found(group) if _is_absent(result) else result for group, result in found.items()}
+
+
+def _is_absent(result: GroupDescription | KgctlError) -> bool:
+    """Kafka answers Dead, from version 6 on GROUP_ID_NOT_FOUND, for a missing group and for one of another type."""
+    if isinstance(result, BrokerError):
+        return result.code == ErrorCode.GROUP_ID_NOT_FOUND
+    return isinstance(result, GroupDescription) and result.state == DEAD
+
+
+def _not_found(group: str) -> NotFound:
+    return NotFound(f"Consumer group '{group}' does not exist.")
 
 
 # --- the classic protocol ---
@@ -137,7 +203,7 @@ def _classic_member(group: DescribeGroupsResponse.Group, member: DescribeGroupsR
 
 
 def _assigned(blob: bytes) -> list[TopicPartition] | None:
-    """What the assignment says; empty during a rebalance; None if it is not written as Kafka's clients write it."""
+    """The assigned partitions; none during a rebalance; None if this is not the assignment of a Kafka consumer."""
     if not blob:
         return []
     try:
@@ -147,30 +213,7 @@ def _assigned(blob: bytes) -> list[TopicPartition] | None:
     return [TopicPartition(topic.topic, number) for topic in decoded.assigned_partitions for number in topic.partitions]
 
 
-# --- other types of groups ---
-
-
-def _is_absent(result: GroupDescription | KgctlError) -> bool:
-    """Kafka calls a group that is not there Dead, and from version 6 GROUP_ID_NOT_FOUND; so it does one of another type."""
-    if isinstance(result, BrokerError):
-        return result.code == GROUP_ID_NOT_FOUND
-    return isinstance(result, GroupDescription) and result.state == DEAD
-
-
-def _describe_newer(cluster: Cluster, groups: Sequence[str]) -> Steps[dict[str, GroupDescription | KgctlError]]:
-    """Groups that DescribeGroups does not know: looked up in the listing, then asked in the way of their type."""
-    listing = yield from list_groups(cluster)
-    listed = {row.group: row for row in listing.groups}
-    found: dict[str, Any] = {group: NotFound(f"Consumer group '{group}' does not exist.") for group in groups}
-    for group in groups:
-        if group in listed:
-            row = listed[group]
-            found[group] = GroupDescription(group, type=row.type, protocol_type=row.protocol, state=row.state)
-    for kind, make in ((CONSUMER, _describe_consumer), (SHARE, _describe_share)):
-        names = [group for group in groups if group in listed and listed[group].type == kind]
-        if names:
-            found |= yield from cluster.at_coordinators(names, make)
-    return found
+# --- consumer and share groups ---
 
 
 def _describe_consumer(node: Node, groups: list[str]) -> list[Batch[str]]:
@@ -254,11 +297,11 @@ def _newer_member(
     )
 
 
-# --- what only our own broker tells ---
+# --- details that only kgctl's broker has ---
 
 
 def _add_details(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
-    """Generation, leader, timeouts and phases, from coordinators that offer them."""
+    """Add generation, leader, timeouts and phases, from coordinators that offer the request."""
     names = [row.group for row in described.values() if row.type == CLASSIC and not row.error]
     by_node: dict[Node, list[str]] = {}
     for name, node in (yield from cluster.coordinators(names)).items():
@@ -270,7 +313,7 @@ def _add_details(cluster: Cluster, described: dict[str, GroupDescription]) -> St
         for some in chunks(names, GROUPS_PER_REQUEST)
     ]
     answers = (yield from cluster.ask_each(asks)) if asks else []
-    # A group that changed in between, or an answer that failed, only costs these columns.
+    # Without an answer only these columns are missing.
     details = [
         row for answer in answers if not isinstance(answer, KgctlError) for row in answer.groups if not row.error_code
     ]
@@ -301,7 +344,7 @@ def _detailed(group: GroupDescription, details: DescribeGroupDetailsResponse.Gro
 
 
 def _add_lag(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
-    """Committed offsets and lag; share groups have no offsets of this kind."""
+    """Add committed offsets and lag. Share groups have no committed offsets."""
     names = [row.group for row in described.values() if not row.error and row.type in (CLASSIC, CONSUMER)]
     commits = yield from committed(cluster, names)
     wanted = {key for found in commits.values() if isinstance(found, dict) for key in found}
@@ -320,3 +363,10 @@ def _add_lag(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[
 
 def _type(wire_name: str) -> str | None:
     return wire_name.capitalize() if wire_name else None
+
+
+_DESCRIBE: dict[str, Callable[[Node, list[str]], list[Batch[str]]]] = {
+    CLASSIC: _describe_classic,
+    CONSUMER: _describe_consumer,
+    SHARE: _describe_share,
+}

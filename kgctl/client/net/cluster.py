@@ -69,6 +69,8 @@ class Cluster:
     nodes: dict[int, Node] = field(default_factory=dict)
     controller_id: int = -1
     cluster_id: str | None = None
+    # As the last listing of groups says; see admin.groups.
+    group_types: dict[str, str] = field(default_factory=dict)
     _ranges: dict[Endpoint, dict[int, tuple[int, int]]] = field(default_factory=dict)
     _leaders: dict[TopicPartition, Node] = field(default_factory=dict)
     _coordinators: dict[str, Node] = field(default_factory=dict)

@@ -218,6 +218,58 @@ def test_a_group_of_the_newer_protocol_is_described_in_its_own_way() -> None:
     assert [(row.partition, row.lag) for row in found.partitions] == [(0, 99), (1, None)]
 
 
+def test_a_listed_group_is_only_asked_in_the_way_of_its_type() -> None:
+    fed, known = feeder(groups=[group("old", "Empty")], lists=lists(new="consumer", old="consumer")), cluster()
+    fed.answers[LIST_GROUPS] = lambda _: ListGroupsResponse(
+        groups=[
+            ListGroupsResponse.Group(
+                group_id="new", protocol_type="consumer", group_state="Empty", group_type="consumer"
+            ),
+            ListGroupsResponse.Group(
+                group_id="old", protocol_type="consumer", group_state="Empty", group_type="classic"
+            ),
+        ]
+    )
+    fed.answers[CONSUMER_GROUP_DESCRIBE] = empty_consumer_group
+    fed.run(list_groups(known))
+    listings = len(fed.calls(LIST_GROUPS))
+    found = fed.run(describe_groups(known, ["new", "old"], offsets=False))
+    assert [(row.group, row.type, row.error) for row in found] == [("new", "Consumer", None), ("old", "Classic", None)]
+    assert [call.request.groups for call in fed.calls(DESCRIBE_GROUPS)] == [["old"]]  # type: ignore[attr-defined]
+    assert [call.request.group_ids for call in fed.calls(CONSUMER_GROUP_DESCRIBE)] == [["new"]]  # type: ignore[attr-defined]
+    assert len(fed.calls(LIST_GROUPS)) == listings
+
+
+def test_a_group_that_was_recreated_with_another_type_is_found() -> None:
+    fed, known = feeder(groups=[group("g", "Empty")], lists=lists(g="classic")), cluster()
+    assert fed.run(describe_groups(known, ["g"], offsets=False))[0].type == "Classic"
+    fed.answers |= {
+        DESCRIBE_GROUPS: describes(),
+        LIST_GROUPS: lists(g="consumer"),
+        CONSUMER_GROUP_DESCRIBE: empty_consumer_group,
+    }
+    (found,) = fed.run(describe_groups(known, ["g"], offsets=False))
+    assert (found.type, found.error) == ("Consumer", None)
+
+
+def empty_consumer_group(call: Call) -> ConsumerGroupDescribeResponse:
+    names = call.request.group_ids  # type: ignore[attr-defined]
+    row = ConsumerGroupDescribeResponse.Group
+    return ConsumerGroupDescribeResponse(
+        groups=[
+            row(
+                group_id=name,
+                group_state="Empty",
+                group_epoch=1,
+                assignment_epoch=1,
+                assignor_name="uniform",
+                members=[],
+            )
+            for name in names
+        ]
+    )
+
+
 def test_a_group_of_a_type_that_cannot_be_described_is_a_row_with_its_type() -> None:
     (found,) = feeder(lists=lists(flow="streams")).run(describe_groups(cluster(), ["flow"]))
     assert (found.type, found.state, found.error, found.members) == ("Streams", "Stable", None, ())

@@ -163,8 +163,8 @@ def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
 def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Show whether the broker answers, and its address.
 
-    The broker is asked with one request and has 2 seconds to answer, or what --timeout gives.
-    Exit code 3 if it does not run or does not answer.
+    The broker has 2 seconds to answer one request; --timeout changes that. Exit code 3 if it does
+    not run or does not answer.
     """
     chosen = settings(ctx)
     row = _read_state(_directory(data_dir))

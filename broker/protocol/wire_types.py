@@ -177,13 +177,13 @@ class StructMeta(type):
     writers: dict[int, Callable[[Any], Any]]
 
 
-def _resolve(struct: StructMeta, beside: dict[str, Any]) -> None:
+def _resolve(struct: StructMeta, siblings: dict[str, Any]) -> None:
     """Replace names of structs by the structs: a class body cannot refer to sibling classes."""
     for field in struct.FIELDS:
         if isinstance(field.type, str):
-            field.type = beside[field.type]
+            field.type = siblings[field.type]
         elif isinstance(field.type, ARRAY) and isinstance(field.type.element, str):
-            field.type.element = beside[field.type.element]
+            field.type.element = siblings[field.type.element]
 
 
 def _first_init(self: Any, **values: Any) -> None:

@@ -100,9 +100,9 @@ def test_load_counts_responses_and_keeps_the_pipeline_full() -> None:
 def test_an_error_is_not_counted_as_a_response() -> None:
     with LocalBroker() as kafka:
         address = address_of(kafka.bootstrap_servers)
-        nobody = HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
+        stranger = HeartbeatRequest(group_id="g", generation_id=1, member_id="stranger")
         with wire.connect(address) as sock, pytest.raises(wire.Refused, match=str(int(ErrorCode.UNKNOWN_MEMBER_ID))):
-            load.Line(sock, nobody)
+            load.Line(sock, stranger)
 
 
 def test_a_response_that_differs_from_the_first_ends_the_measurement() -> None:
@@ -120,9 +120,9 @@ def test_a_response_that_differs_from_the_first_ends_the_measurement() -> None:
 def test_responses_of_a_pipeline_are_in_the_order_of_requests() -> None:
     count = 2 * pipelines.CONNECTIONS * pipelines.IN_FLIGHT + 1
     with LocalBroker() as kafka:
-        asked = [DescribeGroupsRequest(groups=[f"nobody-{number}"]) for number in range(count)]
+        asked = [DescribeGroupsRequest(groups=[f"stranger-{number}"]) for number in range(count)]
         answers = pipelines.ask_all(address_of(kafka.bootstrap_servers), asked)
-    assert [row.group_id for answer in answers for row in answer.groups] == [f"nobody-{n}" for n in range(count)]
+    assert [row.group_id for answer in answers for row in answer.groups] == [f"stranger-{n}" for n in range(count)]
 
 
 def test_requests_about_many_groups_return_all_of_them() -> None:

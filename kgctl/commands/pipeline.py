@@ -1,4 +1,4 @@
-"""`kgctl pipeline`: what consumer groups do, as tables and pictures, on Spark."""
+"""`kgctl pipeline`: analyzes consumer groups with Spark and writes tables and a report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from kgctl.client.net.errors import NotFound
 from kgctl.commands import pipeline_bench, pipeline_run
+from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
 from kgctl.pipelines.catalog import JOBS, Job
@@ -27,7 +28,7 @@ pipeline_app = typer.Typer(
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run.")]
 
 
-@pipeline_app.command("list")
+@pipeline_app.command("list", epilog=examples("kgctl pipeline list", "kgctl pipeline list -o json"))
 def list_jobs(ctx: typer.Context) -> None:
     """List the jobs with the topics and tables that they read and write."""
     rows = [
@@ -36,8 +37,8 @@ def list_jobs(ctx: typer.Context) -> None:
     settings(ctx).show(rows, kind="pipeline-jobs")
 
 
-@pipeline_app.command()
-def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", show_default=False)]) -> None:
+@pipeline_app.command(epilog=examples("kgctl pipeline explain lag", "kgctl pipeline explain evaluate -o csv"))
+def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", help=pipeline_run.JOB_HELP)]) -> None:
     """Explain how a job works and what each column of its tables means."""
     found = pipeline_run.known_job(job)
     rows = [
@@ -50,7 +51,7 @@ def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB"
     settings(ctx).show(rows, kind="pipeline-columns")
 
 
-@pipeline_app.command()
+@pipeline_app.command(epilog=examples("kgctl pipeline doctor", "kgctl pipeline doctor -o json"))
 def doctor(ctx: typer.Context) -> None:
     """Check whether this machine has what the pipelines need. Exit code 1 if a run would fail."""
     from kgctl.pipelines.doctor import examine
@@ -61,10 +62,10 @@ def doctor(ctx: typer.Context) -> None:
         raise typer.Exit(1)
 
 
-pipeline_app.command("run", epilog=pipeline_run.EXIT_CODES)(pipeline_run.run)
+pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
 
 
-@pipeline_app.command()
+@pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))
 def status(ctx: typer.Context, out: Out) -> None:
     """Show the size of each table in a folder and when it was last written. Exit code 5 if there are no tables."""
     rows = [_table_row(out, job, table) for job in JOBS.values() for table in job.writes]
@@ -74,7 +75,7 @@ def status(ctx: typer.Context, out: Out) -> None:
     settings(ctx).show(found, kind="pipeline-status")
 
 
-@pipeline_app.command()
+@pipeline_app.command(epilog=examples("kgctl pipeline report --out facts"))
 def report(ctx: typer.Context, out: Out) -> None:
     """Write report.html and its charts into the folder, from the tables there, and print its path."""
     if not any(TableFolder(out / name).batches() for name in TABLES):
@@ -82,7 +83,7 @@ def report(ctx: typer.Context, out: Out) -> None:
     pipeline_run.report_only(out)
 
 
-pipeline_app.command("bench")(pipeline_bench.bench)
+pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench)
 
 
 def _table_row(out: Path, job: Job, table: Table) -> TableRow:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.pipelines.bench.compare import NEEDS, compare
 from kgctl.pipelines.bench.sources import compare_sources
@@ -17,6 +18,11 @@ from kgctl.render import note
 
 _COUNT = re.compile(r"(\d+)([km]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1000, "m": 1_000_000}
+EPILOG = examples(
+    "kgctl pipeline bench --records 1m,10m",
+    "kgctl pipeline bench --engines spark,duckdb -o json",
+    "kgctl pipeline bench --sources --records 1m",
+)
 
 
 def bench(

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import Precondition
+from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime
 from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
@@ -23,16 +24,26 @@ from kgctl.render import note
 from kgctl.render.progress import ProgressLine
 
 LOG_NAME = "spark.log"
+JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
 EXIT_CODES = (
     "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 5 no group has committed yet, 6 the folder "
     "holds another cluster's tables or another run is writing to it, 7 the cluster cannot be reached, 130 interrupted. "
     "To resume a run that failed, start it again."
 )
+EPILOG = (
+    EXIT_CODES
+    + "\n\n"
+    + examples(
+        "kgctl pipeline run decode lag evaluate rebalances --out facts --report",
+        "kgctl pipeline run decode lag --out facts --follow --trigger 30",
+        "kgctl pipeline run decode --out facts --master spark://host:7077",
+    )
+)
 
 
 def run(
     ctx: typer.Context,
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", show_default=False)],
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", show_default=False, help=JOB_HELP)],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The folder for the tables; a later run adds to them.")
     ],

@@ -50,7 +50,7 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> int:
     failure: Progress | None = None
     with log.open("ab") as log_file:
         begin = log_file.tell()
-        # In a session of its own: Ctrl-C reaches this process, which passes it on once.
+        # In a new session: Ctrl-C reaches only this process, which passes it on once.
         process = subprocess.Popen(
             COMMAND,
             stdin=subprocess.PIPE,

@@ -17,7 +17,7 @@ PAGE, CHARTS = "report.html", "report"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`charts` are the charts of the page as files of their own."""
+    """`charts` are the files with the charts of the page."""
 
     html: Path
     charts: tuple[Path, ...]

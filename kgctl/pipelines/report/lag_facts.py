@@ -120,7 +120,7 @@ def _map(sums: pa.Table) -> LagMap:
 
 
 def _edges(times: np.ndarray) -> np.ndarray:
-    """Bins of equal width, each point in the middle of a bin of its own unless that gives too many."""
+    """Bins of equal width, with each point in the middle of a separate bin unless that gives too many."""
     if len(times) == 1:
         return np.array([times[0] - LONE_BIN_MS // 2, times[0] + LONE_BIN_MS // 2])
     span = int(times[-1] - times[0])

@@ -34,7 +34,7 @@ def page(facts: Facts, title: str, made_ms: int, lag: LagChart | None, rebalance
 
 
 def svg(chart: Chart, *, standalone: bool) -> Markup:
-    """The <svg> element. A standalone one is a file of its own and brings its colours; else they are the page's."""
+    """The <svg> element. A standalone one is a separate file and contains its colours; else the page does."""
     name = "lag" if isinstance(chart, LagChart) else "rebalances"
     return Markup(_render(f"{name}.svg.jinja", chart=chart, standalone=standalone).strip())
 

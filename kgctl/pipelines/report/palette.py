@@ -1,6 +1,6 @@
 """The colours of the page and the charts, for light and dark.
 
-Lag goes from pale to deep in one hue; causes have Okabe and Ito's colours. Colour-blind readers can tell both apart.
+Lag goes from pale to deep in one hue; causes have Okabe and Ito's colours. Colour-blind readers can distinguish both.
 """
 
 from __future__ import annotations

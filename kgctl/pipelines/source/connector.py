@@ -79,7 +79,7 @@ def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
     waiting = sum(bounds.last[one] - bounds.first[one] for one in bounds.last)
     if waiting:
         raise ReadNothing(
-            f"Spark's connector read no records from {' and '.join(internal)}, which hold up to {waiting}; "
+            f"Spark's connector read no records from {' and '.join(internal)}, where up to {waiting} exist; "
             f"set {DEPRECATED_OFFSET_FETCHING}=true, or use --source kgctl"
         )
 

@@ -86,7 +86,7 @@ class KgctlReader(DataSourceReader):
         return [TaskPartition(task) for task in to_tasks(self.ranges, self.options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # If there is nothing to read, Spark passes a partition of its own.
+        # If there is nothing to read, Spark passes a partition that it made itself.
         return read_task(partition.task) if isinstance(partition, TaskPartition) else iter(())
 
 

@@ -9,7 +9,7 @@ import re
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.source.losses import ADVICE
 
-# The last line of a Python worker's traceback, which Spark quotes in the middle of its own: a kgctl error, any error.
+# The last line of a Python worker's traceback, which Spark quotes in its text: a kgctl error, any error.
 _OWN_ERROR = re.compile(r"^(kgctl(?:\.\w+)+)\.(\w+): (.+)$", re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 _SPARKS_OWN = ("Py4JJavaError", "PythonException", "StreamingQueryException", "SparkException")
@@ -34,7 +34,7 @@ class JobFailed(KgctlError):
 
 
 def reason_of(error: BaseException) -> KgctlError:
-    """The root cause: the kgctl error in the chain, if there is one, else the most telling sentence of the text."""
+    """The root cause: the kgctl error in the chain, if there is one, else the most informative sentence of the text."""
     visited: list[BaseException] = []
     step: BaseException | None = error
     while step is not None and step not in visited:

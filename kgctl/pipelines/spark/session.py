@@ -93,7 +93,7 @@ def _session_of(gateway: JavaGateway) -> Iterator[SparkSession]:
             _stop(spark)
     finally:
         gateway.shutdown()
-        # pyspark keeps the gateway for the life of the interpreter; the next session here needs a JVM of its own.
+        # pyspark keeps the gateway for the life of the interpreter; the next session here needs a new JVM.
         SparkContext._gateway = SparkContext._jvm = None
 
 

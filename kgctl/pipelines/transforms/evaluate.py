@@ -12,7 +12,7 @@ in this order (Burrow's term in parentheses):
 5. LAGGING  lag never fell from one commit to the next (WARN); if it did, OK
 
 UNKNOWN if the end of the log is not known, or there is no commit. As in Burrow, a single commit with lag is STOPPED;
-`complete` tells how much the verdict rests on.
+`complete` shows how little data the result is based on.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Member: TypeAlias = tuple[str, str | None, str, str, int | None, int, Assigned |
 Group: TypeAlias = tuple[str, int, str | None, str | None, int, list[Member]]
 
 _VERSION_BYTES = 2
-# Fewer bytes than a member takes in any version: a corrupt count must not create a huge array.
+# Fewer bytes than a member has in any version: a corrupt count must not create a huge array.
 _MEMBER_BYTES = 8
 
 

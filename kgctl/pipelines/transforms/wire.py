@@ -55,20 +55,20 @@ def text(binary: Column, at: Column, size: Column) -> Column:
 
 def uvarint(binary: Column, at: Column) -> Column:
     """struct<value bigint, next bigint>; `next` is the position after it. Null for more than five bytes or 32 bits."""
-    start = f.struct(f.lit(0).cast("bigint").alias("value"), at.alias("next"), f.lit(True).alias("goes_on"))
+    start = f.struct(f.lit(0).cast("bigint").alias("value"), at.alias("next"), f.lit(True).alias("continues"))
 
     def with_byte(read: Column, number: Column) -> Column:
         def added(byte: Column) -> Column:
             value = read["value"] + f.call_function("shiftleft", byte.bitwiseAND(f.lit(127)), number)
-            return f.struct(value.alias("value"), (read["next"] + 1).alias("next"), (byte > 127).alias("goes_on"))
+            return f.struct(value.alias("value"), (read["next"] + 1).alias("next"), (byte > 127).alias("continues"))
 
-        return f.when(read["goes_on"], bound(_unsigned(binary, read["next"], 1), added)).otherwise(read)
+        return f.when(read["continues"], bound(_unsigned(binary, read["next"], 1), added)).otherwise(read)
 
     shifts = f.array(*[f.lit(7 * number) for number in range(_VARINT_BYTES)])
 
     def whole(read: Column) -> Column:
         return f.when(
-            ~read["goes_on"] & (read["value"] < 2**32),
+            ~read["continues"] & (read["value"] < 2**32),
             f.struct(read["value"].alias("value"), read["next"].alias("next")),
         )
 

@@ -1,6 +1,6 @@
 """An optional, faster way to start Spark's JVM: set KGCTL_SPARK_FAST_START=1.
 
-It starts the JVM directly instead of through Spark's launcher, which is a JVM of its own; it gives Python workers a
+It starts the JVM directly instead of through Spark's launcher, which is another JVM; it gives Python workers a
 SPARK_HOME from which they import the compiled pyspark; and it keeps a class-data archive for the JVM in the cache.
 `session.py` is the only module that imports this package.
 """

@@ -16,7 +16,7 @@ AnyStep: TypeAlias = "core.Step[Any, Any]"
 class Group(ABC):
     """A group of any type.
 
-    Its offsets are hard state, which only `HardState` changes. A type subclasses this in a package of its own (`classic`), which
+    Its offsets are hard state, which only `HardState` changes. A type subclasses this in its package (`classic`), which
     also holds the requests and timers that are specific to it; `coordinator` names these in its tables.
     """
 

@@ -19,7 +19,7 @@ SHORTEST_REPEATED_WAIT_MS = 100
 
 
 def prepare_or_continue(step: Step, group: ClassicGroup) -> None:
-    """Start a rebalance or, if one is under way, end its join phase if nobody else is awaited."""
+    """Start a rebalance or, if one is under way, end its join phase once all members have joined."""
     if group.can_rebalance():
         prepare(step, group)
     else:
@@ -27,7 +27,7 @@ def prepare_or_continue(step: Step, group: ClassicGroup) -> None:
 
 
 def prepare(step: Step, group: ClassicGroup) -> None:
-    """Start a join phase; members learn of it from their next heartbeat, commit or sync."""
+    """Start a join phase. The next heartbeat or sync of each member is answered with REBALANCE_IN_PROGRESS."""
     if group.state is GroupState.COMPLETING_REBALANCE:
         _refuse_parked_syncs(step, group)
     group.pending_syncs.clear()
@@ -46,7 +46,7 @@ def prepare(step: Step, group: ClassicGroup) -> None:
 
 
 def complete_if_all_joined(step: Step, group: ClassicGroup) -> None:
-    """End the join phase if nobody else is awaited. The initial delay before a first generation always runs its course."""
+    """End the join phase once all members have joined. The initial delay before a first generation always runs its course."""
     if group.state is not GroupState.PREPARING_REBALANCE or group.previous_state is GroupState.EMPTY:
         return
     if group.all_joined():

@@ -57,7 +57,7 @@ def _continue_without_rebalance(
     step.emit(group, EventType.MEMBER_REPLACED)
     is_leader = group.leader == member.member_id
     if step.request.api_version >= 9:
-        # KIP-814: the leader gets the members and is told to keep the assignment.
+        # KIP-814: the leader gets the members, and skip_assignment asks it to keep the assignment.
         members = members_for_leader(group) if is_leader else []
         return step.reply(joined(group, member, members, skip_assignment=is_leader))
     # An older client that finds itself leader would compute a new assignment, so the response names the old id as leader.

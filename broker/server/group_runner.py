@@ -53,14 +53,14 @@ class GroupRunner:
         self._waiters = waiters
         self._loop = loop
         self._wall_ms = wall_ms
-        self._runner = Runner(coordinator, self._append, flusher, loop, wall_ms)
+        self.runner = Runner(coordinator, self._append, flusher, loop, wall_ms)
         self._partitions = log.topics[OFFSETS_TOPIC].partition_count
         self._expiry_interval_s = expiry_interval_ms / 1000
         self._expiry_timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         """How many requests wait for an answer of the core."""
-        return len(self._runner)
+        return len(self.runner)
 
     def recover(self) -> None:
         """Apply the stored hard state to the core, and start it."""
@@ -70,20 +70,20 @@ class GroupRunner:
         for group_id, generation in self._log.groups.generation_floors().items():
             apply(GenerationFloor(group_id, generation))
         self.coordinator.expect_offsets(self._log.groups.ids_with_offsets())
-        self._runner.resume()
+        self.runner.resume()
         self._expiry_timer = self._loop.call_later(self._expiry_interval_s, self._start_expiry)
 
-    def submit(self, request: Message, exchange: Answerable, loads: Sequence[str] = ()) -> None:
-        """Run one request, after loading the offsets of the groups in `loads`."""
-        self._runner.submit(request, exchange, partial(self._load, loads) if loads else None)
+    def load_and_submit(self, request: Message, exchange: Answerable, group_ids: Sequence[str]) -> None:
+        """Run one request that needs the committed offsets of these groups."""
+        self.runner.submit(request, exchange, partial(self._load, group_ids))
 
     def topic_deleted(self, topic: str) -> None:
         """Drop the offsets that groups committed for a deleted topic."""
-        self._runner.step(self._forget_topic, topic)
+        self.runner.step(self._forget_topic, topic)
 
     def stop(self) -> None:
         """Run no further step by timer."""
-        self._runner.stop()
+        self.runner.stop()
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
@@ -120,7 +120,7 @@ class GroupRunner:
 
     def _forget_topic(self, topic: str) -> GroupEffects:
         self._load(self._log.groups.ids_with_offsets_of(topic))
-        return self.coordinator.topic_deleted(topic, self._runner.now_ms, self._wall_ms())
+        return self.coordinator.topic_deleted(topic, self.runner.now_ms, self._wall_ms())
 
     def _load(self, group_ids: Iterable[str]) -> None:
         for group_id in group_ids:
@@ -134,14 +134,14 @@ class GroupRunner:
         """Expire the offsets of groups that are not loaded, a few groups at a time."""
         until = self._loop.time() + EXPIRY_TURN_S
         while group_ids and self._loop.time() < until:
-            self._runner.step(self._expire_group, group_ids.pop())
+            self.runner.step(self._expire_group, group_ids.pop())
         if group_ids:
             self._expiry_timer = self._loop.call_later(EXPIRY_PAUSE_S, self._expire, group_ids)
         else:
             self._expiry_timer = self._loop.call_later(self._expiry_interval_s, self._start_expiry)
 
     def _expire_group(self, group_id: str) -> GroupEffects:
-        now_ms = self._runner.now_ms
+        now_ms = self.runner.now_ms
         if not self.coordinator.needs_load(group_id):
             return Effects([], [], self.coordinator.wake_at())
         records = _records(self._log.groups.offset_rows(group_id))

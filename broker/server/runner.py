@@ -63,10 +63,12 @@ class Runner(Generic[RecordT, EventT]):
         self._perform(self._core.resume(self.now_ms, self._wall_ms()))
 
     def submit(self, request: Message, exchange: Answerable, before: Callable[[], None] | None = None) -> None:
-        """Run one step; an answer that comes in a later step finds its exchange by the ticket.
+        """Run one request as a step. If a later step answers it, the ticket finds the exchange.
 
-        `before` prepares the core for the request; if it fails, the step has failed.
+        `before` prepares the core for the request; its failure is a failure of the step.
         """
+        if self._flusher.failure is not None:
+            return
         ticket = next(self._next_ticket)
         connection = exchange.connection
         context = RequestContext(
@@ -78,18 +80,27 @@ class Runner(Generic[RecordT, EventT]):
             wall_ms=self._wall_ms(),
         )
         self._tickets[ticket] = exchange
-        self.step(self._handle, request, context, before)
+        try:
+            if before is not None:
+                before()
+            self._perform(self._core.handle(request, context, self.now_ms))
+        except Exception as error:
+            self._flusher.fail(error)
+            raise
         if not exchange.answered:
             exchange.abandon = lambda: self._abandon(ticket)
 
     def step(self, run: Callable[..., Effects[RecordT, EventT]], *arguments: object) -> None:
-        """Run one step of the core and perform its effects. A failure is final: the broker stops."""
+        """Run any other step of the core and perform its effects.
+
+        A failed step is final: the core may have changed without the log, and further answers could report what a restart
+        does not find.
+        """
         if self._flusher.failure is not None:
             return
         try:
             self._perform(run(*arguments))
         except Exception as error:
-            # The core may have changed without the log: further answers could report what a restart does not find.
             self._flusher.fail(error)
             raise
 
@@ -98,13 +109,6 @@ class Runner(Generic[RecordT, EventT]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _handle(
-        self, request: Message, context: RequestContext, before: Callable[[], None] | None
-    ) -> Effects[RecordT, EventT]:
-        if before is not None:
-            before()
-        return self._core.handle(request, context, self.now_ms)
 
     def _abandon(self, ticket: int) -> None:
         self._tickets.pop(ticket, None)

@@ -53,7 +53,10 @@ def _step(
     """Declare a request that the groups core handles."""
 
     def run(request: Message, exchange: Answerable, resources: Resources) -> None:
-        resources.groups.submit(request, exchange, loads(request) if loads is not None else ())
+        if loads is None:
+            resources.groups.runner.submit(request, exchange)
+        else:
+            resources.groups.load_and_submit(request, exchange, loads(request))
 
     def begin(request: Message, exchange: Exchange, resources: Resources) -> SliceHandler:
         return lambda part, answerable: run(part, answerable, resources)

@@ -89,4 +89,4 @@ class Broker:
 
     def submit(self, request: Message, exchange: Exchange) -> None:
         self.judge.arrived(exchange, request)
-        self.runner.submit(request, exchange, groups_to_load(request))
+        self.runner.load_and_submit(request, exchange, groups_to_load(request))

@@ -93,9 +93,7 @@ class Log:
         self._partitions: dict[tuple[str, int], SegmentPartition] = {}
         if store.is_new:
             ends.sync()
-            files.make_directory(self._shared.root)
-            store.set_meta("cluster_id", _new_cluster_id())
-            store.set_meta("next_producer_id", "0")
+            self._initialise()
         elif not ends.exists:
             store.evidence.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
         self.cluster_id = store.meta("cluster_id") or ""
@@ -124,6 +122,11 @@ class Log:
         if store.is_new:
             files.sync_directory(directory)
             files.sync_parent(directory)
+
+    def _initialise(self) -> None:
+        self._files.make_directory(self._shared.root)
+        self._store.set_meta("cluster_id", _new_cluster_id())
+        self._store.set_meta("next_producer_id", "0")
 
     def _open_row_topics(self, settings: LogSettings) -> dict[str, RowTopic]:
         """Open the declared row topics; create those that a new store, or one of an older format, does not have."""
@@ -244,7 +247,10 @@ class Log:
         except StorageError as error:
             self._failure.remember(error)
             raise
-        return SWEEP_SOON_MS if more else SWEEP_LATER_MS if busy or self.dirty else None
+        # A large WAL that found the store's transaction in use is tried again after the next flush.
+        if more or self._store.wal_is_large:
+            return SWEEP_SOON_MS
+        return SWEEP_LATER_MS if busy or self.dirty else None
 
     # -- closing
 

@@ -11,7 +11,8 @@ import pytest
 
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
-from broker.storage import DamageError, FileOps, NewerFormatError, StorageError
+from broker.storage import OFFSETS_TOPIC, DamageError, FileOps, NewerFormatError, StorageError, TopicRow
+from broker.storage.log import SWEEP_SOON_MS
 from broker.storage.store.database import FORMAT_VERSION
 from tests.harness.stores import (
     NOW,
@@ -53,6 +54,22 @@ def test_a_sweep_makes_nothing_durable_or_visible(tmp_path: Path) -> None:
     log.close(clean=False)
     log = open_log(tmp_path)
     assert "waiting" not in log.topics
+    log.close()
+
+
+def test_a_large_wal_waits_for_a_flush_and_then_moves_to_the_database(tmp_path: Path) -> None:
+    log = open_log(tmp_path, durability="process")
+    rows = [TopicRow(0, b"\0\2\0\1g", bytes(100_000), NOW)] * 10
+    for _ in range(10):
+        log.append_rows(OFFSETS_TOPIC, rows)
+        log.flush()
+    size = (tmp_path / "store.db").stat().st_size
+    log.create_topic("waiting", 1, {})
+    assert log.sweep(NOW) == SWEEP_SOON_MS
+    assert (tmp_path / "store.db").stat().st_size == size
+    log.flush()
+    log.sweep(NOW)
+    assert (tmp_path / "store.db").stat().st_size > size + 8_000_000
     log.close()
 
 

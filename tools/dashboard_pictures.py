@@ -1,6 +1,6 @@
-"""Draw docs/pictures/dashboard-*.png: the dashboard of a small shop whose consumers live, die and lag.
+"""Renders docs/pictures/dashboard-*.png: the dashboard of a small shop while consumers join, die and lag.
 
-`python -m tools.dashboard_pictures`; needs the demo extra (confluent-kafka), and chromium or google-chrome on PATH.
+Run `python -m tools.dashboard_pictures`. It needs the demo extra (confluent-kafka), and chromium or google-chrome on PATH.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kgctl.client.net.connector import ConnectionSettings
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 TOPICS = {"orders": 8, "payments": 4, "clicks": 6}
 CONFIG = {"group.initial.rebalance.delay.ms": "500"}
-# A character of the pictures is 12.2 by 24.4 units; around them stands a frame.
+# A character of the SVG is 12.2 by 24.4 units; the frame around the text adds a margin.
 CELL, FRAME = (12.2, 24.4), (20, 62)
 
 
@@ -56,29 +56,29 @@ def main() -> int:
         _wait_for(admin, "checkout", "Stable", 4)
         time.sleep(5)
 
-        # One dies; another is held up, so that the others are seen waiting for it.
+        # One consumer dies and another is stopped, so that the group waits for it.
         workers[1].send_signal(signal.SIGSTOP)
         workers[2].kill()
         _wait_for(admin, "checkout", "PreparingRebalance", 3)
         time.sleep(1.5)
         _draw(browser, bootstrap, out, "rebalance", (110, 34), "checkout")
-        _draw(browser, bootstrap, out, "groups", (110, 18), looks=14)
+        _draw(browser, bootstrap, out, "groups", (110, 18), snapshots=14)
         workers[1].send_signal(signal.SIGCONT)
         _wait_for(admin, "checkout", "Stable", 3)
         _draw(browser, bootstrap, out, "assignment", (110, 24), "checkout", "--screen", "assignment")
-        _draw(browser, bootstrap, out, "offsets", (110, 28), "checkout", "--screen", "offsets", looks=30)
+        _draw(browser, bootstrap, out, "offsets", (110, 28), "checkout", "--screen", "offsets", snapshots=30)
     return 0
 
 
 def _draw(
-    browser: str, bootstrap: str, out: Path, name: str, size: tuple[int, int], *words: str, looks: int = 3
+    browser: str, bootstrap: str, out: Path, name: str, size: tuple[int, int], *arguments: str, snapshots: int = 3
 ) -> None:
     svg = out / f"{name}.svg"
-    command = [sys.executable, "-m", "kgctl", "ui", *words, "--once", "--bootstrap", bootstrap, "--svg", str(svg)]
-    command += ["--size", f"{size[0]}x{size[1]}", "--snapshots", str(looks), "--interval", "0.3"]
+    command = [sys.executable, "-m", "kgctl", "ui", *arguments, "--once", "--bootstrap", bootstrap, "--svg", str(svg)]
+    command += ["--size", f"{size[0]}x{size[1]}", "--snapshots", str(snapshots), "--interval", "0.3"]
     subprocess.run(command, check=True)
     width, height = (round(cells * cell + frame) for cells, cell, frame in zip(size, CELL, FRAME, strict=True))
-    # No sandbox: it is our own picture, and containers have none.
+    # Without a sandbox, which containers lack; the picture is our own.
     options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}"]
     picture = PICTURES / f"dashboard-{name}.png"
     subprocess.run([browser, *options, f"--screenshot={picture}", svg.as_uri()], check=True, stderr=subprocess.DEVNULL)

@@ -26,5 +26,5 @@ class Dashboard(Protocol):
         ...
 
     def set_ready(self) -> None:
-        """Tell the app that a screen has its first answer, or the error that replaces it."""
+        """Report that a screen has its first answer, or the error that replaces it."""
         ...

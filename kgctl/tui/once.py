@@ -46,8 +46,9 @@ def frame(
         if app.is_over:
             return
         if error is None and keys:
+            await _focused(app)
             await pilot.press(*keys)
-        await pilot.pause()
+        await _laid_out(app, pilot)
         found.append(error or Frame(rendered(app, colors), app.export_screenshot(), _error_of_group(app)))
         app.exit()
 
@@ -57,6 +58,19 @@ def frame(
     if isinstance(result, KgctlError):
         raise result
     return result
+
+
+async def _focused(app: KgctlApp) -> None:
+    """Wait for the focus, which follows the first answer: the help lists the keys of the focused widget."""
+    while not app.is_over and app.screen.focused is None:
+        await asyncio.sleep(STEP_S)
+
+
+async def _laid_out(app: KgctlApp, pilot: Pilot[object]) -> None:
+    """Wait for the widgets of a screen that a key has opened: they are mounted after the screen is on top."""
+    await pilot.pause()
+    while not app.is_over and not any(widget.size for widget in app.screen.children if widget.display):
+        await asyncio.sleep(STEP_S)
 
 
 async def _polled(app: KgctlApp, snapshots: int) -> KgctlError | None:

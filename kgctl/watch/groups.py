@@ -74,7 +74,7 @@ def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
 
 
 def failed(group: GroupDescription) -> WatchedGroup:
-    """The row of a group that could not be described: its error, and what the listing told."""
+    """The row of a group that could not be described: its error, and the values from the listing."""
     return WatchedGroup(
         group=group.group,
         type=group.type,

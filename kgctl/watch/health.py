@@ -127,7 +127,7 @@ def _by_throughput(tracker: GroupTracker, lag: int) -> Judgement:
     throughput = tracker.throughput
     rate_in, rate_out = throughput.rate_in, throughput.rate_out
     if rate_in is None or rate_out is None:
-        return Health.OK, f"lag {lag:,}; too early to tell whether it grows"
+        return Health.OK, f"lag {lag:,}; whether it grows is not known yet"
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
     if throughput.span_s >= GROWTH_SPAN_S and rate_in:
         # Without any commit this is the time between two commits, or the group will be STALLED soon.

@@ -130,7 +130,7 @@ class ObservedRebalances:
         self._rebalances.replace_last(row)
 
     def _durations(self, ended_ms: int | None) -> tuple[int | None, int | None]:
-        """The durations of the two phases, None for a phase that goes on. All of it is the first if no snapshot showed the second."""
+        """The durations of the two phases, None for an open phase. Without a snapshot of the second phase, the first is all of it."""
         under_way = self._under_way
         if under_way is None:
             return None, None

@@ -1,4 +1,4 @@
-"""What the dashboard knows of one group from its snapshots: throughput, stalled partitions, and when things changed."""
+"""Tracks one group over its snapshots: throughput, stalled partitions, and the times of changes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from kgctl.tui.widgets.assignment.matrix import (
     GAINED,
     KEPT,
     LOST,
-    NOBODY,
+    NO_OWNER,
     NONE,
     TWICE,
     UNASSIGNED,
@@ -58,7 +58,7 @@ def test_faults_come_first_and_former_members_last() -> None:
 def test_a_member_named_unassigned_is_a_member() -> None:
     shown = sheet(moves({UNASSIGNED: by_topic([("orders", 0)])}, None, [("orders", 1)]), {}, View.AFTER, 80)
     assert len({row.key for row in shown.rows}) == 2
-    assert _lines(shown) == {f"! {UNASSIGNED}": f" {NONE} {NOBODY}", UNASSIGNED: f" {KEPT} {NONE}"}
+    assert _lines(shown) == {f"! {UNASSIGNED}": f" {NONE} {NO_OWNER}", UNASSIGNED: f" {KEPT} {NONE}"}
 
 
 def test_ranges_have_one_aligned_column_per_topic() -> None:

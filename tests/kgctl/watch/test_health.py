@@ -53,7 +53,7 @@ def test_a_group_without_lag_is_ok() -> None:
 
 
 def test_after_one_snapshot_the_reason_says_that_growth_is_unknown() -> None:
-    assert judged(after(0, reading(5, 5, 1_234))) == (Health.OK, "lag 1,234; too early to tell whether it grows")
+    assert judged(after(0, reading(5, 5, 1_234))) == (Health.OK, "lag 1,234; whether it grows is not known yet")
 
 
 # --- rebalancing ---

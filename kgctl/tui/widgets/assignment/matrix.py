@@ -14,7 +14,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.tui.cells import fitted, name
 from kgctl.tui.widgets.assignment.moves import Moves, Owners, ranges
 
-KEPT, GAINED, LOST, NONE, NOBODY = "\u25a0", "\u25b2", "\u25bd", "\u00b7", "\u25cb"
+KEPT, GAINED, LOST, NONE, NO_OWNER = "\u25a0", "\u25b2", "\u25bd", "\u00b7", "\u25cb"
 UNASSIGNED, TWICE = "unassigned", "assigned twice"
 STYLES = ("head", "kept", "gained", "lost", "none", "bad")
 LABEL_LEAST, LABEL_SHARE, GAP = 14, 0.42, 2
@@ -79,10 +79,10 @@ def sheet(change: Moves, labels: Mapping[str, str], view: View, room: int, folde
 
 
 def signs_of(change: Moves, row: Row, view: View) -> dict[TopicPartition, str]:
-    """The sign of each partition that concerns a row: KEPT, GAINED, LOST, NOBODY, or the number of its owners."""
+    """The sign of each partition that concerns a row: KEPT, GAINED, LOST, NO_OWNER, or the number of its owners."""
     owners = shown_owners(change, view)
     if row.fault == UNASSIGNED:
-        return {partition: NOBODY for partition in change.partitions if partition not in owners}
+        return {partition: NO_OWNER for partition in change.partitions if partition not in owners}
     if row.fault == TWICE:
         return {one: str(len(found)) if len(found) < 10 else "+" for one, found in owners.items() if len(found) > 1}
     member = row.member or ""
@@ -260,4 +260,4 @@ def _width(line: Line) -> int:
 
 
 _SIGN_ORDER = (KEPT, GAINED, LOST)
-_STYLE = {KEPT: "kept", GAINED: "gained", LOST: "lost", NONE: "none", NOBODY: "bad"}
+_STYLE = {KEPT: "kept", GAINED: "gained", LOST: "lost", NONE: "none", NO_OWNER: "bad"}

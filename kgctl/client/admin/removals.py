@@ -1,4 +1,4 @@
-"""Taking groups, members and commits away: plans that show what would go, and their execution."""
+"""Deletes groups, members and committed offsets: plans, and their execution."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kgctl.client.admin.groups import GROUPS_PER_REQUEST, describe_groups
 from kgctl.client.admin.offsets import committed
-from kgctl.client.admin.offsets import delete_offsets as forget
+from kgctl.client.admin.offsets import delete_offsets as delete_committed
 from kgctl.client.admin.reset import Scope
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
@@ -20,7 +21,6 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, GroupDescription
 from kgctl.model.topic_partition import TopicPartition
 
-UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC = 25, 68, 69, 86
 ADMIN_REASON = "member was removed by an admin"
 
 
@@ -28,19 +28,19 @@ ADMIN_REASON = "member was removed by an admin"
 
 
 def plan_group_deletion(cluster: Cluster, groups: Sequence[str]) -> Steps[list[GroupChange]]:
-    """A row per group; one that is not there or has members is a row with its error."""
+    """A row per group; a group that does not exist or has members is a row with its error."""
     described = yield from describe_groups(cluster, groups, offsets=False)
     rows = []
     for group in described:
         error = group.error
         if error is None and group.state not in EMPTY_STATES:
-            error = BrokerError(NON_EMPTY_GROUP, f"group {group.group!r}").as_row()
+            error = BrokerError(ErrorCode.NON_EMPTY_GROUP, f"group {group.group!r}").as_row()
         rows.append(GroupChange(group.group, group.state, FAILED if error else PLANNED, error))
     return rows
 
 
 def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[GroupChange]]:
-    """Delete what the plan names; rows that failed in the plan stay as they are."""
+    """Delete the groups of the plan; rows that failed in the plan stay as they are."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
         return [
@@ -55,7 +55,7 @@ def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[G
         }
 
     def repeated(group: str, result: Any) -> Any:
-        return None if isinstance(result, BrokerError) and result.code == GROUP_ID_NOT_FOUND else result
+        return None if isinstance(result, BrokerError) and result.code == ErrorCode.GROUP_ID_NOT_FOUND else result
 
     found = yield from cluster.at_coordinators([row.group for row in plan if not row.error], make, repeated)
     return [row if row.error else _outcome(row, found[row.group]) for row in plan]
@@ -67,9 +67,9 @@ def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[G
 def plan_member_removal(
     cluster: Cluster, group: str, members: Sequence[str] = (), instances: Sequence[str] = (), *, everyone: bool = False
 ) -> Steps[list[MemberChange]]:
-    """The members to remove, by member id, by instance id, or all; an id that the group lacks is a row with its error.
+    """The members to remove, by member id, by instance id, or all; an unknown id is a row with its error.
 
-    NotFound if there is no such group, Precondition if its protocol has no request for this.
+    Raises NotFound if the group does not exist, Precondition if Kafka cannot remove members of its type.
     """
     (described,) = yield from describe_groups(cluster, [group], offsets=False)
     if described.error:
@@ -93,14 +93,14 @@ def plan_member_removal(
 def remove_members(
     cluster: Cluster, group: str, plan: Sequence[MemberChange], reason: str = ""
 ) -> Steps[list[MemberChange]]:
-    """Make members leave (LeaveGroup v3, Kafka 2.4; the reason is told to brokers of Kafka 3.2 and newer)."""
-    told = f"{ADMIN_REASON}: {reason}" if reason else ADMIN_REASON
+    """Make members leave (LeaveGroup v3, Kafka 2.4). Brokers receive the reason from Kafka 3.2 on."""
+    full_reason = f"{ADMIN_REASON}: {reason}" if reason else ADMIN_REASON
     leaving = [
         # KIP-345: a static member is named by its instance id alone.
         LeaveGroupRequest.Member(
             member_id="" if row.group_instance_id else row.consumer_id,
             group_instance_id=row.group_instance_id,
-            reason=told,
+            reason=full_reason,
         )
         for row in plan
         if not row.error
@@ -118,11 +118,14 @@ def remove_members(
         return [Batch(Ask(node.endpoint, request, LeaveGroupResponse, 3), names, read)]
 
     def repeated(_: str, result: Any) -> Any:
-        if isinstance(result, BrokerError) and result.code in (UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND):
+        if isinstance(result, BrokerError) and result.code in (
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.GROUP_ID_NOT_FOUND,
+        ):
             return {_key(row.member_id, row.group_instance_id): 0 for row in leaving}
         if isinstance(result, KgctlError):
             return result
-        return {key: 0 if code == UNKNOWN_MEMBER_ID else code for key, code in result.items()}
+        return {key: 0 if code == ErrorCode.UNKNOWN_MEMBER_ID else code for key, code in result.items()}
 
     found = yield from cluster.at_coordinators([group], make, repeated)
     result = found[group]
@@ -140,7 +143,7 @@ def _member_error(row: MemberChange, codes: dict[tuple[str, str | None], int]) -
 
 
 def _key(member_id: str, instance: str | None) -> tuple[str, str | None]:
-    """A static member is known by its instance, whether the answer names its member id too or not."""
+    """A static member is identified by its instance id; answers may name its member id too."""
     return ("" if instance else member_id), instance or None
 
 
@@ -152,9 +155,9 @@ def _no_member(group: str, name: str) -> RowError:
 
 
 def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[list[OffsetChange]]:
-    """The commits to forget; one that is not there, or that the coordinator will refuse to forget, is a row with its error.
+    """The committed offsets to delete. One that does not exist, or whose deletion will be refused, is a row with its error.
 
-    NotFound if there is no such group.
+    Raises NotFound if the group does not exist.
     """
     (described,) = yield from describe_groups(cluster, [group], offsets=False)
     if described.error:
@@ -180,26 +183,44 @@ def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[li
         refused = _refusal(described, partition)
         row = OffsetChange(group, partition.topic, partition.partition, commits[partition].offset)
         rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
-    for topic, named in absent:
-        place = topic if named is None else f"{topic}-{named}"
-        error = NotFound(f"Group '{group}' has nothing committed for {place}.").as_row()
-        rows.append(OffsetChange(group, topic, named, None, FAILED, error))
+    errors = yield from _absence(cluster, group, absent)
+    rows += [OffsetChange(group, topic, number, None, FAILED, error) for (topic, number), error in errors.items()]
     return sorted(rows, key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
 
 
+def _absence(
+    cluster: Cluster, group: str, absent: Sequence[tuple[str, int | None]]
+) -> Steps[dict[tuple[str, int | None], RowError]]:
+    """Why there is no committed offset: the topic or partition does not exist, or the group has not committed one."""
+    if not absent:
+        return {}
+    answer = yield from cluster.metadata(sorted({topic for topic, _ in absent}))
+    existing = {topic.name: topic for topic in answer.topics}
+    errors: dict[tuple[str, int | None], RowError] = {}
+    for name, number in absent:
+        topic, place = existing[name], name if number is None else f"{name}-{number}"
+        error: KgctlError = NotFound(f"Group '{group}' has nothing committed for {place}.")
+        if topic.error_code:
+            error = BrokerError(topic.error_code, f"topic {name!r}")
+        elif number is not None and number not in {row.partition_index for row in topic.partitions}:
+            error = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, place)
+        errors[name, number] = error.as_row()
+    return errors
+
+
 def _refusal(group: GroupDescription, partition: TopicPartition) -> BrokerError | None:
-    """What the coordinator will answer, as far as that can be known: members of a consumer group keep what they read."""
+    """The expected refusal: offsets of topics to which members subscribe cannot be deleted."""
     about = f"group {group.group!r}, {partition}"
     if group.subscribed is not None:
-        return BrokerError(GROUP_SUBSCRIBED_TO_TOPIC, about) if partition.topic in group.subscribed else None
+        return BrokerError(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, about) if partition.topic in group.subscribed else None
     is_consumer = group.protocol_type == CONSUMER.lower()
-    return BrokerError(NON_EMPTY_GROUP, about) if group.members and not is_consumer else None
+    return BrokerError(ErrorCode.NON_EMPTY_GROUP, about) if group.members and not is_consumer else None
 
 
 def delete_offsets(cluster: Cluster, group: str, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
-    """Forget the commits of the plan; rows that failed in the plan stay as they are."""
+    """Delete the committed offsets of the plan; rows that failed in the plan stay as they are."""
     wanted = [TopicPartition(row.topic, row.partition) for row in plan if not row.error and row.partition is not None]
-    errors = (yield from forget(cluster, group, wanted)) if wanted else {}
+    errors = (yield from delete_committed(cluster, group, wanted)) if wanted else {}
     return [
         row if row.error or row.partition is None else _outcome(row, errors[TopicPartition(row.topic, row.partition)])
         for row in plan

@@ -91,6 +91,6 @@ _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 
 _HINTS: dict[int, str] = {
     ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already",
-    ErrorCode.NON_EMPTY_GROUP: "the group has active members; stop them, or see `kgctl groups remove-members`",
+    ErrorCode.NON_EMPTY_GROUP: "the group has active members; stop them first",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "the group is actively subscribed to the topic",
 }

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
+from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
 from broker.protocol.messages.delete_groups import DeleteGroupsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupResponse
@@ -37,6 +38,7 @@ LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, LEAVE_GROUP, DESCRIBE_GROUPS, LIST_GR
     16,
     42,
 )
+CONSUMER_GROUP_DESCRIBE = 69
 NOON = 1_700_000_000_000
 TOPICS = {"orders": {0: 1, 1: 1}, "views": {0: 1}}
 LOGS: dict[int, dict[TopicPartition, int]] = {
@@ -135,6 +137,56 @@ def test_a_file_brings_its_own_partitions_and_is_clamped_too() -> None:
 def test_a_time_after_the_last_record_means_the_end_and_says_so() -> None:
     plan = Groups({("views", 0): 60}).plan(EVERYTHING, Target("timestamp", NOON))
     assert [(row.new_offset, row.note) for row in plan.rows] == [(50, "no record that new: latest")]
+
+
+def test_current_keeps_a_committed_offset_that_the_log_does_not_have() -> None:
+    plan = Groups({("orders", 0): 500, ("orders", 1): 7, ("views", 0): 20}).plan(EVERYTHING, Target("current"))
+    assert [(row.topic, row.partition, row.new_offset, row.delta, row.note) for row in plan.rows] == [
+        ("orders", 0, 500, 0, "500 is after the end of the log: kept"),
+        ("orders", 1, 7, 0, "7 is after the end of the log: kept"),
+        ("views", 0, 20, 0, None),
+    ]
+
+
+def test_current_keeps_the_committed_offset_of_a_deleted_topic() -> None:
+    (row,) = Groups({("gone", 0): 3}).plan(EVERYTHING, Target("current")).rows
+    assert (row.new_offset, row.error) == (3, None)
+
+
+def test_a_refused_reset_advises_to_remove_members_of_classic_groups_only() -> None:
+    groups = Groups({("orders", 0): 60}, "Stable")
+    with pytest.raises(Precondition, match="Stop its consumers, or remove them with `kgctl groups remove-members`"):
+        groups.plan(EVERYTHING, Target("earliest"))
+    groups.feeder.answers |= {
+        LIST_GROUPS: lists(g="consumer"),
+        CONSUMER_GROUP_DESCRIBE: lambda _: ConsumerGroupDescribeResponse(
+            groups=[
+                ConsumerGroupDescribeResponse.Group(
+                    group_id="g",
+                    group_state="Stable",
+                    group_epoch=1,
+                    assignment_epoch=1,
+                    assignor_name="uniform",
+                    members=[],
+                )
+            ]
+        ),
+    }
+    with pytest.raises(Precondition, match=r"the current state is Stable\. Stop its consumers\.$"):
+        groups.plan(EVERYTHING, Target("earliest"))
+
+
+def test_deleting_offsets_of_a_missing_topic_or_partition_says_that_it_does_not_exist() -> None:
+    groups = Groups({("orders", 0): 60})
+    scope = Scope((("nope", None), ("orders", (0, 1, 9)), ("views", None)))
+    rows = groups.feeder.run(plan_offset_deletion(cluster(), "g", scope))
+    assert [(row.topic, row.partition, str(row.error)) for row in rows] == [
+        ("nope", None, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("orders", 0, "None"),
+        ("orders", 1, "NOT_FOUND"),
+        ("orders", 9, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("views", None, "NOT_FOUND"),
+    ]
 
 
 def test_current_means_the_end_where_nothing_is_committed() -> None:
@@ -279,15 +331,15 @@ def test_a_deletion_that_the_coordinator_refuses_is_a_row_with_its_error() -> No
     ]
 
 
-def test_offsets_to_forget_are_those_that_are_committed() -> None:
+def test_the_offsets_to_delete_are_the_committed_ones() -> None:
     fed = Groups({("orders", 0): 5, ("orders", 1): 6, ("views", 0): 7}).feeder
     rows = fed.run(plan_offset_deletion(cluster(), "g", Scope((("orders", None), ("views", (0, 3)), ("nope", None)))))
     assert [(row.topic, row.partition, row.old_offset, str(row.error)) for row in rows] == [
-        ("nope", None, None, "NOT_FOUND"),
+        ("nope", None, None, "UNKNOWN_TOPIC_OR_PARTITION"),
         ("orders", 0, 5, "None"),
         ("orders", 1, 6, "None"),
         ("views", 0, 7, "None"),
-        ("views", 3, None, "NOT_FOUND"),
+        ("views", 3, None, "UNKNOWN_TOPIC_OR_PARTITION"),
     ]
 
 

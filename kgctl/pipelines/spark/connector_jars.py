@@ -1,4 +1,4 @@
-"""The four jars of Spark's own Kafka connector, which is in no Python package: where they are, and whether they fit."""
+"""Finds the four jars of Spark's own Kafka connector, which no Python package contains, and checks their versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VARIABLE = "KGCTL_SPARK_KAFKA_JARS"
 CONNECTOR, TOKENS = "spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10"
 ARTIFACTS = (CONNECTOR, TOKENS, "kafka-clients", "commons-pool2")
 
-# The Scala version, of those that have one, and the version. A suffix such as -sources is no jar to run.
+# The Scala version, if the name has one, and the version. Jars with a suffix such as -sources do not match.
 _NAME = re.compile(
     r"(?P<artifact>.+?)(?:_(?P<scala>\d+\.\d+))?-(?P<version>\d[\w.]*(?:-(?:SNAPSHOT|preview\d*|ccs))?)\.jar"
 )
@@ -29,9 +29,9 @@ class JarsMissing(KgctlError):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorJars:
-    """`paths` in the order of ARTIFACTS; `missing` are artifacts; `matched`: all there, both Spark's of pyspark's version.
+    """`paths` are in the order of ARTIFACTS. `matched`: none is missing, and Spark's jars have pyspark's version.
 
-    `wanted` says in a sentence what would match; empty when `matched`.
+    `wanted` is a sentence that says what would match; empty if `matched`.
     """
 
     paths: tuple[str, ...]
@@ -42,12 +42,12 @@ class ConnectorJars:
 
     @property
     def usable(self) -> bool:
-        """Mixed sets of one major version run; those of another Scala or Spark do not."""
+        """Mixed minor versions work; jars for another Scala or another major version of Spark do not."""
         return not self.missing and not self.unfit
 
     @property
     def unfit(self) -> tuple[str, ...]:
-        """Spark's jars of another major version than pyspark's."""
+        """Spark's jars with another major version than pyspark."""
         major = _spark_version().split(".")[0]
         spark_own = (name for name in (CONNECTOR, TOKENS) if name in self.versions)
         return tuple(
@@ -56,7 +56,7 @@ class ConnectorJars:
 
 
 def needed_jars(settings: RunSettings) -> tuple[str, ...]:
-    """For a run with `--source kafka`; none where the person gives Spark its jars. JarsMissing says what is wanted."""
+    """The jars for `--source kafka`; none if the user configures Spark's jars. Raises JarsMissing."""
     own = {key for key, _ in settings.conf}
     if own & {"spark.jars", "spark.jars.packages"} or settings.remote:
         return ()
@@ -64,12 +64,12 @@ def needed_jars(settings: RunSettings) -> tuple[str, ...]:
     if found is None:
         raise JarsMissing(f"--source kafka needs the jars of Spark's Kafka connector. {wanted_jars()}")
     if not found.usable:
-        raise JarsMissing(f"the jars of Spark's Kafka connector do not fit: {found.wanted}")
+        raise JarsMissing(f"the jars of Spark's Kafka connector do not match: {found.wanted}")
     return found.paths
 
 
 def find_jars(environ: Mapping[str, str] | None = None) -> ConnectorJars | None:
-    """What KGCTL_SPARK_KAFKA_JARS names (a directory, or jars with commas between), else jars/ in the cache; None: nothing."""
+    """The jars that KGCTL_SPARK_KAFKA_JARS names (a folder, or a comma-separated list), else those in jars/ in the cache."""
     environ = os.environ if environ is None else environ
     named = environ.get(VARIABLE, "")
     every = _jars_in(named) if named else sorted((cache_dir(environ) / "jars").glob("*.jar"))
@@ -85,10 +85,10 @@ def find_jars(environ: Mapping[str, str] | None = None) -> ConnectorJars | None:
             chosen[artifact] = (version, path)
     if not chosen and not named:
         return None
-    return _judged(chosen)
+    return _checked(chosen)
 
 
-def _judged(chosen: Mapping[str, tuple[str, Path]]) -> ConnectorJars:
+def _checked(chosen: Mapping[str, tuple[str, Path]]) -> ConnectorJars:
     present = [artifact for artifact in ARTIFACTS if artifact in chosen]
     missing = tuple(artifact for artifact in ARTIFACTS if artifact not in chosen)
     versions = {artifact: chosen[artifact][0] for artifact in present}
@@ -105,11 +105,11 @@ def _judged(chosen: Mapping[str, tuple[str, Path]]) -> ConnectorJars:
 
 
 def wanted_jars() -> str:
-    """In a sentence: the artifacts by name and version, and where to put them."""
+    """A sentence with the artifacts by name and version, and where to put them."""
     spark, scala = _spark_version(), scala_version()
     return (
         f"Wanted: {CONNECTOR}_{scala} {spark}, {TOKENS}_{scala} {spark}, and the kafka-clients and commons-pool2 that "
-        f"the connector's POM names (older ones of Spark {spark.split('.')[0]} run too), in the directory that {VARIABLE} names or in {cache_dir() / 'jars'}; "
+        f"the connector's POM names (older ones of Spark {spark.split('.')[0]} work too), in the folder that {VARIABLE} names or in {cache_dir() / 'jars'}; "
         f"or let Spark fetch them: --conf spark.jars.packages=org.apache.spark:{CONNECTOR}_{scala}:{spark}"
     )
 
@@ -120,12 +120,12 @@ def _jars_in(named: str) -> list[Path]:
     paths = [Path(part.strip()) for part in named.split(",") if part.strip()]
     absent = [str(path) for path in paths if not path.is_file()]
     if absent:
-        raise JarsMissing(f"{VARIABLE} names what does not exist: {', '.join(absent)}")
+        raise JarsMissing(f"{VARIABLE} names files that do not exist: {', '.join(absent)}")
     return paths
 
 
 def _preference(artifact: str, version: str) -> tuple[bool, list[int]]:
-    """Spark's own version before all, then the newest."""
+    """The version of the installed Spark first, then the newest."""
     matches = artifact in (CONNECTOR, TOKENS) and version == _spark_version()
     return matches, [int(number) for number in re.findall(r"\d+", version)]
 

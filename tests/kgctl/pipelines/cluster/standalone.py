@@ -51,10 +51,10 @@ class Cluster:
         assert set(way_up(pid)) & set(self.tethers), f"process {pid} does not belong to this cluster"
         kill(pid)
 
-    def said(self) -> str:
+    def logs(self) -> str:
         """The ends of all logs."""
-        logs = [*self.folder.glob("*.log"), *self.folder.glob("work-*/*/*/stderr")]
-        return "\n".join(f"{log}:\n{log.read_text(errors='replace')[-3000:]}" for log in sorted(logs))
+        paths = [*self.folder.glob("*.log"), *self.folder.glob("work-*/*/*/stderr")]
+        return "\n".join(f"{log}:\n{log.read_text(errors='replace')[-3000:]}" for log in sorted(paths))
 
 
 @contextlib.contextmanager

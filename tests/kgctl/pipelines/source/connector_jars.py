@@ -46,7 +46,7 @@ def _fetch(into: Path, repository: Path) -> None:
     connector, tokens = f"spark-sql-kafka-0-10_{SCALA}", f"spark-token-provider-kafka-0-10_{SCALA}"
 
     def first(group: str, name: str, versions: tuple[str, ...], kind: str = "jar") -> str:
-        said = ""
+        output = ""
         for version in versions:
             goal = ["dependency:copy", f"-Dartifact={group}:{name}:{version}:{kind}", f"-DoutputDirectory={into}"]
             # Not the user's repository: leaving it half filled would make Spark's own downloads fail.
@@ -54,8 +54,8 @@ def _fetch(into: Path, repository: Path) -> None:
             done = subprocess.run(command, cwd=into, capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 return version
-            said = done.stdout.strip()[-300:]
-        raise Unavailable(f"mvn could not fetch {name}: {said}")
+            output = done.stdout.strip()[-300:]
+        raise Unavailable(f"mvn could not fetch {name}: {output}")
 
     version = first("org.apache.spark", connector, (spark, *CONNECTORS))
     first("org.apache.spark", tokens, (version, *TOKENS))

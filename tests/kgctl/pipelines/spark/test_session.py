@@ -66,7 +66,7 @@ def test_a_task_that_fails_once_is_tried_again(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "told"),
+    ("master", "expected"),
     [
         ("local", "local[1,4]"),
         ("local[3]", "local[3,4]"),
@@ -76,8 +76,8 @@ def test_a_task_that_fails_once_is_tried_again(spark: SparkSession) -> None:
         ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
     ],
 )
-def test_a_local_master_tries_a_task_four_times(tmp_path: Path, master: str, told: str) -> None:
-    assert conf_of(master, tmp_path)["spark.master"] == told
+def test_a_local_master_tries_a_task_four_times(tmp_path: Path, master: str, expected: str) -> None:
+    assert conf_of(master, tmp_path)["spark.master"] == expected
 
 
 def test_the_users_number_of_task_failures_counts_on_a_local_master_too(tmp_path: Path) -> None:

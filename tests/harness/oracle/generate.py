@@ -32,7 +32,7 @@ class Walk:
         self.asked: dict[int, tuple[Step, Participant | None]] = {}
         self._ending: list[Step] | None = None
         self._onward = Onward(self)
-        self._astray = OutOfTurn(self)
+        self._out_of_turn = OutOfTurn(self)
 
     def next(self) -> Step | None:
         """The next step; None if the walk is over."""
@@ -53,7 +53,7 @@ class Walk:
     def _chosen(self) -> Step:
         while True:
             group = self.rng.choice(self.groups)
-            moves = self._onward if self.rng.random() < self._share_of_onward(group) else self._astray
+            moves = self._onward if self.rng.random() < self._share_of_onward(group) else self._out_of_turn
             made = moves.step(group)
             if made is not None:
                 return made

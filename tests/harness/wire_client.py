@@ -37,12 +37,13 @@ class WireClient:
     def close(self) -> None:
         self.socket.close()
 
-    def frame(self, request: Message, version: int | None = None) -> bytes:
-        """Encode a request; `receive` expects its answer."""
+    def frame(self, request: Message, version: int | None = None, *, answered: bool = True) -> bytes:
+        """Encode a request. `receive` expects its answer, unless `answered` is false."""
         version = newest(request) if version is None else version
         correlation_id = self._next_correlation_id
         self._next_correlation_id += 1
-        self._awaited.append((correlation_id, APIS[request.API_KEY].response, version))
+        if answered:
+            self._awaited.append((correlation_id, APIS[request.API_KEY].response, version))
         return request_frame(request, version, correlation_id, self._client_id)
 
     def send(self, request: Message, version: int | None = None) -> None:

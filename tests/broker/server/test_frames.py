@@ -51,8 +51,7 @@ def test_requests_in_one_segment_are_answered_in_order(client: WireClient) -> No
 def test_a_request_cut_anywhere_is_answered_once_it_is_complete(running: RunningBroker) -> None:
     for cut in range(1, 40, 3):
         with running.client() as client:
-            data = client.frame(MetadataRequest(topics=[])) * 2
-            client._awaited *= 2
+            data = client.frame(MetadataRequest(topics=[])) + client.frame(MetadataRequest(topics=[]))
             client.send_bytes(data[:cut])
             client.send_bytes(data[cut:])
             assert client.receive().brokers

@@ -15,6 +15,7 @@ CORE = (
     "tests/broker/cores/groups/test_machine.py",
 )
 RUNNER = ("tests/broker/cores/groups/test_simulation.py", "tests/broker/server")
+LOADING = ("tests/durability/test_many_commits.py",)
 STORAGE = ("tests/broker/storage",)
 LARGE = ("tests/broker/server/test_long_requests.py", "tests/broker/cores/groups/test_group_requests.py")
 # Only simulations: a difference in a trace does not prove that an event is wrong.
@@ -235,11 +236,11 @@ FAULTS = (
         CORE,
     ),
     Fault(
-        "a commit replaces stored offsets that are not loaded yet",
+        "a commit does not load the offsets of its group",
         "server/handlers/groups.py",
         "_step(OffsetCommitRequest, READ_GROUP, READ_TOPIC, loads=_one)",
         "_step(OffsetCommitRequest, READ_GROUP, READ_TOPIC)",
-        CORE,
+        LOADING,
     ),
     Fault(
         "the metadata of a deleted group is not removed",

@@ -17,8 +17,8 @@ from typing import Any
 LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME = "lock", "ready.json", "broker.log", "last-run.json"
 # The reason of a run that recorded none.
 KILLED = "killed, or the machine went down"
-# A directory without any of these does not hold a broker's data.
-STORE_NAMES = frozenset(("store.db", "segments", "synced-ends", "watermark"))
+# A directory without any of these does not hold a broker's data. Formats 1 to 3 have `watermark`.
+STORE_NAMES = frozenset(("store.db", "segments", "synced-ends", "commit-marker", "watermark"))
 # Files that a failed start may leave before the store exists, and what an empty file system contains.
 EARLY_NAMES = frozenset((LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME, "lost+found"))
 

@@ -152,6 +152,8 @@ def test_the_default_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch):
         (["lock", "notes.txt"], True),
         (["store.db", "notes.txt"], False),
         (["segments"], False),
+        (["commit-marker"], False),
+        (["watermark"], False),
     ],
 )
 def test_a_directory_with_only_other_files_is_foreign(tmp_path: Path, names: list[str], foreign: bool):

@@ -164,7 +164,7 @@ class SegmentPartition:
         self._batches_since_checkpoint += 1
 
     def _begin_writing(self) -> None:
-        """Tell the store, before anything is acknowledged, that this partition has bytes beyond its checkpoint."""
+        """Note in the store, before anything is acknowledged, that this partition has bytes beyond its checkpoint."""
         store = self._shared.store
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)

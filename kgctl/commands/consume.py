@@ -279,7 +279,7 @@ def _consumer_settings(
     from kgctl.client.consumer.consumer import ConsumerSettings
     from kgctl.client.consumer.fetcher import FetchSettings
     from kgctl.client.consumer.membership import GroupSettings
-    from kgctl.client.consumer.starting import Reset
+    from kgctl.client.consumer.start_offsets import Reset
 
     membership = None
     if group is not None:

@@ -38,7 +38,7 @@ class Compression(StrEnum):
 class Acks(StrEnum):
     ALL = "all"
     ONE = "1"
-    NOBODY = "0"
+    NONE = "0"
 
 
 EPILOG = examples(
@@ -83,7 +83,7 @@ def produce(
     acks: Annotated[
         Acks,
         typer.Option(
-            "--acks", help="Who must store a record to acknowledge it: all replicas, the leader (1), nobody (0)."
+            "--acks", help="Who must store a record to acknowledge it: all replicas, the leader (1), none (0)."
         ),
     ] = Acks.ALL,
     idempotence: Annotated[

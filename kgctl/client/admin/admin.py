@@ -1,4 +1,4 @@
-"""The admin client: each method runs the steps of one question or change and returns rows of kgctl.model."""
+"""The admin client: each method runs the steps of one query or change and returns rows of kgctl.model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a group, read from the topic in which kgctl's own broker keeps it."""
+"""The events of a group, read from the topic in which kgctl's broker keeps them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker.protocol.record_batch import Record
 from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetched import Damaged
 from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
-from kgctl.client.consumer.starting import Reset, log_ends, partition_counts
+from kgctl.client.consumer.start_offsets import Reset, log_ends, partition_counts
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.net.steps import Steps
@@ -38,7 +38,7 @@ class Bookmark:
 def group_history(cluster: Cluster, group: str) -> Steps[list[GroupEventRow]]:
     """All events of the group that the cluster keeps, oldest first.
 
-    Precondition on a cluster that keeps no history. NotFound if there are no events of the group.
+    Raises Precondition on a cluster that keeps no history, NotFound if it has no events of the group.
     """
     rows, _ = yield from new_events(cluster, group, None, is_strict=True)
     if not rows:
@@ -49,34 +49,29 @@ def group_history(cluster: Cluster, group: str) -> Steps[list[GroupEventRow]]:
 def new_events(
     cluster: Cluster, group: str, bookmark: Bookmark | None, *, is_strict: bool = False
 ) -> Steps[tuple[tuple[GroupEventRow, ...], Bookmark]]:
-    """Every event of the group since the bookmark, oldest first, and where to go on; all kept ones without it.
+    """Every event of the group since the bookmark, oldest first, and the next bookmark; all events without a bookmark.
 
-    An event that cannot be read is a row that says so (UNREADABLE), or with `is_strict` an error: Damaged, or a KgctlError for
-    one of a newer broker. A bookmark of another group, or of another cluster at the same address, counts as none. Precondition on a cluster that
-    keeps no history.
+    An event that cannot be read is an UNREADABLE row, or with `is_strict` an error: Damaged, or a KgctlError for an event
+    of a newer broker. A bookmark of another group or cluster is ignored. Raises Precondition on a cluster that keeps no
+    history.
     """
     try:
         partitions = yield from _partitions(cluster)
     except Refused:
         raise
     except Unreachable:
-        # It may have been a connection from before a restart of the node; the next one is new.
+        # The connection may be older than a restart of the node; the second attempt opens a new one.
         partitions = yield from _partitions(cluster)
-    # Noted before reading: who takes over the address meanwhile is another cluster next time.
+    # Noted before reading: if another cluster takes over the address meanwhile, the next call notices it.
     cluster_id, key = cluster.cluster_id, group.encode()
     if bookmark is None or (bookmark.group, bookmark.cluster_id) != (group, cluster_id):
         bookmark = Bookmark(group, cluster_id, {})
     offsets = dict(bookmark.offsets)
     offsets |= yield from log_ends(cluster, [one for one in partitions if one not in offsets], Reset.EARLIEST)
     offsets = {partition: offsets[partition] for partition in partitions}
-    records = yield from _records(cluster, offsets)
-    read = _row if is_strict else _row_or_why_not
-    rows = [
-        read(key, record.offset, record.value)
-        for partition in partitions
-        for record in records[partition]
-        if record.key == key
-    ]
+    records = yield from _records(cluster, offsets, key)
+    read = _row if is_strict else _row_or_unreadable
+    rows = [read(key, record.offset, record.value) for partition in partitions for record in records[partition]]
     return tuple(rows), Bookmark(group, cluster_id, offsets)
 
 
@@ -85,20 +80,22 @@ def _partitions(cluster: Cluster) -> Steps[list[TopicPartition]]:
         counts = yield from partition_counts(cluster, [EVENTS_TOPIC])
     except NotFound:
         raise Precondition(
-            f"This cluster keeps no history of its groups: it has no topic {EVENTS_TOPIC}. kgctl's own broker does."
+            f"This cluster keeps no history of its groups: it has no topic {EVENTS_TOPIC}. kgctl's broker does."
         ) from None
     return [TopicPartition(EVENTS_TOPIC, number) for number in range(counts[EVENTS_TOPIC])]
 
 
-def _records(cluster: Cluster, offsets: dict[TopicPartition, int]) -> Steps[dict[TopicPartition, list[Record]]]:
-    """The records from the offsets to the log ends of now, per partition; moves the offsets to where reading ends."""
+def _records(
+    cluster: Cluster, offsets: dict[TopicPartition, int], key: bytes
+) -> Steps[dict[TopicPartition, list[Record]]]:
+    """The records with the key between the offsets and the current log ends; moves the offsets to where reading stops."""
     fetcher = Fetcher(FETCH, until_end=True)
     fetcher.assign(offsets)
     records: dict[TopicPartition, list[Record]] = {partition: [] for partition in offsets}
     while not fetcher.all_finished:
         for fetched in (yield from fetch(cluster, fetcher)):
             for batch in fetched.batches():
-                records[batch.partition] += batch.records
+                records[batch.partition] += [record for record in batch.records if record.key == key]
         if fetcher.out_of_range:
             # Retention was faster, or the topic was recreated and is shorter.
             first = yield from log_ends(cluster, sorted(fetcher.out_of_range), Reset.EARLIEST)
@@ -108,7 +105,7 @@ def _records(cluster: Cluster, offsets: dict[TopicPartition, int]) -> Steps[dict
     return records
 
 
-def _row_or_why_not(key: bytes, offset: int, value: bytes | None) -> GroupEventRow:
+def _row_or_unreadable(key: bytes, offset: int, value: bytes | None) -> GroupEventRow:
     try:
         return _row(key, offset, value)
     except KgctlError as error:
@@ -131,29 +128,29 @@ def _row_or_why_not(key: bytes, offset: int, value: bytes | None) -> GroupEventR
 
 def _row(_: bytes, offset: int, value: bytes | None) -> GroupEventRow:
     try:
-        told: dict[str, Any] = json.loads(value or b"")
-        if told["version"] > SCHEMA_VERSION:
+        event: dict[str, Any] = json.loads(value or b"")
+        if event["version"] > SCHEMA_VERSION:
             raise KgctlError(f"{EVENTS_TOPIC}, offset {offset}: written by a newer broker; this kgctl cannot read it")
         row = GroupEventRow(
-            group=told["group"],
-            timestamp=told["timestamp"],
-            generation=told["generation"],
-            event=told["event"],
-            cause=told["cause"],
-            reason=told["reason"],
-            prepare_ms=told["prepare_ms"],
-            complete_ms=told["complete_ms"],
-            members=told["members"],
-            joined_count=told["joined_count"],
-            left_count=told["left_count"],
-            partitions_moved=told["partitions_moved"],
-            commits_rejected=told["commits_rejected"],
-            joined=tuple(told["joined"]),
-            left=tuple(told["left"]),
-            left_causes=tuple(told.get("left_causes", ())),
-            absent=tuple(told.get("absent", ())),
-            absent_count=told.get("absent_count", 0),
-            assignment=_assignment(told.get("assignment")),
+            group=event["group"],
+            timestamp=event["timestamp"],
+            generation=event["generation"],
+            event=event["event"],
+            cause=event["cause"],
+            reason=event["reason"],
+            prepare_ms=event["prepare_ms"],
+            complete_ms=event["complete_ms"],
+            members=event["members"],
+            joined_count=event["joined_count"],
+            left_count=event["left_count"],
+            partitions_moved=event["partitions_moved"],
+            commits_rejected=event["commits_rejected"],
+            joined=tuple(event["joined"]),
+            left=tuple(event["left"]),
+            left_causes=tuple(event.get("left_causes", ())),
+            absent=tuple(event.get("absent", ())),
+            absent_count=event.get("absent_count", 0),
+            assignment=_assignment(event.get("assignment")),
         )
         _check(row)
         return row
@@ -162,7 +159,7 @@ def _row(_: bytes, offset: int, value: bytes | None) -> GroupEventRow:
 
 
 def _check(row: GroupEventRow) -> None:
-    """Who may write to the topic may write anything: ValueError for what no event has."""
+    """Raise ValueError for values that no event has: other clients may write to the topic."""
     texts = [row.group, row.event, *(text for text in (row.cause, row.reason) if text is not None)]
     texts += [*row.joined, *row.left, *row.left_causes, *row.absent]
     counts = [row.generation, row.members, row.joined_count, row.left_count, row.commits_rejected, row.absent_count]
@@ -170,17 +167,17 @@ def _check(row: GroupEventRow) -> None:
     for owned in (row.assignment or {}).values():
         counts += [number for topic in owned for number in topic.partitions]
     if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a text is none")
+        raise ValueError("a text has another type")
     if not all(type(count) is int and -1 <= count <= LARGEST for count in counts):
-        raise ValueError("a number is none, or too large")
+        raise ValueError("a number has another type, or is too large")
     if type(row.timestamp) is not int or not 0 <= row.timestamp <= LAST_MS:
-        raise ValueError("its time is none")
+        raise ValueError("the timestamp is invalid")
 
 
-def _assignment(told: dict[str, dict[str, list[int]]] | None) -> dict[str, tuple[TopicPartitions, ...]] | None:
-    if told is None:
+def _assignment(owned: dict[str, dict[str, list[int]]] | None) -> dict[str, tuple[TopicPartitions, ...]] | None:
+    if owned is None:
         return None
     return {
         member: tuple(TopicPartitions(topic, tuple(partitions)) for topic, partitions in topics.items())
-        for member, topics in told.items()
+        for member, topics in owned.items()
     }

@@ -1,4 +1,4 @@
-"""Offsets: the ends of logs, offsets by time, what groups have committed, and writing commits for a group."""
+"""Log offsets by time, committed offsets of groups, and commits on behalf of a group."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from kgctl.model.topic_partition import TopicPartition
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 GROUPS_PER_REQUEST = 100
 PARTITIONS_PER_REQUEST = 5000
-NOBODY = -1  # the replica id of a client, and the generation of a commit that no member makes
+NO_REPLICA = -1  # the replica id of a client
+NO_GENERATION = -1  # of a commit outside of the group's membership
 
 
 class OffsetAt(NamedTuple):
-    """An offset and the timestamp of its record, -1 where there is none; offset -1: nothing that new."""
+    """An offset and the timestamp of its record, or -1. Offset -1: no record is that new."""
 
     offset: int
     timestamp: int = -1
@@ -64,7 +65,7 @@ def _list_request(
         )
         for topic, numbers in _by_topic(partitions).items()
     ]
-    return ListOffsetsRequest(replica_id=NOBODY, isolation_level=int(committed_only), topics=topics)
+    return ListOffsetsRequest(replica_id=NO_REPLICA, isolation_level=int(committed_only), topics=topics)
 
 
 def _read_list(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | KgctlError]:
@@ -85,7 +86,7 @@ def _read_list(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | K
 def committed(
     cluster: Cluster, groups: Iterable[str]
 ) -> Steps[dict[str, dict[TopicPartition, Committed] | KgctlError]]:
-    """All that each group has committed; many groups in one request where the coordinator can (Kafka 3.0)."""
+    """All committed offsets of each group; many groups in one request where the coordinator can (Kafka 3.0)."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
         offered = cluster.range_of(node.endpoint, OffsetFetchRequest.API_KEY)
@@ -135,7 +136,7 @@ def _read_commits(
 def commit(
     cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int]
 ) -> Steps[dict[TopicPartition, KgctlError | None]]:
-    """Commit as a simple consumer does (generation -1), which Kafka allows for groups without members; None is success."""
+    """Commit as a simple consumer (generation -1), which Kafka allows for groups without members; None is success."""
     row = OffsetCommitRequest.Partition
     done: dict[TopicPartition, KgctlError | None] = {}
     for some in chunks(sorted(offsets), PARTITIONS_PER_REQUEST):
@@ -149,7 +150,9 @@ def commit(
             )
             for topic, numbers in _by_topic(some).items()
         ]
-        request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=NOBODY, member_id="", topics=topics)
+        request = OffsetCommitRequest(
+            group_id=group, generation_id_or_member_epoch=NO_GENERATION, member_id="", topics=topics
+        )
         done |= yield from _at_coordinator(cluster, group, request, OffsetCommitResponse, some)
     return done
 
@@ -157,7 +160,7 @@ def commit(
 def delete_offsets(
     cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
 ) -> Steps[dict[TopicPartition, KgctlError | None]]:
-    """Forget commits; a partition of a topic that a live group subscribes to is refused. None is success."""
+    """Delete committed offsets. Partitions of topics to which members subscribe are refused; None is success."""
     row = OffsetDeleteRequest.Partition
     done: dict[TopicPartition, KgctlError | None] = {}
     for some in chunks(sorted(partitions), PARTITIONS_PER_REQUEST):
@@ -186,7 +189,7 @@ def _at_coordinator(
             for row in topic.partitions
         }
         errors = {key: BrokerError(code, f"group {group!r}, {key}") if code else None for key, code in rows.items()}
-        # The coordinator moves or loads for all partitions at once: then the whole request is tried again.
+        # The coordinator moves or loads for all partitions at once: then the whole request is retried.
         passing = [error for error in errors.values() if error and error.retriable]
         return {group: passing[0] if passing and len(passing) == len(errors) else errors}
 

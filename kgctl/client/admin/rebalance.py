@@ -1,4 +1,4 @@
-"""A rebalance because an admin wants one: by the native request where the broker has it, else by consent to eviction."""
+"""Rebalances on request: with kgctl's own request where the broker has it, else by evicting the members."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ POLL_S = 0.05
 
 
 def plan_rebalance(cluster: Cluster, group: str, *, evict: bool = False) -> Steps[list[RebalanceRow]]:
-    """A row for each member that would join again.
+    """A row for each member that would rejoin.
 
-    NotFound if there is no such group. Precondition if it has no members, is not of the classic protocol, or if its coordinator
-    knows no rebalance without eviction and `evict` does not consent to one.
+    Raises NotFound if the group does not exist. Raises Precondition if it has no members, is not a classic group, or if
+    its coordinator can only evict and `evict` is false.
     """
     (described,) = yield from describe_groups(cluster, [group], offsets=False)
     _refuse_what_cannot_rebalance(described)
@@ -35,8 +35,8 @@ def plan_rebalance(cluster: Cluster, group: str, *, evict: bool = False) -> Step
     offers_trigger = cluster.range_of(node.endpoint, TriggerRebalanceRequest.API_KEY) is not None
     if not (offers_trigger or evict):
         raise Precondition(
-            f"The coordinator of group '{group}' cannot be asked for a rebalance that evicts nobody. "
-            "Add --evict to make all its members leave: those that run join again, under new ids."
+            f"The coordinator of group '{group}' cannot trigger a rebalance without evicting members. "
+            "Add --evict to remove all of them; running members rejoin under new ids."
         )
     method = TRIGGER if offers_trigger else EVICTION
     return [_row(member, method, described.generation) for member in described.members]
@@ -51,9 +51,9 @@ def rebalance(
     wait: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Steps[list[RebalanceRow]]:
-    """Carry the plan out. With `wait`, the rows tell who is in the group once it is Stable in a newer generation.
+    """Execute the plan. With `wait`, the rows show the members once the group is Stable in a newer generation.
 
-    Rows fail with TIMED_OUT where that has not come in the time that there was.
+    Rows fail with TIMED_OUT if that does not happen in time.
     """
     if not plan:
         return []
@@ -72,9 +72,7 @@ def _refuse_what_cannot_rebalance(group: GroupDescription) -> None:
         name, message = group.error.name, group.error.message
         raise NotFound(message) if name == NotFound.name else KgctlError(message)
     if group.type != CLASSIC:
-        raise Precondition(
-            f"Group '{group.group}' is not of the classic protocol: its coordinator rebalances by itself."
-        )
+        raise Precondition(f"Group '{group.group}' is not a classic group: its coordinator rebalances automatically.")
     if group.state in ("Empty", "Dead"):
         raise _has_no_members(group.group)
 
@@ -107,7 +105,7 @@ def _trigger(cluster: Cluster, group: str, plan: list[RebalanceRow], reason: str
     found = yield from cluster.at_coordinators([group], make)
     if isinstance(found[group], KgctlError):
         raise found[group]
-    # The generation that ends by this very request; the plan may be older.
+    # The generation that this request ends; the plan may be older.
     return [replace(row, generation_before=found[group], status=DONE) for row in plan]
 
 
@@ -122,7 +120,7 @@ def _generation_or_error(row: TriggerRebalanceResponse.Group) -> int | KgctlErro
 def _evict(cluster: Cluster, group: str, plan: list[RebalanceRow], reason: str) -> Steps[list[RebalanceRow]]:
     leaving = [MemberChange(row.group, row.consumer_id, row.group_instance_id, row.host, row.client_id) for row in plan]
     left = yield from remove_members(cluster, group, leaving, reason)
-    # Who has gone by itself in between is where it should be.
+    # A member that has left in the meantime is no failure.
     errors = [None if row.error and row.error.name == ErrorCode.UNKNOWN_MEMBER_ID.name else row.error for row in left]
     return [
         replace(row, status=FAILED if error else DONE, error=error) for row, error in zip(plan, errors, strict=True)
@@ -146,13 +144,13 @@ def _is_newer(described: GroupDescription, rows: Sequence[RebalanceRow]) -> bool
     before = rows[0].generation_before
     if described.generation is not None and before is not None:
         return described.generation > before
-    # Without generations: nobody is there under the id that was evicted.
+    # Without generations: no member has an evicted id.
     evicted = {row.consumer_id for row in rows if not row.error}
     return not evicted.intersection(member.consumer_id for member in described.members)
 
 
 def _outcome(rows: Sequence[RebalanceRow], now: GroupDescription, stable_after_ms: int) -> list[RebalanceRow]:
-    """Who came back, who did not, and who is new; a static member is the same under whatever member id."""
+    """Which members rejoined, are gone, or are new; a static member is identified by its instance id."""
     members = {_identity(member): member for member in now.members}
     before = {_identity(row) for row in rows}
     new = [
@@ -160,14 +158,14 @@ def _outcome(rows: Sequence[RebalanceRow], now: GroupDescription, stable_after_m
         for identity, member in members.items()
         if identity not in before
     ]
-    told = [*(_told(row, members.get(_identity(row))) for row in rows), *new]
+    changed = [*(_member_outcome(row, members.get(_identity(row))) for row in rows), *new]
     return [
         row if row.error else replace(row, generation_after=now.generation, stable_after_ms=stable_after_ms)
-        for row in told
+        for row in changed
     ]
 
 
-def _told(row: RebalanceRow, member: MemberRow | None) -> RebalanceRow:
+def _member_outcome(row: RebalanceRow, member: MemberRow | None) -> RebalanceRow:
     if row.error:
         return row
     if member is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from kgctl.client.admin.one_per_partition import one_per_partition
 from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetched import Damaged, Fetched
 from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
 from kgctl.client.net.cluster import Cluster, Node
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.net.rounds import rounds
 from kgctl.client.net.steps import Steps
 from kgctl.model.topic_partition import TopicPartition
 
@@ -30,7 +30,7 @@ def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Pos
     offsets: dict[TopicPartition, set[int]] = {}
     for topic, partition, offset in sorted(wanted):
         offsets.setdefault(TopicPartition(topic, partition), set()).add(offset)
-    for some in rounds(offsets):
+    for some in one_per_partition(offsets):
         times = yield from _first_times(cluster, some, failures)
         found |= {(*partition, some[partition]): time for partition, time in times.items()}
     if failures and all(time is None for time in found.values()) and all(error.retriable for error in failures):

@@ -1,4 +1,4 @@
-"""What people write to say where a group's offsets shall go: topics, strategies with their values, files of offsets."""
+"""Parses what people give for a reset: topics, strategies with their values, files of offsets."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Strategy: TypeAlias = Literal[
     "to-earliest", "to-latest", "to-current", "to-offset", "shift-by", "by-duration", "to-datetime", "from-file"
 ]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-# As many digits as an offset has, and some: Python does not even read thousands of them.
+# More digits than an offset has; int() refuses thousands of them.
 _NUMBER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 _PARTITION = re.compile(r"\d{1,10}", re.ASCII)
 
 
 def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
-    """`TOPIC` or `TOPIC:P,...` as a name and the partitions, None for all. BadValue if it is neither."""
+    """`TOPIC` or `TOPIC:P,...` as a name and the partitions, None for all. Raises BadValue."""
     name, colon, numbers = text.partition(":")
     if not colon:
         return name, None
@@ -34,7 +34,7 @@ def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def target_of(group: str, strategy: Strategy, text: str, now_ms: int) -> Target:
-    """What a strategy and its value mean at `now_ms` (since 1970); a file is read. BadValue or NotFound if they mean nothing."""
+    """The target of a strategy and its value at `now_ms` (since 1970); reads a file. Raises BadValue or NotFound."""
     if strategy == "to-earliest":
         return Target("earliest")
     if strategy == "to-latest":
@@ -53,7 +53,7 @@ def target_of(group: str, strategy: Strategy, text: str, now_ms: int) -> Target:
 
 
 def decoded(read: Callable[[], bytes], name: str) -> str:
-    """A whole file as text, BadValue if it cannot be had. Spreadsheets begin one with a byte order mark."""
+    """A whole file as text; spreadsheets write a byte order mark. Raises BadValue if it cannot be read."""
     try:
         return read().decode("utf-8-sig")
     except OSError as error:
@@ -68,7 +68,7 @@ def decoded(read: Callable[[], bytes], name: str) -> str:
 def offsets_in(group: str, text: str, path: str) -> dict[TopicPartition, int]:
     """`topic,partition,offset` or `group,topic,partition,offset` lines without a header, as Kafka's tool writes them.
 
-    BadValue, with the line, if one is something else; NotFound if none is about the group. `path` is for these sentences.
+    Raises BadValue with the number of a bad line, NotFound if no line is about the group. `path` is for error messages.
     """
     plan: dict[TopicPartition, int] = {}
     others = False

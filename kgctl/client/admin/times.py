@@ -1,4 +1,4 @@
-"""Durations and times as Kafka's tools take them."""
+"""Durations and times in the formats of Kafka's tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 100
 
 
 def duration_ms(text: str) -> int:
-    """`P1DT2H3M4.5S` in milliseconds; signs as Java's Duration has them. BadValue if it is none."""
+    """`P1DT2H3M4.5S` in milliseconds, with signs as in Java's Duration. Raises BadValue."""
     found = _DURATION.fullmatch(text)
     parts = {name: found[name] for name in _MS if found[name]} if found else {}
     if not found or not parts:
@@ -29,7 +29,7 @@ def duration_ms(text: str) -> int:
 
 
 def time_ms(text: str) -> int:
-    """An ISO 8601 time in milliseconds since 1970; without a zone it is UTC, as Kafka's tools have it. BadValue if it is none."""
+    """An ISO 8601 time in milliseconds since 1970, UTC by default as in Kafka's tools. Raises BadValue."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Topics: list, describe, create and delete them."""
+"""Lists, describes, creates and deletes topics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SOURCES = {
     8: "group",
 }
 DEFAULT_SOURCE = 5
-# The broker answers when the topic is on all brokers; it needs a limit of its own for that.
+# The broker answers once all brokers know the topic; the request bounds that.
 SERVER_WAIT_MS = 10_000
 TOPICS_PER_REQUEST = 1000
 
@@ -53,7 +53,7 @@ def _topic_row(topic: MetadataResponse.Topic) -> TopicRow:
 
 
 def describe_topics(cluster: Cluster, topics: Sequence[str] | None = None) -> Steps[list[TopicPartitionRow]]:
-    """A row per partition; None describes all topics. A topic that is not there is one row with its error."""
+    """A row per partition; None describes all topics. A missing topic is one row with its error."""
     answer = yield from cluster.metadata(None if topics is None else sorted(set(topics)))
     keys = [
         TopicPartition(topic.name or "", row.partition_index) for topic in answer.topics for row in topic.partitions
@@ -93,7 +93,7 @@ def _partition_row(
 
 
 def topic_configs(cluster: Cluster, topics: Sequence[str], *, all_of_them: bool = False) -> Steps[list[TopicConfigRow]]:
-    """Settings that differ from the default, or all of them; sensitive values are None, as brokers send them."""
+    """Settings that differ from the default, or all. Sensitive values are None, as brokers send them."""
     results: list[DescribeConfigsResponse.Result] = []
     for some in chunks(sorted(set(topics)), TOPICS_PER_REQUEST):
         resources = [
@@ -123,9 +123,9 @@ def create_topics(
     configs: Mapping[str, str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Steps[list[TopicChange]]:
-    """Make topics; None leaves the number to the broker (Kafka 2.4 and newer). A row for each, with its error if refused.
+    """Create topics; None leaves a number to the broker (Kafka 2.4). A row for each, with its error if refused.
 
-    `note` is told what does not make the rows wrong.
+    `note` receives warnings that concern no single row.
     """
     settings = [CreateTopicsRequest.Config(name=name, value=value) for name, value in sorted((configs or {}).items())]
     count = BROKER_DEFAULT if partitions is None else partitions
@@ -154,7 +154,7 @@ def create_topics(
     try:
         yield from _wait_until_served(cluster, made)
     except KgctlError as error:
-        note(f"Warning: whether the new topics can be used yet is not known: {error}")
+        note(f"Warning: the new topics may not be usable yet: {error}")
     return [
         TopicChange(name, partitions, replicas, FAILED, result.as_row()) if isinstance(result, KgctlError) else result
         for name, result in sorted(found.items())
@@ -162,7 +162,7 @@ def create_topics(
 
 
 def _wait_until_served(cluster: Cluster, topics: Sequence[str]) -> Steps[None]:
-    """Until the brokers have heard of the topics from the controller; whoever uses one next would get an error."""
+    """Wait until the brokers know the topics; until then, requests about them fail."""
     waiting = list(topics)
     for wait in cluster.retry_waits:
         if not waiting:
@@ -190,26 +190,26 @@ def _read_created(answer: CreateTopicsResponse) -> dict[str, TopicChange | Kgctl
 
 
 def plan_deletion(cluster: Cluster, topics: Sequence[str]) -> Steps[list[TopicChange]]:
-    """What deleting would take away; a topic that is not there, or is internal, is a row with its error."""
+    """The topics to delete. One that does not exist, or is internal, is a row with its error."""
     answer = yield from cluster.metadata(sorted(set(topics)))
     rows = [_topic_row(topic) for topic in sorted(answer.topics, key=lambda topic: topic.name or "")]
     return [
         TopicChange(row.topic, None, None, FAILED, row.error)
         if row.error
-        else TopicChange(row.topic, row.partitions, row.replicas, FAILED, _kept(row.topic))
+        else TopicChange(row.topic, row.partitions, row.replicas, FAILED, _internal(row.topic))
         if row.internal
         else TopicChange(row.topic, row.partitions, row.replicas)
         for row in rows
     ]
 
 
-def _kept(topic: str) -> RowError:
-    """Kafka itself would delete it, and with it every group's commits."""
-    return RowError("INTERNAL_TOPIC", f"topic {topic!r}: it is the cluster's own and stays")
+def _internal(topic: str) -> RowError:
+    """Kafka would delete an internal topic, and with it every committed offset."""
+    return RowError("INTERNAL_TOPIC", f"topic {topic!r}: internal topics cannot be deleted")
 
 
 def delete_topics(cluster: Cluster, plan: Sequence[TopicChange]) -> Steps[list[TopicChange]]:
-    """Delete what the plan names; rows that failed in the plan stay as they are."""
+    """Delete the topics of the plan; rows that failed in the plan stay as they are."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
         return [batch(node, some) for some in chunks(names, TOPICS_PER_REQUEST)]

@@ -12,7 +12,7 @@ from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.consumer.group_session import GroupSession
 from kgctl.client.consumer.membership import GroupSettings
-from kgctl.client.consumer.starting import Reset, committed_offsets, given_offsets, log_ends, partition_counts
+from kgctl.client.consumer.start_offsets import Reset, committed_offsets, given_offsets, log_ends, partition_counts
 from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.model.topic_partition import TopicPartition

@@ -1,4 +1,4 @@
-"""Which cluster is meant: an address list, KGCTL_BOOTSTRAP, the local broker's ready file, or 127.0.0.1:9092."""
+"""The bootstrap addresses: given ones, KGCTL_BOOTSTRAP, the local broker's ready file, or 127.0.0.1:9092."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BadAddress(KgctlError):
 
 
 def resolve(given: str | None = None, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
-    """The addresses to start from; BadAddress if one cannot be read."""
+    """The bootstrap addresses. Raises BadAddress if one cannot be read."""
     if given is not None:
         return parse(given)
     if environ.get(VARIABLE):
@@ -34,7 +34,7 @@ def resolve(given: str | None = None, environ: Mapping[str, str] = os.environ) -
 
 
 def parse(text: str) -> tuple[Endpoint, ...]:
-    """`host:port[,host:port...]`; the port may be left out, an IPv6 address stands in brackets."""
+    """`host:port[,host:port...]`. The port is optional; IPv6 addresses are in brackets."""
     endpoints = tuple(_parse_one(part.strip()) for part in text.split(",") if part.strip())
     if not endpoints:
         raise BadAddress(f"no address in {text!r}; write HOST:PORT[,HOST:PORT...]")
@@ -55,7 +55,7 @@ def _parse_one(text: str) -> Endpoint:
 
 
 def _local_broker(environ: Mapping[str, str]) -> Endpoint | None:
-    """The broker of the default data directory, if its ready file names a program that still runs."""
+    """The broker of the default data directory, if its ready file names a running process."""
     import json
 
     home = environ.get("XDG_DATA_HOME", "")

@@ -1,4 +1,4 @@
-"""What is known of a cluster, and the logic of reaching it: versions, leaders, coordinators, retries. No I/O: see `steps`."""
+"""What a client knows about a cluster: versions, leaders, coordinators; and retries. Steps without I/O."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
 GROUP = 0
-UNSUPPORTED_VERSION = 35
-# 0.05 + 0.1 + ... + 1.6: about three seconds until a failing item becomes a row with its error.
+# Seconds; about three in total until a failing item becomes a row with its error.
 RETRY_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 K = TypeVar("K")
 R = TypeVar("R", bound=Message)
 Found: TypeAlias = "dict[K, Any]"
-# What a result means if an earlier attempt, whose answer was lost, may have made the change already.
+# The meaning of a result if an earlier attempt, whose answer was lost, may already have made the change.
 Repeated: TypeAlias = "Callable[[K, Any], Any]"
 
 
@@ -40,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[R]):
-    """A request for one node; the version is the highest that both sides know and the bounds allow."""
+    """A request for one node, in the highest version that both sides know and the bounds allow."""
 
     endpoint: Endpoint
     request: Message
@@ -62,7 +61,7 @@ class Batch(Generic[K]):
 
 @dataclass(slots=True)
 class Cluster:
-    """Caches of one cluster; the methods that return Steps are run by a driver."""
+    """Caches of one cluster. A driver runs the methods that return Steps."""
 
     bootstrap: tuple[Endpoint, ...]
     retry_waits: tuple[float, ...] = RETRY_WAITS
@@ -75,10 +74,10 @@ class Cluster:
     _leaders: dict[TopicPartition, Node] = field(default_factory=dict)
     _coordinators: dict[str, Node] = field(default_factory=dict)
 
-    # --- asking ---
+    # --- requests ---
 
     def ask_each(self, asks: Sequence[Ask[Any]]) -> Steps[list[Answer]]:
-        """Ask nodes in parallel; per ask the response, or the KgctlError that stands for it."""
+        """Ask nodes in parallel; the response or a KgctlError for each ask."""
         candidates = max((ask.candidates for ask in asks), default=0)
         failures = yield from self._learn_versions({ask.endpoint for ask in asks}, candidates)
         answers: list[Answer] = [None] * len(asks)
@@ -100,7 +99,7 @@ class Cluster:
         return answers
 
     def ask(self, ask: Ask[R]) -> Steps[R]:
-        """Ask one node; raises what went wrong."""
+        """Ask one node. Raises its error."""
         (answer,) = yield from self.ask_each([ask])
         if isinstance(answer, KgctlError):
             raise answer
@@ -110,7 +109,7 @@ class Cluster:
     def ask_any(
         self, request: Message, response: type[R], *, min_version: int = 0, max_version: int = 1 << 15
     ) -> Steps[R]:
-        """Ask the first node that answers, known ones before those of the bootstrap list."""
+        """Ask the first node that answers: known nodes before those of the bootstrap list."""
         failures: list[KgctlError] = []
         endpoints = list(dict.fromkeys([*(node.endpoint for node in self._sorted_nodes()), *self.bootstrap]))
         for left, endpoint in zip(range(len(endpoints), 0, -1), endpoints, strict=True):
@@ -123,19 +122,19 @@ class Cluster:
         raise failures[0] if len(failures) == 1 else kind("; ".join(map(str, failures)))
 
     def range_of(self, endpoint: Endpoint, api_key: int) -> tuple[int, int] | None:
-        """The versions that a node offers of an API, None if it lacks it or was not asked anything yet."""
+        """The version range that a node offers for an API; None if it does not offer it, or has not been asked."""
         return self._ranges.get(endpoint, {}).get(api_key)
 
     def highest_version(
         self, endpoint: Endpoint, request: type[Message], min_version: int = 0, max_version: int = 1 << 15
     ) -> int | Unsupported:
-        """The highest version within the bounds that both we and the node know; it was asked before."""
+        """The highest version within the bounds that client and node have in common. The node has been asked for its versions."""
         ours = request.VERSIONS
         low, high = self.range_of(endpoint, request.API_KEY) or (1, 0)
         version = min(high, ours[-1], max_version)
         if version < max(low, ours[0], min_version):
             name = request.__name__.removesuffix("Request")
-            return Unsupported(f"{endpoint}: the broker does not offer {name} in a version that this needs")
+            return Unsupported(f"{endpoint}: the broker does not offer {name} in a suitable version")
         return version
 
     def negotiate(self, endpoint: Endpoint, request: type[Message], max_version: int) -> Steps[int]:
@@ -148,11 +147,11 @@ class Cluster:
 
     @property
     def _candidates(self) -> int:
-        """Nobody else has anything to tell in a cluster of one node: it may take all of the time."""
+        """The only node of a cluster may use all of the time: no other node can answer."""
         return 1 if len(self.nodes) <= 1 else 0
 
     def _learn_versions(self, endpoints: set[Endpoint], candidates: int = 0) -> Steps[dict[Endpoint, KgctlError]]:
-        """ApiVersions from those that were not asked yet; a broker that does not know our version says which it knows."""
+        """Ask new nodes for ApiVersions; again in version 0 if a node does not know the first version (KIP-511)."""
         unknown = sorted(endpoints - self._ranges.keys())
         failures: dict[Endpoint, KgctlError] = {}
         for version in (ApiVersionsRequest.VERSIONS[-1], 0):
@@ -167,7 +166,7 @@ class Cluster:
             for endpoint, answer in zip(unknown, answers, strict=True):
                 if isinstance(answer, KgctlError):
                     failures[endpoint] = _silent(endpoint) if isinstance(answer, TimedOut) else answer
-                elif answer.error_code == UNSUPPORTED_VERSION and version:
+                elif answer.error_code == ErrorCode.UNSUPPORTED_VERSION and version:
                     again.append(endpoint)
                 elif answer.error_code:
                     failures[endpoint] = BrokerError(answer.error_code, str(endpoint))
@@ -181,10 +180,10 @@ class Cluster:
     # --- metadata ---
 
     def metadata(self, topics: Sequence[str] | None = None) -> Steps[MetadataResponse]:
-        """Ask for topics (None: all; empty: only nodes) and remember nodes and leaders. Never creates a topic."""
+        """Ask for topics (None: all; empty: only nodes), and remember nodes and leaders. Never creates a topic."""
         wanted = None if topics is None else [MetadataRequest.Topic(name=name) for name in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        # Version 4 is the first that can be told not to create what it is asked for.
+        # From version 4 on, a request can ask not to create topics.
         answer = yield from self.ask_any(request, MetadataResponse, min_version=4)
         self.nodes = {row.node_id: Node(row.node_id, row.host, row.port) for row in answer.brokers}
         self.controller_id, self.cluster_id = answer.controller_id, answer.cluster_id
@@ -203,14 +202,14 @@ class Cluster:
         return self._sorted_nodes()
 
     def controller(self) -> Steps[Node]:
-        """Where topics are made and deleted."""
+        """The node that creates and deletes topics."""
         if self.controller_id not in self.nodes:
             yield from self.metadata([])
         known = self.nodes.get(self.controller_id)
         return known or (yield from self.all_nodes())[0]
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> Steps[dict[TopicPartition, Node | KgctlError]]:
-        """The leader of each (topic, partition), looked up together; an error where there is none now."""
+        """The leader of each partition, or an error if it has none. Looks up unknown ones with one request."""
         wanted = list(dict.fromkeys(partitions))
         missing = sorted({partition.topic for partition in wanted if partition not in self._leaders})
         errors: dict[TopicPartition, KgctlError] = {}
@@ -220,9 +219,10 @@ class Cluster:
             partition_errors = {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
             for partition in wanted:
                 if partition not in self._leaders:
-                    # Code 3: a partition that the topic does not have; code 5: one that nobody leads.
-                    code = topic_errors.get(partition.topic) or partition_errors.get(partition, 3) or 5
-                    errors[partition] = BrokerError(code, str(partition))
+                    code = topic_errors.get(partition.topic) or partition_errors.get(
+                        partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    )
+                    errors[partition] = BrokerError(code or ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
         return {key: self._leaders.get(key) or errors[key] for key in wanted}
 
     def forget_leader(self, partition: TopicPartition) -> None:
@@ -231,7 +231,7 @@ class Cluster:
     # --- coordinators ---
 
     def coordinators(self, groups: Iterable[str]) -> Steps[dict[str, Node | KgctlError]]:
-        """The coordinator of each group: one request for all where the broker can (v4), else one each."""
+        """The coordinator of each group, or an error: one request for all where the broker can (v4), else one per group."""
         wanted = list(dict.fromkeys(groups))
         missing = [group for group in wanted if group not in self._coordinators]
         errors: dict[str, KgctlError] = {}
@@ -265,7 +265,7 @@ class Cluster:
         self._coordinators[group] = Node(row.node_id, row.host, row.port)
         return {}
 
-    # --- rounds with retries ---
+    # --- batches with retries ---
 
     def at_coordinators(
         self,
@@ -273,7 +273,10 @@ class Cluster:
         make: Callable[[Node, list[str]], list[Batch[str]]],
         repeated: Repeated[str] | None = None,
     ) -> Steps[Found[str]]:
-        """Ask each coordinator what `make` makes for its groups, with lookups and retries; a result or error per group."""
+        """Send each coordinator the batches that `make` builds for its groups; a result or error per group.
+
+        Looks up coordinators and retries. `repeated` interprets the result of a retry after a lost answer.
+        """
         return (yield from self._retrying(groups, self.coordinators, self.forget_coordinator, make, repeated))
 
     def at_leaders(
@@ -281,7 +284,7 @@ class Cluster:
         partitions: Iterable[TopicPartition],
         make: Callable[[Node, list[TopicPartition]], list[Batch[TopicPartition]]],
     ) -> Steps[Found[TopicPartition]]:
-        """Like at_coordinators, for (topic, partition) keys and their leaders."""
+        """Like at_coordinators, for partitions and their leaders."""
         return (yield from self._retrying(partitions, self.leaders, self.forget_leader, make))
 
     def at_controller(
@@ -290,7 +293,7 @@ class Cluster:
         make: Callable[[Node, list[str]], list[Batch[str]]],
         repeated: Repeated[str] | None = None,
     ) -> Steps[Found[str]]:
-        """Like at_coordinators, for topics that the controller makes or deletes."""
+        """Like at_coordinators, for topics that the controller creates or deletes."""
 
         def find(pending: Iterable[str]) -> Steps[dict[str, Node | KgctlError]]:
             controller = yield from self.controller()
@@ -306,20 +309,20 @@ class Cluster:
         make: Callable[[Node, list[K]], list[Batch[K]]],
         repeated: Repeated[K] | None = None,
     ) -> Steps[Found[K]]:
-        """Rounds over the keys that failed for a passing reason, with growing pauses between them.
+        """Ask about all keys, then again about those with a retriable error, with growing pauses.
 
-        What still fails is an error in the result: one bad item never costs the others.
+        A key that still fails has its error as the result; it does not affect the others.
         """
         order = pending = list(dict.fromkeys(keys))
         results: Found[K] = {}
-        perhaps_done: set[K] = set()
+        maybe_done: set[K] = set()
         for wait in (*self.retry_waits, None):
             if not pending:
                 break
-            found, unsure = yield from self._round((yield from find(pending)), make)
+            found, unsure = yield from self._ask_once((yield from find(pending)), make)
             for key in pending:
-                results[key] = repeated(key, found[key]) if repeated and key in perhaps_done else found[key]
-            perhaps_done |= unsure
+                results[key] = repeated(key, found[key]) if repeated and key in maybe_done else found[key]
+            maybe_done |= unsure
             pending = [key for key in pending if isinstance(results[key], KgctlError) and results[key].retriable]
             for key in pending:
                 forget(key)
@@ -330,11 +333,11 @@ class Cluster:
                     break
         return {key: results[key] for key in order}
 
-    def _round(
+    def _ask_once(
         self, found: dict[K, Node | KgctlError], make: Callable[[Node, list[K]], list[Batch[K]]]
     ) -> Steps[tuple[Found[K], set[K]]]:
-        """The results, and the keys whose request was sent without an answer that tells whether it was carried out."""
-        # Before `make`, which may look at the versions that a node offers.
+        """The results, and the keys whose request may have been executed although its answer was lost."""
+        # Before `make`, which may need the versions that a node offers.
         failures = yield from self._learn_versions({node.endpoint for node in found.values() if isinstance(node, Node)})
         results: Found[K] = {}
         unsure: set[K] = set()
@@ -354,7 +357,7 @@ class Cluster:
             for key in batch.keys:
                 result = answer if isinstance(answer, KgctlError) else read.get(key, missing)
                 results[key] = LeftOut(str(key)) if result is missing else result
-                if _may_be_done(result):
+                if _may_have_executed(result):
                     unsure.add(key)
         return results, unsure
 
@@ -362,14 +365,14 @@ class Cluster:
         return sorted(self.nodes.values())
 
 
-def _may_be_done(result: object) -> bool:
+def _may_have_executed(result: object) -> bool:
     if isinstance(result, BrokerError):
         return result.code == ErrorCode.REQUEST_TIMED_OUT
     return isinstance(result, Unreachable) and not isinstance(result, Refused)
 
 
 def _silent(endpoint: Endpoint) -> Unreachable:
-    return Unreachable(f"{endpoint}: it accepts connections but does not answer; is it Kafka, and without TLS?")
+    return Unreachable(f"{endpoint}: it accepts connections but does not answer; is it a Kafka listener without TLS?")
 
 
 def chunks(items: Sequence[K], size: int) -> Iterable[Sequence[K]]:

@@ -1,4 +1,4 @@
-"""One blocking connection to one broker: frames out, frames in, every wait bounded by a deadline."""
+"""A blocking connection to one broker. A deadline bounds every wait."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from kgctl.client.net.steps import Endpoint
 
 
 class Connection:
-    """Requests are answered in order, so several may be sent before the first answer is read.
+    """Brokers answer requests in order, so several may be sent before the first answer is read.
 
-    Deadlines are readings of time.monotonic(). After any error the connection is closed and of no further use.
-    Not for use by two threads at once.
+    Deadlines are readings of time.monotonic(). Any error closes the connection. For one thread.
     """
 
     def __init__(self, endpoint: Endpoint, deadline: float, client_id: str) -> None:
@@ -31,7 +30,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """Requests that were sent and not yet answered."""
+        """The number of requests without an answer."""
         return len(self._waiting)
 
     @property
@@ -39,11 +38,11 @@ class Connection:
         return self._socket.fileno() == -1
 
     def fileno(self) -> int:
-        """For select: readable when an answer has begun to arrive."""
+        """For poll(): readable once an answer starts to arrive."""
         return self._socket.fileno()
 
     def send(self, request: Message, version: int, response: type[Message] | None, deadline: float) -> int:
-        """Send one request; `response` is None for a request that Kafka never answers (acks=0). Returns its correlation id."""
+        """Send one request and return its correlation id. `response` is None for a request without an answer (acks=0)."""
         number = next(self._correlation_ids)
         frame = wire.request_frame(request, version, number, self._client_id)
         if response is not None:
@@ -58,14 +57,14 @@ class Connection:
         return number
 
     def receive(self, deadline: float) -> tuple[int, Message]:
-        """The next answer: correlation id and response."""
+        """The next answer: its correlation id and response."""
         expected, response, version = self._waiting[0]
         try:
             size = int.from_bytes(self._read(4, deadline), "big", signed=True)
             wire.check_size(size)
             frame = self._read(size, deadline)
             if correlation_id_of(frame) != expected:
-                raise NotKafka("an answer to a question that was not asked")
+                raise NotKafka("the answer has an unexpected correlation id")
             message = wire.read_response(response, version, frame)
         except (OSError, EOFError, TimedOut, NotKafka) as error:
             self.close()
@@ -106,12 +105,12 @@ def _explain(endpoint: Endpoint, error: Exception, connecting: bool = False) -> 
         return NotKafka(f"{endpoint}: {error}")
     if isinstance(error, TimeoutError | TimedOut):
         if connecting:
-            return Unreachable(f"{endpoint}: no answer to the connection in time")
+            return Unreachable(f"{endpoint}: could not connect in time")
         return TimedOut(f"{endpoint}: no answer in time")
     if isinstance(error, socket.gaierror):
-        return Unreachable(f"{endpoint}: the host name {endpoint.host!r} is not known")
+        return Unreachable(f"{endpoint}: unknown host name {endpoint.host!r}")
     if isinstance(error, ConnectionRefusedError):
         return Refused(f"{endpoint}: connection refused; nothing listens there")
     if isinstance(error, EOFError | ConnectionResetError | BrokenPipeError):
-        return Unreachable(f"{endpoint}: the connection was closed by the other side")
+        return Unreachable(f"{endpoint}: the other side closed the connection")
     return Unreachable(f"{endpoint}: {getattr(error, 'strerror', None) or error}")

@@ -1,4 +1,4 @@
-"""Runs steps with blocking sockets: connects on demand, sends to all nodes of a round before it reads from any."""
+"""Runs steps with blocking sockets: connects on demand, and sends to all nodes before it reads from any."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class BlockingDriver:
-    """`request_timeout`: seconds that a request may take (beside what the broker is asked to wait) if others wait behind it."""
+    """`request_timeout`: seconds a request may take while others wait, besides the time that the broker is asked to wait."""
 
     def __init__(self, connect: Callable[[Endpoint, float], Connection], request_timeout: float) -> None:
         self._connect = connect
@@ -22,13 +22,13 @@ class BlockingDriver:
         self._connections: dict[Endpoint, Connection] = {}
 
     def run(self, steps: Steps[T], timeout: float) -> T:
-        """Carry out the steps and return what they return; whatever they raise comes out. `timeout` is in seconds."""
+        """Run the steps within `timeout` seconds; returns their result, raises their errors."""
         deadline = time.monotonic() + timeout
         try:
             step = next(steps)
             while True:
                 if not isinstance(step, Pause):
-                    step = steps.send(self._round(step, deadline))
+                    step = steps.send(self._exchange(step, deadline))
                 elif time.monotonic() + step.seconds < deadline:
                     time.sleep(step.seconds)
                     step = steps.send([])
@@ -39,7 +39,7 @@ class BlockingDriver:
             return result
 
     def _connection(self, endpoint: Endpoint, deadline: float) -> Connection:
-        """The open connection to an address, made if there is none. Readings of time.monotonic()."""
+        """The open connection to an address; opens one if needed. The deadline is a reading of time.monotonic()."""
         known = self._connections.get(endpoint)
         if known is None or known.closed:
             known = self._connections[endpoint] = self._connect(endpoint, deadline)
@@ -50,8 +50,8 @@ class BlockingDriver:
             connection.close()
         self._connections.clear()
 
-    def _round(self, calls: Sequence[Call], deadline: float) -> list[Answer]:
-        """One request in flight per node: a second one could wait behind an answer that nobody reads yet."""
+    def _exchange(self, calls: Sequence[Call], deadline: float) -> list[Answer]:
+        """Keep one request in flight per node: the answers to two could fill the socket buffers unread."""
         answers: list[Answer] = [None] * len(calls)
         queues: dict[Endpoint, list[int]] = {}
         for index, call in enumerate(calls):
@@ -83,5 +83,5 @@ class BlockingDriver:
 
     def _limit(self, call: Call, deadline: float) -> float:
         now = time.monotonic()
-        patience = max(0.0, deadline - now) / call.candidates if call.candidates else self._request_timeout
-        return min(deadline, now + patience + call.wait_ms / 1000)
+        seconds = max(0.0, deadline - now) / call.candidates if call.candidates else self._request_timeout
+        return min(deadline, now + seconds + call.wait_ms / 1000)

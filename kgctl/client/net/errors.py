@@ -7,18 +7,18 @@ from kgctl.model.failure import RowError
 
 
 class KgctlError(Exception):
-    """A failure that one line explains. `retriable`: the same request may succeed in a moment."""
+    """A failure that one line explains. `retriable`: the same request may succeed later."""
 
     retriable = False
     name = "ERROR"
 
     def as_row(self) -> RowError:
-        """The failure as part of a table: Kafka's name for it, or ours."""
+        """The failure as part of a table, with Kafka's name for it or kgctl's."""
         return RowError(self.name, str(self))
 
 
 def from_row(error: RowError) -> KgctlError:
-    """A failure again, of what was part of a table."""
+    """The error of a row, to raise it."""
     failure = NotFound(error.message) if error.name == NotFound.name else KgctlError(error.message)
     failure.name = error.name
     return failure
@@ -39,7 +39,7 @@ class NotFound(KgctlError):
 
 
 class Precondition(KgctlError):
-    """The cluster is not in the state that the command needs: a group has members, a topic exists already."""
+    """The cluster is not in the required state: a group has members, a topic already exists."""
 
     name = "PRECONDITION"
 
@@ -54,34 +54,34 @@ class Refused(Unreachable):
 
 
 class NotKafka(Unreachable):
-    """Something answers at the address, but not in Kafka's protocol."""
+    """What answers at the address does not speak Kafka's protocol."""
 
     retriable = False
 
 
 class Unsupported(KgctlError):
-    """The broker lacks a request, or the version of it, that a command needs."""
+    """The broker does not offer a request, or not in the required version."""
 
     name = "UNSUPPORTED"
 
 
 class LeftOut(Unsupported):
-    """The broker answered, but not about this: what became of it is not known."""
+    """The broker answered without this item, so its outcome is unknown."""
 
     def __init__(self, about: str) -> None:
-        super().__init__(f"{about}: the broker left it out of its answer")
+        super().__init__(f"{about}: the answer of the broker does not contain it")
 
 
 class BrokerError(KgctlError):
-    """An error code that a broker answered, and what it was about."""
+    """An error code from a broker, and what it is about."""
 
     def __init__(self, code: int, about: str, message: str | None = None, *, by_leader: bool = False) -> None:
         known = ErrorCode._value2member_map_.get(code)
         kind = known if isinstance(known, ErrorCode) else None
         self.code = code
         self.name = kind.name if kind else f"error {code}"
-        # A topic that metadata lacks is an answer: a stale commit must not cost every table three seconds. From the
-        # leader that metadata names it is a topic so new that the leader has not heard of it.
+        # Metadata without a topic is final: a stale commit must not delay every table by three seconds. From the leader
+        # of the metadata it means that the topic is new, and that the leader does not have it yet.
         self.retriable = kind is not None and kind.retriable and (by_leader or code not in _FINAL)
         reason = _HINTS.get(code) or message or (kind.meaning if kind else "the broker refused")
         super().__init__(f"{about}: {reason.rstrip('.')} ({self.name})")
@@ -90,7 +90,7 @@ class BrokerError(KgctlError):
 _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 
 _HINTS: dict[int, str] = {
-    ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "it already exists",
     ErrorCode.NON_EMPTY_GROUP: "the group has active members; stop them first",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "the group is actively subscribed to the topic",
 }

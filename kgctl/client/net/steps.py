@@ -1,7 +1,7 @@
-"""The words between logic and drivers: logic is a generator that yields calls or a pause, a driver carries them out.
+"""The interface between client logic and drivers: logic is a generator that yields calls or a pause; a driver runs it.
 
-A driver answers each list of calls with one answer per call, in the same order: the response, or the reason why there is
-none. It answers a pause with an empty list, or throws TimedOut into the generator when there is no time left for it.
+A driver answers a list of calls with one answer per call, in the same order: the response or an error. It answers a pause
+with an empty list, or throws TimedOut into the generator if there is no time left.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Endpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to one address, in a version both sides know, and the class of its response.
+    """One request to one address, in a version that both sides know, and the class of its response.
 
-    `wait_ms` is how long the broker itself may hold the answer (Fetch, JoinGroup); drivers add it to their patience.
-    `candidates` is how many nodes, this one included, could still give the same answer: the time that is left is for
-    all of them. 0: others are waiting for their turn, whom a node that hangs must not cost all of the time.
+    `wait_ms` is how long the broker itself may hold the answer (Fetch, JoinGroup); drivers wait that much longer.
+    `candidates` is how many nodes, including this one, could still answer: they share the time that is left. 0: other
+    requests wait, and one node that hangs must not use up their time.
     """
 
     endpoint: Endpoint
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before the next try; `reason` is what a user reads if the time runs out here."""
+    """Wait before the next attempt; `reason` is for the error message if the time runs out."""
 
     seconds: float
     reason: str

@@ -1,4 +1,4 @@
-"""Requests to frames and frames to responses, without I/O; every driver uses it."""
+"""Encodes requests into frames and decodes responses from frames, without I/O."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import struct
 from typing import TypeVar
 
 from broker.protocol import codec, frames
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.wire_types import Message
 from kgctl.client.net.errors import BadValue, NotKafka
 
-API_VERSIONS = 18
-UNSUPPORTED_VERSION = 35
-# Brokers bound what they send by fetch.max.bytes (55 MiB) and message.max.bytes; more than this is another protocol.
+# Brokers bound answers by fetch.max.bytes (55 MiB) and message.max.bytes; a larger length means another protocol.
 MAX_RESPONSE_BYTES = 256 << 20
 
 M = TypeVar("M", bound=Message)
 
 
 def request_frame(request: Message, version: int, correlation_id: int, client_id: str) -> list[codec.Part]:
-    """The buffers of one request: records as they were given, all else joined to what it stands beside. BadValue if one does not fit."""
+    """The buffers of one request; record batches stay separate buffers. Raises BadValue if a value does not fit."""
     name = client_id.encode()
     flexible = version >= request.FLEXIBLE_SINCE
     header = (
@@ -33,24 +33,24 @@ def request_frame(request: Message, version: int, correlation_id: int, client_id
 
 
 def check_size(size: int) -> None:
-    """NotKafka if the four bytes before a response cannot be its length."""
+    """Raise NotKafka if the four bytes before a response cannot be its length."""
     if 4 <= size <= MAX_RESPONSE_BYTES:
         return
     start = struct.pack(">i", size)
     if start == b"HTTP":
         raise NotKafka("an HTTP server answers there, not a Kafka broker")
     if start[:2] == b"\x15\x03":
-        raise NotKafka("the listener wants TLS")
-    raise NotKafka("what answers there does not speak Kafka's protocol")
+        raise NotKafka("the listener requires TLS")
+    raise NotKafka("the answer is not in Kafka's protocol")
 
 
 def read_response(cls: type[M], version: int, frame: bytes) -> M:
-    """Decode a response frame (header included). NotKafka if the bytes are not what the version says."""
+    """Decode a response frame with its header. Raises NotKafka if it cannot be decoded."""
     try:
-        if cls.API_KEY == API_VERSIONS:
+        if cls.API_KEY == ApiVersionsResponse.API_KEY:
             # KIP-511: a broker that does not know the version answers in version 0.
-            refused = int.from_bytes(frame[4:6], "big", signed=True) == UNSUPPORTED_VERSION
+            refused = int.from_bytes(frame[4:6], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
             version = 0 if refused else version
         return frames.decode_response(cls, frame, version)[1]
     except codec.DecodeError as error:
-        raise NotKafka(f"an answer that makes no sense: {error}") from error
+        raise NotKafka(f"the answer cannot be decoded: {error}") from error

@@ -17,7 +17,7 @@ from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
 from kgctl.client.net.waiting import wait_readable
 from kgctl.client.producer.accumulator import RecordAccumulator
-from kgctl.client.producer.opening import ProducerIdentity, init_producer_id, open_topic
+from kgctl.client.producer.initialization import ProducerIdentity, init_producer_id, open_topic
 from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
 from kgctl.client.producer.records import Batch, OutgoingRecord
 from kgctl.client.producer.sender import Sender, SenderSettings, Sending

@@ -12,11 +12,11 @@ from pyspark.sql import functions as f
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt
+from kgctl.client.admin.one_per_partition import one_per_partition
 from kgctl.client.admin.record_times import record_times
 from kgctl.client.net.bootstrap import resolve
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.net.rounds import rounds
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.schemas import LOG_ENDS
 
@@ -58,7 +58,7 @@ class LogEndLookup:
             asked_ms = time.time_ns() // 1_000_000
             now = [one for one, times in wanted.items() if one in latest and max(times) >= self.now_ms]
             earliest = _offsets(admin, dict.fromkeys(now, EARLIEST))
-            for points in rounds({one: wanted[one] for one in latest}):
+            for points in one_per_partition({one: wanted[one] for one in latest}):
                 found = _offsets(admin, points)
                 yield self._batch(points, found, latest, earliest, asked_ms)
 

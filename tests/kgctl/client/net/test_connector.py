@@ -15,7 +15,7 @@ from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.admin.admin import Admin
 from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
-from kgctl.client.consumer.starting import Reset
+from kgctl.client.consumer.start_offsets import Reset
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import Unsupported

@@ -27,5 +27,5 @@ def test_each_round_reads_the_whole_topic(spark: SparkSession, topics: Topics) -
 
 def test_an_existing_topic_is_not_filled(topics: Topics) -> None:
     name = topics.make()
-    with pytest.raises(KgctlError, match="it exists already"):
+    with pytest.raises(KgctlError, match="it already exists"):
         fill(topics.bootstrap_servers, name, 10)

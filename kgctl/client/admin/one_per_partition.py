@@ -1,4 +1,4 @@
-"""Questions of which a request carries one per partition: as few rounds of them as there can be."""
+"""Splits lookups of several values per key, because a request has room for one value per partition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
-def rounds(wanted: Mapping[K, Iterable[int]]) -> Iterator[dict[K, int]]:
-    """Each round has one number of every key that has more; the numbers of a key come in rising order."""
+def one_per_partition(wanted: Mapping[K, Iterable[int]]) -> Iterator[dict[K, int]]:
+    """The contents of as few requests as possible; the values of a key come in ascending order."""
     for numbers in zip_longest(*map(sorted, wanted.values())):
         yield {key: number for key, number in zip(wanted, numbers, strict=True) if number is not None}

@@ -65,7 +65,7 @@ class Outbox:
         try:
             self._flush()
         except (OSError, StorageError) as error:
-            # The client knows the length of the answer; only closing tells it that the rest is missing.
+            # The client knows the length of the answer; only closing shows that the rest is missing.
             logger.error("cannot read the records of an answer: %s", error)
             self._parts.clear()
             self._transport.abort()

@@ -167,11 +167,11 @@ def test_columns_that_fit_do_not_scroll_sideways() -> None:
 
 def test_keys_move_the_cursor_and_it_stops_at_the_ends() -> None:
     async def play(scene: Scene) -> None:
-        seen = []
+        found = []
         for key in ("k", "j", "down", "up", "G", "g", "end", "home", "pagedown", "pageup"):
             await scene.press(key)
-            seen.append(scene.current)
-        assert seen == [
+            found.append(scene.current)
+        assert found == [
             "! unassigned", "worker-a", "worker-b", "worker-a", *["- worker-c", "! unassigned"] * 3
         ]  # fmt: skip
 

@@ -72,8 +72,8 @@ def test_a_short_phase_has_at_least_one_cell_and_no_bar_exceeds_its_width() -> N
 def test_an_open_bar_ends_in_an_arrow_and_unknown_phases_have_one_shade() -> None:
     assert bar_text(bar(OPEN, 4_000), 8_000, 16) == "\u2591" * 8 + "\u25b6"
     assert bar_text(bar(OPEN, 0), 8_000, 16) == "\u25b6"
-    seen = replace(DONE, prepare_ms=None, complete_ms=None, is_observed=True)
-    assert bar_text(bar(seen, 4_000), 8_000, 16) == "\u2592" * 8
+    observed = replace(DONE, prepare_ms=None, complete_ms=None, is_observed=True)
+    assert bar_text(bar(observed, 4_000), 8_000, 16) == "\u2592" * 8
 
 
 def test_the_newest_rebalance_is_first_and_the_cursor_follows_it() -> None:
@@ -178,8 +178,8 @@ def test_the_details_explain_every_outcome() -> None:
 
 def test_a_rebalance_between_two_refreshes_has_no_duration() -> None:
     async def play(pane: OverviewPane, pilot: Pilot[None]) -> None:
-        seen = replace(DONE, is_observed=True, ended_ms=DONE.started_ms, prepare_ms=None, complete_ms=None)
-        pane.show([seen], WALL_MS, {}, "Observed from here.")
+        observed = replace(DONE, is_observed=True, ended_ms=DONE.started_ms, prepare_ms=None, complete_ms=None)
+        pane.show([observed], WALL_MS, {}, "Observed from here.")
         await pilot.pause()
         assert "It began and ended between two refreshes; 2 members, 2 partitions moved." in pane.detail.text
         assert "~" not in "".join(strip.text for strip in pane.timeline.render_lines(pane.timeline.region.reset_offset))
@@ -198,10 +198,10 @@ def test_assigned_partitions_are_sorted() -> None:
 
 def test_an_observed_rebalance_is_described_as_observed() -> None:
     async def play(pane: OverviewPane, pilot: Pilot[None]) -> None:
-        seen = replace(
+        observed = replace(
             DONE, is_observed=True, cause=None, generation=None, prepare_ms=None, complete_ms=None, assignment=None
         )
-        pane.show([seen], WALL_MS, {}, "Observed from here.")
+        pane.show([observed], WALL_MS, {}, "Observed from here.")
         await pilot.pause()
         assert pane.detail.text.startswith("Generation - \u00b7 cause not known \u00b7 ")
         assert "It took about 4 s, as observed from outside" in pane.detail.text

@@ -19,9 +19,9 @@ steps = st.lists(st.tuples(st.floats(0.1, 20), st.integers(0, 1000), st.integers
 
 
 @given(snapshots, st.floats(0.1, 30))
-def test_no_rate_is_ever_negative(seen: list[dict[int, tuple[int | None, int | None]]], step: float) -> None:
+def test_no_rate_is_ever_negative(offsets_found: list[dict[int, tuple[int | None, int | None]]], step: float) -> None:
     watch = GroupsWatch()
-    for place, found in enumerate(seen):
+    for place, found in enumerate(offsets_found):
         rows = [partition(number, commit, end) for number, (commit, end) in found.items()]
         (row,) = watch.add(snapshot(place * step, group(partitions=rows)))
         assert row.rate_in is None or row.rate_in >= 0

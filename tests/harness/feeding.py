@@ -1,4 +1,4 @@
-"""Runs the client's steps without sockets: answers come from functions, pauses pass at once and are noted."""
+"""Runs the client's steps without sockets: functions answer, pauses end at once and are recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ API_VERSIONS, METADATA, FIND_COORDINATOR = 18, 3, 10
 
 @dataclass
 class Feeder:
-    """`answers` by api key; `down` endpoints refuse; `offered` versions by api key, by default all that we know."""
+    """`answers` by api key; `down` endpoints refuse; `offered` version ranges by api key, by default all of this project."""
 
     answers: dict[int, Callable[[Call], Any]] = field(default_factory=dict)
     offered: dict[int, tuple[int, int]] = field(
@@ -81,7 +81,7 @@ def endpoint(node_id: int) -> Endpoint:
 
 
 def metadata(topics: dict[str, dict[int, int]], nodes: Sequence[int] = (1,)) -> Callable[[Call], MetadataResponse]:
-    """Topics as {name: {partition: leader, or -1 for none}}; others that are asked for do not exist."""
+    """Topics as {name: {partition: leader, or -1 for none}}; other topics do not exist."""
 
     def answer(call: Call) -> MetadataResponse:
         wanted = topics if call.request.topics is None else [row.name for row in call.request.topics]  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ def metadata(topics: dict[str, dict[int, int]], nodes: Sequence[int] = (1,)) -> 
 
 
 def coordinators(of: Callable[[str], int]) -> Callable[[Call], FindCoordinatorResponse]:
-    """`of` names the node of a group; a negative number is an error code."""
+    """`of` returns the node of a group, or a negative error code."""
 
     def answer(call: Call) -> FindCoordinatorResponse:
         request: Any = call.request

@@ -1,4 +1,4 @@
-"""Answers of brokers about groups and offsets, made from plain values."""
+"""Answers of brokers about groups and offsets, built from plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN_PARTITION = 3
 def ends(
     offsets: dict[TopicPartition, int], otherwise: int = UNKNOWN_PARTITION
 ) -> Callable[[Call], ListOffsetsResponse]:
-    """The same offset whatever timestamp is asked for; `otherwise` is the error of all other partitions."""
+    """The same offsets for every timestamp; `otherwise` is the error of all other partitions."""
 
     def answer(call: Call) -> ListOffsetsResponse:
         request: Any = call.request
@@ -44,7 +44,7 @@ def ends(
 
 
 def by_timestamp(offsets: dict[int, dict[TopicPartition, int]]) -> Callable[[Call], ListOffsetsResponse]:
-    """Offsets by the timestamp that is asked for; a partition without one has offset -1."""
+    """Offsets by the requested timestamp; a partition without one has offset -1."""
 
     def answer(call: Call) -> ListOffsetsResponse:
         request: Any = call.request
@@ -96,7 +96,7 @@ def group(
 
 
 def describes(*groups: DescribeGroupsResponse.Group) -> Callable[[Call], DescribeGroupsResponse]:
-    """Groups that are not given are not there: Dead, or error 69 from version 6."""
+    """Other groups do not exist: Dead, or error 69 from version 6."""
     known = {row.group_id: row for row in groups}
 
     def answer(call: Call) -> DescribeGroupsResponse:

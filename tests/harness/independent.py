@@ -1,4 +1,4 @@
-"""kafka-python's partitioner and assignors, imported past the warning that its import gives on newer Pythons."""
+"""kafka-python's partitioner and assignors, imported without the deprecation warnings of newer Pythons."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def wait_for_the_end(connection: socket.socket) -> None:
 
 
 class ApiVersionsThenSilence:
-    """Answers what every client asks first, and nothing else; `reached` is set when it is asked more."""
+    """Answers ApiVersions and nothing else; `reached` is set when another request arrives."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()

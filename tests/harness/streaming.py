@@ -1,4 +1,4 @@
-"""`kgctl consume` as a program of its own, whose output is awaited line by line; and another client to check records with."""
+"""kgctl as a process whose output is read line by line, and another client that checks records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Running:
-    """A started kgctl; its lines are read as they come."""
+    """A running kgctl; a thread reads its lines as they arrive."""
 
     def __init__(self, bootstrap: str, *words: object) -> None:
         environment = os.environ | {"KGCTL_BOOTSTRAP": bootstrap}
@@ -34,7 +34,7 @@ class Running:
         self.seen: list[str] = []
 
     def line(self) -> str:
-        """The next line; fails if none comes."""
+        """The next line; fails if none arrives."""
         found = self._lines.get(timeout=PATIENCE_SECONDS)
         assert found is not None, "the program ended"
         self.seen.append(found.decode().rstrip("\n"))
@@ -47,7 +47,7 @@ class Running:
         self.program.send_signal(number)
 
     def wait(self) -> tuple[int, str]:
-        """Exit code and stderr, once it has ended; the rest of its lines go to `seen`."""
+        """Exit code and stderr after the process has ended; its remaining lines go to `seen`."""
         assert self.program.stdin is not None
         assert self.program.stderr is not None
         with contextlib.suppress(BrokenPipeError):
@@ -83,7 +83,7 @@ def running(bootstrap: str, *words: object) -> Iterator[Running]:
 
 
 def until(condition: Callable[[], Any], what: str) -> None:
-    """Wait for a condition; fails with `what` if it does not come true."""
+    """Wait for a condition; fails with `what` if it does not become true."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, what
@@ -106,7 +106,7 @@ def records_of(bootstrap: str, topic: str, partition: int, count: int) -> list[A
 
 
 def delete_records(bootstrap: str, topic: str, partition: int, before: int) -> None:
-    """Let the log of a partition begin at that offset."""
+    """Delete the records of a partition before that offset."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for deletion in admin.delete_records([OtherPartition(topic, partition, before)]).values():
         deletion.result(PATIENCE_SECONDS)

@@ -262,7 +262,7 @@ def test_the_timeout_bounds_the_wait_for_a_broker_that_went_away(number: signal.
         ("--separator", r"\q"),
     ],
 )
-def test_options_that_make_no_sense_are_usage_errors(words: tuple[str, ...]) -> None:
+def test_contradictory_or_invalid_options_are_usage_errors(words: tuple[str, ...]) -> None:
     assert Kgctl("127.0.0.1:1")("consume", "t", *words).exit_code == 2
 
 
@@ -288,7 +288,7 @@ def test_a_reader_that_goes_away_ends_it_quietly_even_if_nothing_more_comes(kgct
     assert (program.returncode, stderr) == (0, b"")
 
 
-def test_head_takes_what_it_wants_and_the_pipeline_ends(kgctl: Kgctl) -> None:
+def test_a_pipe_into_head_ends_with_head(kgctl: Kgctl) -> None:
     topic = filled(kgctl, *numbers(0, 50_000))
     command = f"{sys.executable} -m kgctl consume {topic} --from-beginning --bootstrap {kgctl.bootstrap} | head -2"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS)

@@ -77,7 +77,9 @@ def member(kgctl: Kgctl, topic: str, group: str) -> Iterator[Running]:
         yield started
 
 
-def test_what_was_printed_is_committed_and_the_next_run_goes_on_behind_it(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_printed_records_are_committed_and_the_next_run_continues_after_them(
+    kgctl: Kgctl, topic: str, group: str
+) -> None:
     first = kgctl("consume", topic, "--group", group, "--from-beginning", "--max-messages", 13)
     assert (first.exit_code, first.stderr) == (0, "")
     assert sum(offset or 0 for offset in committed(kgctl, group).values()) == 13
@@ -116,7 +118,7 @@ def test_a_signal_commits_and_leaves(kgctl: Kgctl, group: str, member: Running, 
     assert committed(kgctl, group) == {0: 10, 1: 10, 2: 10}
 
 
-def test_a_running_member_commits_within_moments(kgctl: Kgctl, group: str, member: Running) -> None:
+def test_a_running_member_commits_soon(kgctl: Kgctl, group: str, member: Running) -> None:
     until(lambda: committed(kgctl, group) == {0: 10, 1: 10, 2: 10}, "no commit")
     assert member.program.poll() is None
 
@@ -175,7 +177,7 @@ def test_it_lives_in_one_group_with_another_client(kgctl: Kgctl, topic: str, gro
         other.close()
 
 
-def test_a_group_of_strangers_is_told(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_a_group_of_another_protocol_is_an_error(kgctl: Kgctl, topic: str, group: str) -> None:
     other = OtherConsumer(
         {"bootstrap.servers": kgctl.bootstrap, "group.id": group, "partition.assignment.strategy": "cooperative-sticky"}
     )
@@ -189,7 +191,7 @@ def test_a_group_of_strangers_is_told(kgctl: Kgctl, topic: str, group: str) -> N
         other.close()
 
 
-def test_a_group_that_keeps_us_waiting_is_exit_code_3(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_a_join_that_takes_longer_than_the_timeout_is_exit_code_3(kgctl: Kgctl, topic: str, group: str) -> None:
     stuck = OtherConsumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group, "session.timeout.ms": 30_000})
     try:
         stuck.subscribe([topic])
@@ -263,7 +265,7 @@ def test_a_broker_that_restarts_keeps_its_members_and_their_commits(own_cluster:
     assert committed(kgctl, group) == {0: 20, 1: 20, 2: 20}
 
 
-def test_a_broker_that_hangs_holds_a_member_up_for_the_timeout_and_as_long_again_to_leave() -> None:
+def test_a_broker_that_hangs_delays_a_member_by_at_most_twice_the_timeout() -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         assert kgctl("produce", "t", text="a\n").exit_code == 0

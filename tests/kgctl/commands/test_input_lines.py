@@ -50,7 +50,7 @@ def test_the_first_separator_parts_key_and_value() -> None:
     assert read_values(b"::")(b"::", 1).key == b""
 
 
-def test_a_line_without_the_separator_is_told() -> None:
+def test_a_line_without_the_separator_is_an_error() -> None:
     with pytest.raises(BadLine, match="line 3: no key separator '::'"):
         read_values(b"::")(b"k:v", 3)
 
@@ -82,7 +82,7 @@ def test_a_json_value_is_taken_as_text_bytes_null_or_json(text: str, value: byte
     assert read_json(text.encode(), 1).value == value
 
 
-def test_a_json_line_may_give_all_that_a_record_has() -> None:
+def test_a_json_line_may_set_every_field_of_a_record() -> None:
     record = read_json(
         b'{"value":"v","key":"k","headers":{"a":"1","b":null},"partition":3,"timestamp":1700000000000}', 4
     )

@@ -127,7 +127,7 @@ def test_each_kind_of_acknowledgement_writes(kgctl: Kgctl, acks: str) -> None:
     assert values(kgctl, topic, 2) == [b"a", b"b"]
 
 
-def test_one_record_of_one_byte_is_no_plural(kgctl: Kgctl) -> None:
+def test_the_summary_of_one_record_of_one_byte_is_singular(kgctl: Kgctl) -> None:
     assert kgctl("produce", made(kgctl), text="a\n").stderr.startswith("1 record (1 byte) acknowledged by ")
 
 
@@ -139,7 +139,7 @@ def test_blank_lines_between_json_lines_are_no_records(kgctl: Kgctl) -> None:
     assert values(kgctl, topic, 2) == [b"a", b"b"]
 
 
-def test_a_compacted_topic_says_that_it_needs_keys(kgctl: Kgctl) -> None:
+def test_a_record_without_a_key_for_a_compacted_topic_is_explained(kgctl: Kgctl) -> None:
     topic = fresh("compacted")
     assert kgctl("topics", "create", topic, "--config", "cleanup.policy=compact").exit_code == 0
     result = kgctl("produce", topic, text="a\n")
@@ -165,7 +165,7 @@ def test_a_record_for_a_partition_that_is_not_there_is_a_bad_line(kgctl: Kgctl) 
     assert values(kgctl, topic, 1, partition=1) == [b"a"]
 
 
-def test_a_record_that_is_too_large_is_told_with_its_line(kgctl: Kgctl) -> None:
+def test_a_record_that_is_too_large_is_reported_with_its_line(kgctl: Kgctl) -> None:
     topic = made(kgctl, 1, "max.message.bytes=1000")
     result = kgctl("produce", topic, text="small\n" + "x" * 2000 + "\n")
     assert result.exit_code == 1
@@ -198,7 +198,7 @@ def test_a_partition_that_is_missing_is_not_found(kgctl: Kgctl) -> None:
     assert "has no partition 2: it has 2" in result.stderr
 
 
-def test_a_topic_name_that_cannot_be_is_an_error(kgctl: Kgctl) -> None:
+def test_an_invalid_topic_name_is_an_error(kgctl: Kgctl) -> None:
     result = kgctl("produce", "no/such name", text="a\n")
     assert result.exit_code == 1
     assert "INVALID_TOPIC" in result.stderr
@@ -220,7 +220,7 @@ def test_a_closed_port_is_unreachable() -> None:
         ("--partition", "-1"),
     ],
 )
-def test_options_that_make_no_sense_are_usage_errors(words: tuple[str, ...]) -> None:
+def test_contradictory_or_invalid_options_are_usage_errors(words: tuple[str, ...]) -> None:
     assert Kgctl("127.0.0.1:1")("produce", "t", *words, text="").exit_code == 2
 
 
@@ -238,7 +238,7 @@ def test_a_line_is_sent_before_the_next_one_is_typed(kgctl: Kgctl) -> None:
     assert json.loads("\n".join(typing.seen))["rows"][0]["records"] == 2
 
 
-def test_ctrl_c_says_what_was_written_and_that_it_may_not_be_all(kgctl: Kgctl) -> None:
+def test_ctrl_c_exits_with_130_and_a_summary_of_what_was_written(kgctl: Kgctl) -> None:
     topic = made(kgctl)
     with running(str(kgctl.bootstrap), "produce", topic) as typing:
         assert typing.program.stdin is not None

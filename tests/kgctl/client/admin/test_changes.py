@@ -220,7 +220,7 @@ def test_all_topics_are_those_with_commits_and_a_topic_has_all_its_partitions() 
     ]
 
 
-def test_a_topic_or_partition_that_is_not_there_is_a_row_with_its_error() -> None:
+def test_a_missing_topic_or_partition_is_a_row_with_its_error() -> None:
     plan = Groups({}).plan(Scope((("orders", (1, 2)), ("nope", None))), Target("earliest"))
     assert [(row.topic, row.partition, str(row.error)) for row in plan.rows] == [
         ("nope", None, "UNKNOWN_TOPIC_OR_PARTITION"),
@@ -266,7 +266,7 @@ def test_a_plan_with_a_row_that_failed_changes_nothing() -> None:
     assert groups.feeder.calls(OFFSET_COMMIT) == []
 
 
-def test_members_that_came_after_the_plan_are_told_as_a_wrong_state() -> None:
+def test_members_that_joined_after_the_plan_are_a_wrong_state() -> None:
     groups = Groups({("orders", 0): 60})
     plan = groups.plan(EVERYTHING, Target("earliest"))
     groups.refusal, groups.feeder.answers[DESCRIBE_GROUPS] = 25, describes(group("g", "Stable"))
@@ -371,7 +371,7 @@ def removal_feeder() -> Feeder:
         (group("g", "Empty", protocol_type="connect"), "None"),
     ],
 )
-def test_what_the_coordinator_will_refuse_to_forget_is_a_row_with_its_error(live: Any, error: str) -> None:
+def test_an_offset_whose_deletion_will_be_refused_is_a_row_with_its_error(live: Any, error: str) -> None:
     fed = Groups({("orders", 0): 5}).feeder
     fed.answers[DESCRIBE_GROUPS] = describes(live)
     (row,) = fed.run(plan_offset_deletion(cluster(), "g", ORDERS))
@@ -405,7 +405,7 @@ def test_only_named_members_are_removed_and_unknown_names_are_rows_with_errors()
     assert [row.member_id for call in fed.calls(LEAVE_GROUP) for row in call.request.members] == ["m-1"]  # type: ignore[attr-defined]
 
 
-def test_nobody_to_remove_sends_nothing() -> None:
+def test_an_empty_removal_sends_no_request() -> None:
     fed, known = removal_feeder(), cluster()
     assert fed.run(plan_member_removal(known, "none", everyone=True)) == []
     assert fed.run(remove_members(known, "none", [])) == []
@@ -440,7 +440,7 @@ def left(errors: dict[str, int]) -> LeaveGroupResponse:
     )
 
 
-def test_a_member_that_the_answer_leaves_out_is_a_row_with_an_error() -> None:
+def test_a_member_missing_from_the_answer_is_a_row_with_an_error() -> None:
     fed, known = removal_feeder(), cluster()
     fed.answers[LEAVE_GROUP] = lambda call: left({"i-2": 0})
     rows = fed.run(remove_members(known, "g", fed.run(plan_member_removal(known, "g", everyone=True))))
@@ -484,7 +484,7 @@ def test_a_group_that_is_gone_after_a_lost_answer_was_deleted_by_it(first: Any, 
     assert str(row.error) == error
 
 
-def test_a_partition_that_the_answer_to_a_commit_leaves_out_is_a_row_with_an_error() -> None:
+def test_a_partition_missing_from_the_answer_to_a_commit_is_a_row_with_an_error() -> None:
     groups = Groups({("orders", 0): 60, ("orders", 1): 0, ("views", 0): 5})
     plan = groups.plan(EVERYTHING, Target("earliest"))
     groups.feeder.answers[OFFSET_COMMIT] = lambda call: OffsetCommitResponse(topics=groups.commit(call).topics[:1])
@@ -493,7 +493,7 @@ def test_a_partition_that_the_answer_to_a_commit_leaves_out_is_a_row_with_an_err
     assert found["views", 0] == ("failed", "UNSUPPORTED")
 
 
-def test_a_broker_that_lets_members_only_leave_by_themselves_is_not_asked() -> None:
+def test_a_broker_without_leave_group_version_3_is_not_asked() -> None:
     fed, known = removal_feeder(), cluster()
     fed.offered[LEAVE_GROUP] = (0, 2)
     plan = fed.run(plan_member_removal(known, "g", everyone=True))

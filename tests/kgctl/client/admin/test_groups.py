@@ -99,7 +99,7 @@ def test_a_coordinator_before_kafka_3_is_asked_for_one_group_at_a_time() -> None
     assert [(call.version, call.request.group_id) for call in fed.calls(OFFSET_FETCH)] == [(7, "a"), (7, "b")]  # type: ignore[attr-defined]
 
 
-def test_rows_come_by_members_with_most_partitions_and_then_the_commits_that_nobody_owns() -> None:
+def test_rows_are_sorted_by_members_with_most_partitions_then_unowned_commits() -> None:
     fed = feeder(
         groups=[group("g", "Stable", member("a", {"views": [0]}), member("z", {"orders": [2, 1]}), member("idle", {}))],
         commits={"g": {("orders", 0): 5, ("views", 0): 5}},
@@ -122,7 +122,7 @@ def test_a_deleted_topic_is_one_row_with_an_error() -> None:
     ]
 
 
-def test_an_offset_that_the_coordinator_will_not_tell_is_a_row_with_its_error() -> None:
+def test_an_offset_that_the_coordinator_withholds_is_a_row_with_its_error() -> None:
     fed = feeder(groups=[group("g", "Empty")], commits={"g": {("orders", 0): -1 - 29, ("orders", 1): 5}})
     (found,) = fed.run(describe_groups(cluster(), ["g"]))
     assert [(row.current_offset, str(row.error)) for row in found.partitions] == [
@@ -135,7 +135,7 @@ def test_an_offset_that_the_coordinator_will_not_tell_is_a_row_with_its_error() 
 
 
 @pytest.mark.parametrize("version", [5, 6])
-def test_a_group_that_does_not_exist_is_a_description_with_an_error_and_the_others_stand(version: int) -> None:
+def test_a_missing_group_is_a_description_with_an_error_beside_the_others(version: int) -> None:
     fed = feeder(groups=[group("there", "Empty")])
     fed.offered[DESCRIBE_GROUPS] = (0, version)
     absent, there = fed.run(describe_groups(cluster(), ["there", "absent"]))
@@ -165,7 +165,7 @@ def test_members_have_their_assignments_by_topic_in_order() -> None:
     assert fed.calls(OFFSET_FETCH) == []
 
 
-def test_an_assignment_in_another_language_is_unknown_and_not_a_failure() -> None:
+def test_an_assignment_of_another_protocol_is_unknown_and_not_a_failure() -> None:
     fed = feeder(
         groups=[
             group("connect", "Stable", member("m", b"\0\1what"), protocol_type="connect"),
@@ -176,7 +176,7 @@ def test_an_assignment_in_another_language_is_unknown_and_not_a_failure() -> Non
     assert [(row.error, row.members[0].partitions) for row in found] == [(None, None), (None, None)]
 
 
-def test_a_group_of_the_newer_protocol_is_described_in_its_own_way() -> None:
+def test_a_consumer_group_is_described_with_its_epochs() -> None:
     def newer(call: Call) -> ConsumerGroupDescribeResponse:
         owned = ConsumerGroupDescribeResponse.Assignment(
             topic_partitions=[
@@ -335,7 +335,7 @@ def test_groups_of_all_brokers_are_listed_once_and_by_name() -> None:
     assert found.errors == ()
 
 
-def test_an_old_broker_tells_no_state_and_knows_one_type() -> None:
+def test_an_old_broker_lists_groups_without_state_as_classic() -> None:
     fed = feeder(
         lists=lambda call: ListGroupsResponse(groups=[ListGroupsResponse.Group(group_id="g", protocol_type="")])
     )
@@ -351,7 +351,7 @@ def test_a_broker_that_is_down_is_an_error_beside_the_listing_of_the_others() ->
     assert [error.name for error in found.errors] == ["UNREACHABLE"]
 
 
-def test_no_broker_that_answers_is_a_failure() -> None:
+def test_a_listing_without_any_answer_fails() -> None:
     fed = feeder(lists=lambda call: Unreachable("gone"))
     with pytest.raises(Unreachable):
         fed.run(list_groups(cluster()))

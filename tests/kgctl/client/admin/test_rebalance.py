@@ -89,7 +89,7 @@ class Scene:
 A, B, C = member("a"), member("b"), member("c")
 
 
-def test_members_are_told_to_join_again_and_the_new_generation_is_awaited() -> None:
+def test_a_rebalance_waits_for_the_new_generation() -> None:
     scene = Scene(
         [("Stable", 7, [A, B]), ("Stable", 7, [A, B]), ("PreparingRebalance", 7, [A, B]), ("Stable", 8, [A, C])]
     )
@@ -157,7 +157,7 @@ def test_consent_to_eviction_is_not_used_where_the_native_request_does() -> None
     assert scene.feeder.calls(LEAVE_GROUP) == []
 
 
-def test_evicted_members_come_back_under_new_ids_and_static_ones_are_known_again() -> None:
+def test_evicted_members_rejoin_under_new_ids_and_static_ones_keep_their_identity() -> None:
     old, new = member("s-1", instance="i"), member("s-2", instance="i")
     scene = Scene(
         [("Stable", 7, [A, old]), ("Stable", 7, [A, old]), ("Empty", 8, []), ("Stable", 9, [C, new])], native=False

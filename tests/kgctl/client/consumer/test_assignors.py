@@ -66,7 +66,7 @@ def test_a_topic_that_does_not_exist_is_left_out(assign: Any) -> None:
 
 
 @pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS)
-def test_nobody_gets_anything_where_nobody_subscribed(assign: Any) -> None:
+def test_without_subscriptions_no_member_gets_partitions(assign: Any) -> None:
     assert assign([], {"t": 3}) == {}
     assert assign([Subscriber("a", ())], {"t": 3}) == {"a": []}
 

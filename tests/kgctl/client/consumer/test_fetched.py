@@ -54,7 +54,7 @@ def test_a_batch_before_the_asked_offset_is_passed_unread() -> None:
     assert read(batch(0, 5) + batch(5, 1), 5) == [5]
 
 
-def test_it_goes_on_behind_the_last_whole_batch() -> None:
+def test_reading_continues_after_the_last_complete_batch() -> None:
     raw = batch(0, 5) + batch(5, 5)
     assert Fetched(P, raw, 0).next_offset() == 10
     assert Fetched(P, raw[:-1], 0).next_offset() == 5
@@ -62,7 +62,7 @@ def test_it_goes_on_behind_the_last_whole_batch() -> None:
     assert Fetched(P, raw[:30], 3).next_offset() == 3
 
 
-def test_it_goes_on_behind_records_that_compaction_took_from_the_end_of_a_batch() -> None:
+def test_reading_continues_after_records_compacted_from_the_end_of_a_batch() -> None:
     raw = build_batch([Record(3, 0, None, b"", ())], base_offset=0, last_offset=9)
     (only,) = Fetched(P, raw, 0).batches()
     assert (len(only.records), only.next_offset) == (1, 10)
@@ -82,7 +82,7 @@ def test_nothing_from_the_limit_on_is_given(limit: int, seen: int) -> None:
     assert Fetched(P, raw, 0, limit).next_offset() == seen
 
 
-def test_markers_of_transactions_are_never_given_but_passed() -> None:
+def test_transaction_markers_are_skipped() -> None:
     raw = batch(0, 2, producer_id=7) + marker(2, 7, COMMIT)
     batches = list(Fetched(P, raw, 0).batches())
     assert [record.offset for one in batches for record in one.records] == [0, 1]
@@ -114,7 +114,7 @@ def test_a_transaction_that_aborts_later_in_the_log_is_left_out_only_from_its_fi
     assert read(raw, aborted=[AbortedTransaction(7, 2)]) == [0]
 
 
-def test_a_wrong_checksum_is_told_with_partition_and_offset() -> None:
+def test_a_wrong_checksum_is_reported_with_partition_and_offset() -> None:
     raw = bytearray(batch(0, 2) + batch(2, 2))
     raw[-1] ^= 1
     batches = Fetched(P, bytes(raw), 0).batches()
@@ -123,7 +123,7 @@ def test_a_wrong_checksum_is_told_with_partition_and_offset() -> None:
         next(batches)
 
 
-def test_an_old_record_format_is_told() -> None:
+def test_an_old_record_format_is_reported() -> None:
     raw = bytearray(batch(0, 1))
     raw[16] = 1
     with pytest.raises(Damaged, match="record format 1"):

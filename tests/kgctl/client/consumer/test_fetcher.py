@@ -52,7 +52,7 @@ def test_a_node_has_one_request_at_a_time() -> None:
     assert len(made.next_fetches(LEADERS)) == 1
 
 
-def test_positions_move_behind_what_came_and_who_got_something_is_asked_last() -> None:
+def test_a_partition_that_got_records_is_requested_last() -> None:
     made = fetcher({P0: 0, P1: 0})
     (fetching,) = made.next_fetches(LEADERS)
     (came,) = made.on_response(fetching, answer(row(0, records(0, 3)), row(1)))
@@ -146,7 +146,7 @@ def test_an_error_is_remembered_until_the_partition_answers_well() -> None:
 
 
 @pytest.mark.parametrize("code", [2, 29, -1])
-def test_what_does_not_heal_is_raised(code: int) -> None:
+def test_an_error_that_cannot_pass_is_raised(code: int) -> None:
     made = fetcher({P0: 3})
     (fetching,) = made.next_fetches(LEADERS)
     with pytest.raises(BrokerError):

@@ -72,7 +72,7 @@ def requests(feeder: Feeder, api_key: int) -> list[Any]:
     return [call.request for call in feeder.calls(api_key)]
 
 
-def test_a_new_member_joins_again_with_the_id_that_it_is_given() -> None:
+def test_a_new_member_rejoins_with_the_id_that_the_coordinator_assigned() -> None:
     feeder, membership = world(join=in_turn(join_error(79, "given"), joined("given")), sync=synced(owned={"t": [1]}))
     assert feeder.run(membership.join(["t"])) == [P1]
     assert [request.member_id for request in requests(feeder, JOIN)] == ["", "given"]
@@ -95,7 +95,7 @@ def test_a_join_may_take_as_long_as_a_rebalance() -> None:
     assert call.wait_ms == 300_000
 
 
-def test_the_leader_shares_out_the_partitions_of_all_members() -> None:
+def test_the_leader_assigns_the_partitions_of_all_members() -> None:
     members = [member("m1", "t", "u"), member("m2", "t", "missing")]
     feeder, membership = world(join=joined(leader="m1", members=members), sync=synced(owned={"t": [0], "u": [0]}))
     assert feeder.run(membership.join(["t", "u"])) == [P0, TopicPartition("u", 0)]
@@ -108,7 +108,7 @@ def test_the_leader_shares_out_the_partitions_of_all_members() -> None:
     assert membership.is_leader
 
 
-def test_a_follower_hands_in_nothing() -> None:
+def test_a_follower_sends_no_assignments() -> None:
     feeder, membership = world(join=joined(), sync=synced(owned={"t": [0]}))
     feeder.run(membership.join(["t"]))
     assert requests(feeder, SYNC)[0].assignments == []
@@ -171,7 +171,7 @@ def test_a_coordinator_that_is_down_is_asked_until_time_is_up() -> None:
 
 
 @pytest.mark.parametrize(("code", "member_id"), [(REBALANCING, "m1"), (ILLEGAL, "m1"), (UNKNOWN_MEMBER, "")])
-def test_a_heartbeat_tells_that_the_group_moved_on(code: int, member_id: str) -> None:
+def test_a_heartbeat_error_ends_the_generation(code: int, member_id: str) -> None:
     feeder, membership = world(join=joined(), sync=synced(owned={}), heartbeat=HeartbeatResponse(error_code=code))
     feeder.run(membership.join(["t"]))
     feeder.run(membership.heartbeat())
@@ -235,7 +235,7 @@ def test_leaving_names_the_member_and_says_why() -> None:
     assert membership.must_join
 
 
-def test_who_never_joined_need_not_leave() -> None:
+def test_a_member_that_never_joined_does_not_leave() -> None:
     feeder, membership = world()
     feeder.run(membership.leave())
     assert feeder.rounds == []

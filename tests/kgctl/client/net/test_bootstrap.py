@@ -57,7 +57,7 @@ def test_without_a_local_broker_it_is_kafkas_own_port(tmp_path: Path) -> None:
     assert resolve(None, {"XDG_DATA_HOME": str(tmp_path), "KGCTL_BOOTSTRAP": ""}) == (FALLBACK,)
 
 
-def test_a_ready_file_of_a_broker_that_is_gone_is_passed_over(tmp_path: Path) -> None:
+def test_a_ready_file_of_a_stopped_broker_is_ignored(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     assert resolve(None, ready(tmp_path, {"address": "127.0.0.1:5000", "pid": child.pid})) == (FALLBACK,)
@@ -66,5 +66,5 @@ def test_a_ready_file_of_a_broker_that_is_gone_is_passed_over(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", {"pid": 1}, {"address": "x:y", "pid": os.getpid()}, {"address": 5, "pid": os.getpid()}]
 )
-def test_a_ready_file_that_makes_no_sense_is_passed_over(tmp_path: Path, content: object) -> None:
+def test_a_malformed_ready_file_is_ignored(tmp_path: Path, content: object) -> None:
     assert resolve(None, ready(tmp_path, content)) == (FALLBACK,)

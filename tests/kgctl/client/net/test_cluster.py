@@ -101,7 +101,7 @@ def test_the_bootstrap_list_is_tried_in_order_until_one_answers() -> None:
     assert [call.endpoint for call in feeder.calls(METADATA)] == [endpoint(2)]
 
 
-def test_an_unreachable_cluster_is_told_with_every_address() -> None:
+def test_an_unreachable_cluster_is_reported_with_every_address() -> None:
     known = cluster()
     known.bootstrap = (endpoint(1), endpoint(2))
     with pytest.raises(Unreachable, match=r"n1:9092: connection refused; n2:9092: connection refused"):
@@ -166,7 +166,7 @@ def test_a_leader_that_has_moved_is_found_again() -> None:
     assert [call.endpoint for call in feeder.calls(LIST_OFFSETS)] == [endpoint(1), endpoint(2)]
 
 
-def test_a_leader_that_has_not_heard_of_a_new_topic_yet_is_asked_again() -> None:
+def test_a_leader_that_does_not_know_a_new_topic_yet_is_asked_again() -> None:
     answers = iter([ends({}), ends({}), ends({TopicPartition("a", 0): 7})])
     feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: lambda call: next(answers)(call)})
     assert feeder.run(list_offsets(cluster(), {TopicPartition("a", 0): LATEST})) == {
@@ -174,7 +174,7 @@ def test_a_leader_that_has_not_heard_of_a_new_topic_yet_is_asked_again() -> None
     }
 
 
-def test_one_request_goes_to_each_leader_and_all_in_one_round() -> None:
+def test_all_leaders_are_asked_at_once_with_one_request_each() -> None:
     topics = {"a": {n: 1 + n % 2 for n in range(10)}}
     feeder = Feeder(
         {METADATA: metadata(topics, nodes=(1, 2)), LIST_OFFSETS: ends({TopicPartition("a", n): n for n in range(10)})}
@@ -229,7 +229,7 @@ def test_a_coordinator_that_loads_or_moves_is_tried_again_after_a_new_lookup(pas
     assert len(feeder.pauses) == 2
 
 
-def test_an_error_that_waiting_cannot_heal_is_not_tried_again() -> None:
+def test_an_error_that_cannot_pass_is_not_retried() -> None:
     feeder = Feeder(
         {
             FIND_COORDINATOR: coordinators(lambda _: 1),
@@ -261,7 +261,7 @@ def test_a_dead_coordinator_costs_only_its_own_groups() -> None:
     assert error_of(found["g2"]) == "UNREACHABLE"
 
 
-def test_a_key_that_the_broker_leaves_out_is_an_error_of_that_key() -> None:
+def test_a_key_missing_from_the_answer_is_an_error_of_that_key() -> None:
     def deaf(node: Node, groups: list[str]) -> list[Batch[str]]:
         return [Batch(list_groups(node.endpoint), groups, lambda answer: {"a": 1})]
 
@@ -271,7 +271,7 @@ def test_a_key_that_the_broker_leaves_out_is_an_error_of_that_key() -> None:
     assert isinstance(found["b"], KgctlError)
 
 
-def test_a_first_contact_that_hangs_is_an_unreachable_cluster_not_a_condition_not_met() -> None:
+def test_a_first_request_without_an_answer_is_an_unreachable_cluster_and_not_a_timeout() -> None:
     feeder = Feeder({API_VERSIONS: lambda call: TimedOut("seed:9092: no answer in time")})
     with pytest.raises(Unreachable) as caught:
         feeder.run(cluster().metadata())

@@ -45,7 +45,7 @@ def answer_with(reply: bytes) -> Callable[[socket.socket], None]:
     return handle
 
 
-def test_a_port_where_nobody_listens_is_refused_at_once() -> None:
+def test_a_closed_port_is_refused_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         endpoint = Endpoint(*server.getsockname())
     with pytest.raises(Unreachable, match="connection refused; nothing listens there"):
@@ -65,12 +65,12 @@ def test_a_broker_that_hangs_costs_no_more_than_the_timeout(listen: Listener) ->
     assert time.monotonic() - begun < 2
 
 
-def test_a_connection_that_is_closed_before_the_answer_is_told(listen: Listener) -> None:
+def test_a_connection_closed_before_the_answer_is_reported(listen: Listener) -> None:
     with pytest.raises(Unreachable, match="the other side closed the connection"):
         ask(listen(lambda connection: None))
 
 
-def test_an_answer_that_is_cut_short_is_told(listen: Listener) -> None:
+def test_a_truncated_answer_is_reported(listen: Listener) -> None:
     def cut(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall((100).to_bytes(4, "big") + b"\0\0\0\1half")
@@ -92,7 +92,7 @@ def test_an_answer_that_is_cut_short_is_told(listen: Listener) -> None:
         (b"\0\0\0\4\0\0\0\1", "cannot be decoded"),
     ],
 )
-def test_what_is_not_kafka_is_told_as_that(listen: Listener, reply: bytes, sentence: str) -> None:
+def test_an_answer_of_another_protocol_is_reported_as_such(listen: Listener, reply: bytes, sentence: str) -> None:
     with pytest.raises(NotKafka, match=sentence) as caught:
         ask(listen(answer_with(reply)))
     assert exit_code_of(caught.value) == 7
@@ -121,7 +121,7 @@ def test_a_broker_older_than_our_ApiVersions_is_asked_only_what_it_offers() -> N
     assert node.refused == []
 
 
-def test_requests_may_overtake_their_answers(listen: Listener) -> None:
+def test_several_requests_may_be_in_flight(listen: Listener) -> None:
     def echo(connection: socket.socket) -> None:
         seen = b""
         while len(seen) < 2 * 18:

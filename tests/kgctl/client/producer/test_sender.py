@@ -111,7 +111,7 @@ def test_until_the_broker_knows_the_producer_a_partition_has_one_request_in_flig
     assert [value[0] for value in broker.logs[P0]] == ["0", "1", "2"]
 
 
-def test_what_was_made_with_a_request_that_fails_is_held_back_and_goes_again_behind_it() -> None:
+def test_a_request_built_beside_one_that_fails_is_held_back_and_sent_after_it() -> None:
     gathered, sender = make()
     broker = ModelBroker()
     begin(gathered, sender, broker)
@@ -311,7 +311,7 @@ def test_a_batch_that_was_never_sent_is_not_said_to_be_there() -> None:
     assert "may have been" not in str(sender.failure)
 
 
-def test_sequences_begin_anew_behind_the_largest() -> None:
+def test_sequences_wrap_around() -> None:
     assert Batch(P0, 0, position=2**31 - 1).base_sequence == 2**31 - 1
     assert Batch(P0, 0, position=2**31).base_sequence == 0
 

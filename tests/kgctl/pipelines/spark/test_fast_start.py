@@ -148,7 +148,7 @@ def test_an_archive_is_made_after_a_session_and_used_by_the_next(
     environ = {"KGCTL_CLASS_ARCHIVE": "on"} | ({"JAVA_HOME": str(java_home)} if java_home is not None else {})
     arguments = "print(spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())"
     assert "classes-" not in run(arguments, tmp_path, **environ)
-    deadline = time.monotonic() + 110
+    deadline = time.monotonic() + 200
     while not (made := list(cache.glob("classes-*.archive"))):
         assert time.monotonic() < deadline, sorted(cache.iterdir())
         time.sleep(0.2)

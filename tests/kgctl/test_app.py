@@ -54,6 +54,13 @@ def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(
 
 
 @pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
+def test_every_command_shows_examples(arguments: list[str]) -> None:
+    page = Kgctl()(*arguments, "-h").stdout
+    command = " ".join(["kgctl", *arguments])
+    assert "\nCommands:\n" in page or f"    {command}" in page.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
 def test_help_fits_eighty_columns(arguments: list[str]) -> None:
     assert max(map(len, Kgctl()(*arguments, "-h").stdout.splitlines())) <= 80
 

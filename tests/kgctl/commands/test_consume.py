@@ -19,11 +19,6 @@ from tests.harness.listeners import listening, wait_for_the_end
 from tests.harness.streaming import PATIENCE_SECONDS, delete_records, running, until
 
 
-@pytest.fixture
-def kgctl(cluster: Cluster) -> Kgctl:
-    return Kgctl(cluster.bootstrap_servers)
-
-
 def made(kgctl: Kgctl, partitions: int = 1) -> str:
     topic = fresh("read")
     result = kgctl("topics", "create", topic, "--partitions", partitions)

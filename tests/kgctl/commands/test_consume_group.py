@@ -20,11 +20,6 @@ from tests.harness.streaming import PATIENCE_SECONDS, Running, delete_records, r
 
 
 @pytest.fixture
-def kgctl(cluster: Cluster) -> Kgctl:
-    return Kgctl(cluster.bootstrap_servers)
-
-
-@pytest.fixture
 def topic(kgctl: Kgctl) -> str:
     """Three partitions with ten records each: p0-0, p0-1, ..."""
     return filled(kgctl)

@@ -15,11 +15,6 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def kgctl(cluster: Cluster) -> Kgctl:
-    return Kgctl(cluster.bootstrap_servers)
-
-
-@pytest.fixture
 def topic(kgctl: Kgctl) -> str:
     """Three partitions with 100, 50 and no records."""
     name = fresh("orders")

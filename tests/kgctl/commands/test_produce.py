@@ -15,11 +15,6 @@ from tests.harness.streaming import records_of, running
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
-@pytest.fixture
-def kgctl(cluster: Cluster) -> Kgctl:
-    return Kgctl(cluster.bootstrap_servers)
-
-
 def made(kgctl: Kgctl, partitions: int = 1, *config: str) -> str:
     topic = fresh("written")
     settings = [word for setting in config for word in ("--config", setting)]

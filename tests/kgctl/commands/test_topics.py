@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness.clusters import Cluster, fresh
+from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, fill
-
-
-@pytest.fixture
-def kgctl(cluster: Cluster) -> Kgctl:
-    return Kgctl(cluster.bootstrap_servers)
 
 
 def test_a_topic_is_created_listed_described_and_deleted(kgctl: Kgctl) -> None:

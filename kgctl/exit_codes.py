@@ -1,4 +1,4 @@
-"""Exit codes of kgctl: what a script learns from each kind of failure.
+"""Exit codes of kgctl, one for each kind of failure.
 
 The library names its errors (`KgctlError.name`, `RowError.name`); only this table turns a name into an exit code.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 ERROR, USAGE, TIMED_OUT, PARTLY_FAILED, NOT_FOUND, WRONG_STATE, UNREACHABLE = range(1, 8)
+INTERRUPTED = 130
 
 _BY_NAME = {
     "BAD_ADDRESS": USAGE,

@@ -14,7 +14,7 @@ BROKEN_PIPE = 141
 
 
 class CannotWrite(OSError):
-    """A write to stdout failed for another reason than a closed reader, such as a full disk."""
+    """A write to stdout failed for a reason other than a closed reader, such as a full disk."""
 
     def __str__(self) -> str:
         return f"cannot write the output: {self.strerror}"

@@ -189,7 +189,10 @@ def logs(
         Path | None, typer.Option("--log-file", metavar="FILE", help="[default: the log file of the running broker]")
     ] = None,
 ) -> None:
-    """Show the end of the broker's log; with -o json, one object per line."""
+    """Show the end of the broker's log.
+
+    With -o json, one object per line.
+    """
     render = _line_renderer(ctx)
     path = log_file or Path(_read_state(_directory(data_dir)).log_file)
     try:
@@ -203,7 +206,7 @@ def logs(
         try:
             _follow(path, stream, render)
         except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+            raise typer.Exit(exit_codes.INTERRUPTED) from None
 
 
 class _StartFailed(KgctlError):

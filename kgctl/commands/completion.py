@@ -1,4 +1,4 @@
-"""`kgctl --show-completion` and `--install-completion`: completion scripts for the shell that is named, or the user's."""
+"""`kgctl --show-completion` and `--install-completion`: completion scripts for a named shell, or for $SHELL."""
 
 from __future__ import annotations
 

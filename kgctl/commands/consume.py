@@ -39,20 +39,23 @@ def consume(
     ctx: typer.Context,
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Start at the oldest record.")] = False,
-    from_end: Annotated[
-        bool, typer.Option("--from-end", help="Start after the newest record. This is the default.")
-    ] = False,
+    from_end: Annotated[bool, typer.Option("--from-end", help="Start after the newest record. [default]")] = False,
     partition: Annotated[
         list[int] | None, typer.Option("--partition", min=0, metavar="N", help="Read only this partition; repeatable.")
     ] = None,
     offset: Annotated[
         int | None,
-        typer.Option("--offset", metavar="N", help="Start at this offset of --partition; -N: N before the end."),
+        typer.Option(
+            "--offset",
+            metavar="N",
+            help="Start at this offset of --partition; a negative one counts back from the end.",
+        ),
     ] = None,
     group: Annotated[
         str | None,
         typer.Option(
             "--group",
+            metavar="GROUP",
             callback=not_empty,
             help="Join this group, which assigns the partitions, and commit offsets.",
         ),
@@ -60,14 +63,14 @@ def consume(
     session_timeout: Annotated[
         float,
         typer.Option(
-            "--session-timeout", min=0.1, metavar="SECONDS", help="When the group evicts this member if it crashes."
+            "--session-timeout", min=0.1, metavar="SECONDS", help="How long after a crash the group evicts this member."
         ),
     ] = 45.0,
     max_messages: Annotated[
         int | None, typer.Option("--max-messages", min=1, metavar="N", help="Stop after N records.")
     ] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="Stop at the log ends of the time when reading starts.")
+        bool, typer.Option("--until-end", help="Stop where the logs ended when reading started.")
     ] = False,
     timeout: Annotated[
         float | None,
@@ -75,11 +78,16 @@ def consume(
             "--timeout",
             parser=parse_seconds,
             metavar="SECONDS",
-            help="Stop when no record arrives for this long, also if the cluster does not answer. [default: wait]",
+            help="Stop if no record arrives for this long, even if the cluster does not answer. [default: wait]",
         ),
     ] = None,
     isolation: Annotated[
-        Isolation, typer.Option("--isolation-level", help="Whether to wait until transactions are committed.")
+        Isolation,
+        typer.Option(
+            "--isolation-level",
+            metavar="|".join(level.value for level in Isolation),
+            help="read_committed leaves out records of open and aborted transactions.",
+        ),
     ] = Isolation.READ_UNCOMMITTED,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON Lines, as `kgctl produce --json` reads them.")
@@ -89,15 +97,15 @@ def consume(
     print_offset: Annotated[bool, typer.Option("--print-offset", help="Print the offset.")] = False,
     print_headers: Annotated[bool, typer.Option("--print-headers", help="Print the headers.")] = False,
     print_key: Annotated[
-        bool, typer.Option("--print-key", help="Print the key. These five precede the value, in this order.")
+        bool, typer.Option("--print-key", help="Print the key. These five fields precede the value, in this order.")
     ] = False,
     separator: Annotated[
-        str, typer.Option("--separator", "--key-separator", metavar="TEXT", help="Separates these from the value.")
+        str, typer.Option("--separator", "--key-separator", metavar="TEXT", help="Text between fields.")
     ] = r"\t",
     record_separator: Annotated[
-        str, typer.Option("--record-separator", metavar="TEXT", help="Ends each record.")
+        str, typer.Option("--record-separator", metavar="TEXT", help="Text after each record.")
     ] = r"\n",
-    null_marker: Annotated[str, typer.Option("--null-marker", metavar="TEXT", help="Stands for null.")] = "null",
+    null_marker: Annotated[str, typer.Option("--null-marker", metavar="TEXT", help="Text for null.")] = "null",
 ) -> None:
     """Print records of topics to stdout.
 
@@ -105,18 +113,18 @@ def consume(
 
     Runs until Ctrl-C, unless --max-messages, --until-end or --timeout stops it.
 
-    With --group, offsets of printed records are committed: at least every second, before a rebalance and at the end.
-    Reading continues at the committed offsets; --from-beginning or --from-end decide where there are none.
+    With --group, the offsets of printed records are committed every second, before a rebalance and at the end. Reading
+    continues at the committed offsets; --from-beginning or --from-end decides where there are none.
 
     JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers. A key or value that is not
     UTF-8 is in key_base64 or value_base64.
 
-    --timeout means the same before and after the word consume. It exits with 3 if --max-messages or --until-end was not
-    reached, or without them if no record arrived at all; with 7 if the cluster could not be reached at the start.
-    Leaving a group may then take as long again, at most 5 seconds.
+    When --timeout ends the command, the exit code is 3 if --max-messages or --until-end was not reached, or without
+    them if no record arrived; it is 7 if the cluster could not be reached at the start. Leaving a group may then take
+    as long again, at most 5 seconds. --timeout has the same meaning before and after the word consume.
 
-    Without --timeout, the first answer may take 30 seconds, and a broker that goes away later may be away for 60.
-    Ctrl-C and a closed pipe exit with 0.
+    Without --timeout, the command waits 30 seconds for the first answer, and 60 seconds for a broker that goes away
+    later. After Ctrl-C or a closed pipe the exit code is 0.
     """
     from kgctl.client.consumer.consumer import Consumer
     from kgctl.client.net.connector import Connector

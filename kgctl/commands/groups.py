@@ -72,7 +72,7 @@ def describe(
     state_view: Annotated[bool, typer.Option("--state", help="Show state, coordinator, assignor, generation.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Add columns: assignments, epochs.")] = False,
 ) -> None:
-    """Show offsets and lag of groups, their members or their state.
+    """Show offsets and lag, members, or state of groups.
 
     Columns are those of kafka-consumer-groups.sh. --members and --state add GENERATION, known on kgctl's own broker.
     """
@@ -103,7 +103,7 @@ def delete(
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)],
     execute: Execute = False,
 ) -> None:
-    """Delete groups that have no members, with their committed offsets."""
+    """Delete groups that have no members, and their offsets."""
     with settings(ctx).admin() as admin:
         rows = admin.plan_group_deletion(groups)
         if execute:

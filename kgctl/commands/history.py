@@ -32,11 +32,14 @@ def history(
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Add columns: the members that joined and left.")] = False,
 ) -> None:
-    """Show the rebalances of a group: when, why, how long, who joined and left.
+    """Show the rebalances of a group and their causes.
 
-    EVENT says how a rebalance ended: stable, empty, superseded (by the next rebalance, before it led to an assignment) or
-    interrupted (by a restart of the broker); rebalance_started is one under way. kgctl's own broker keeps the events of
-    a week, across restarts and also of deleted groups, in the topic __kgctl_group_events.
+    A row has the time, the cause, the duration, and how many members joined and left. EVENT says how a rebalance ended:
+    stable, empty, superseded (by the next rebalance, before it led to an assignment) or interrupted (by a restart of the
+    broker); rebalance_started is one under way.
+
+    kgctl's own broker keeps the events of a week in the topic __kgctl_group_events, across restarts and also of deleted
+    groups.
     """
     with settings(ctx).admin() as admin:
         events, is_last_over = _events(admin, group)

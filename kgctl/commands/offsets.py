@@ -92,7 +92,7 @@ def reset_offsets(
     }
     if export and settings(ctx).output in ("json", "yaml"):
         raise typer.BadParameter("A plan is exported as CSV.", param_hint="'--export', '--output'")
-    scope = _scope(topic or [], all_topics, needed=from_file is None)
+    scope = _scope(ctx, topic or [], all_topics, needed=from_file is None)
     target = _target(group, {kind: value for kind, value in given.items() if value is not None})
     with settings(ctx).admin() as admin:
         plan = admin.plan_reset(group, scope, target, allow_active=not execute)
@@ -118,7 +118,7 @@ def delete_offsets(
 
     Offsets of topics to which members of the group subscribe are refused.
     """
-    scope = _scope(topic or [], all_topics, needed=True)
+    scope = _scope(ctx, topic or [], all_topics, needed=True)
     with settings(ctx).admin() as admin:
         rows = admin.plan_offset_deletion(group, scope)
         if execute:
@@ -158,12 +158,10 @@ def _is_begun(plan: ResetPlan) -> bool:
     return any(row.status == DONE for row in plan.rows)
 
 
-def _scope(topics: list[str], all_topics: bool, needed: bool) -> Scope:
+def _scope(ctx: typer.Context, topics: list[str], all_topics: bool, needed: bool) -> Scope:
     only_one({"--topic": topics, "--all-topics": all_topics})
     if needed and not topics and not all_topics:
-        raise typer.BadParameter(
-            "Name topics with --topic TOPIC[:P,...], or give --all-topics.", param_hint="'--topic'"
-        )
+        ctx.fail("Name topics with --topic TOPIC[:P,...], or give --all-topics.")
     if not needed and (topics or all_topics):
         raise typer.BadParameter("The file names the topics.", param_hint="'--from-file'")
     return Scope(tuple(_topic(text) for text in topics), all_topics)

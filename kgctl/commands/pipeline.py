@@ -30,7 +30,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with
 
 @pipeline_app.command("list", epilog=examples("kgctl pipeline list", "kgctl pipeline list -o json"))
 def list_jobs(ctx: typer.Context) -> None:
-    """List the jobs with the topics and tables that they read and write."""
+    """List the jobs with what they read and write."""
     rows = [
         JobRow(job.name, job.reads, tuple(table.name for table in job.writes), job.summary) for job in JOBS.values()
     ]
@@ -67,7 +67,10 @@ pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
 
 @pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))
 def status(ctx: typer.Context, out: Out) -> None:
-    """Show the size of each table in a folder and when it was last written. Exit code 5 if there are no tables."""
+    """Show the size and the last write of each table in a folder.
+
+    Exit code 5 if there are no tables.
+    """
     rows = [_table_row(out, job, table) for job in JOBS.values() for table in job.writes]
     found = [row for row in rows if row.batches]
     if not found:
@@ -77,7 +80,10 @@ def status(ctx: typer.Context, out: Out) -> None:
 
 @pipeline_app.command(epilog=examples("kgctl pipeline report --out facts"))
 def report(ctx: typer.Context, out: Out) -> None:
-    """Write report.html and its charts into the folder, from the tables there, and print its path."""
+    """Write report.html and its charts from the tables in a folder.
+
+    Prints the path of the page.
+    """
     if not any(TableFolder(out / name).batches() for name in TABLES):
         raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
     pipeline_run.report_only(out)

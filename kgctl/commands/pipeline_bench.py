@@ -41,10 +41,10 @@ def bench(
         int, typer.Option("--rounds", metavar="N", min=1, help="How often to measure; the medians are shown.")
     ] = 2,
 ) -> None:
-    """Decode and aggregate generated commit records in Spark, DuckDB, Polars and plain Python, and compare the times.
+    """Compare Spark with DuckDB, Polars and plain Python.
 
-    Engines that are not installed are left out. Each engine runs in its own process, in turns, and all must return the same
-    result. With --sources, measure how fast a topic of a local broker is read into a DataFrame: by kgctl's source and, if
+    Each engine decodes and aggregates the same generated commit records in its own process. Engines take turns, and all
+    must return the same result. Engines that are not installed are left out. With --sources, measure how fast a topic of a local broker is read into a DataFrame: by kgctl's source and, if
     its jars are installed, by Spark's own connector.
     """
     counts = [_count(text) for text in records.split(",")]

@@ -14,9 +14,10 @@ from kgctl.client.net.errors import Precondition
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime
+from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.runner import INTERRUPTED, RunFailed
+from kgctl.pipelines.runner import RunFailed
 from kgctl.pipelines.runner import run as run_pipeline
 from kgctl.pipelines.settings import SOURCES, RunSettings
 from kgctl.pipelines.tables.manifest import TableFolder
@@ -148,7 +149,7 @@ def _finish(run_settings: RunSettings, json_lines: bool) -> None:
     line = ProgressLine(json_lines)
     began = time.monotonic()
     try:
-        code = run_pipeline(run_settings, line.show)
+        has_ended = run_pipeline(run_settings, line.show)
     except RunFailed as failure:
         line.close()
         if failure.log and failure.exit_code == 1:
@@ -160,7 +161,7 @@ def _finish(run_settings: RunSettings, json_lines: bool) -> None:
         raise
     finally:
         line.close()
-    if code == INTERRUPTED:
+    if not has_ended:
         note("Interrupted. What was committed stays; the next run continues from there.")
         raise typer.Exit(INTERRUPTED)
     if run_settings.jobs:

@@ -51,7 +51,7 @@ EPILOG = examples(
 def produce(
     ctx: typer.Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
-    json: Annotated[bool, typer.Option("--json", help="Read lines as JSON objects, see above.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Read lines as JSON objects; see above.")] = False,
     key_separator: Annotated[
         str | None,
         typer.Option(
@@ -61,7 +61,7 @@ def produce(
     null_marker: Annotated[
         str | None,
         typer.Option(
-            "--null-marker", metavar="TEXT", help="Make values (and keys) that are this text null: tombstones."
+            "--null-marker", metavar="TEXT", help="Write null for values (tombstones) and keys that equal this text."
         ),
     ] = None,
     header: Annotated[
@@ -78,12 +78,17 @@ def produce(
         ),
     ] = None,
     compression: Annotated[
-        Compression, typer.Option("--compression", help="How to compress batches.")
+        Compression,
+        typer.Option(
+            "--compression", metavar="|".join(codec.value for codec in Compression), help="How to compress batches."
+        ),
     ] = Compression.NONE,
     acks: Annotated[
         Acks,
         typer.Option(
-            "--acks", help="Who must store a record to acknowledge it: all replicas, the leader (1), none (0)."
+            "--acks",
+            metavar="|".join(acks.value for acks in Acks),
+            help="Replicas that must store a record before it is acknowledged: all, the leader (1), none (0).",
         ),
     ] = Acks.ALL,
     idempotence: Annotated[

@@ -16,14 +16,13 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.steps import Endpoint
 from kgctl.demo.children import Children, DemoFailed, child_columns, run_kgctl
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
-from kgctl.exit_codes import ERROR, exit_code_of
+from kgctl.exit_codes import ERROR, INTERRUPTED, exit_code_of
 from kgctl.model.groups import GroupDescription
 
 GROUP, SECOND_GROUP = "shop", "reports"
 SESSION_TIMEOUT_MS = 3_000
 WAIT_S = 30.0
 POLL_S = 0.05
-INTERRUPTED = 130
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STEPS = 10
 FRAME_LINES = 20

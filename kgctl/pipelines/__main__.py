@@ -15,7 +15,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import resolve
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotFound
-from kgctl.exit_codes import exit_code_of
+from kgctl.exit_codes import INTERRUPTED, exit_code_of
 from kgctl.pipelines.catalog import in_order
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
@@ -24,7 +24,6 @@ from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.spark.failures import Interrupted, reason_of
 from kgctl.pipelines.tables.manifest import held_by_one_run
 
-INTERRUPTED = 130
 _STOP_TIMEOUT_S = 20.0
 
 Emit = Callable[[Progress], None]

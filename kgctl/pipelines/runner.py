@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError
+from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.progress import Progress, from_json
 from kgctl.pipelines.settings import RunSettings
 
 COMMAND = [sys.executable, "-P", "-m", "kgctl.pipelines"]
-INTERRUPTED = 130
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "jinja2")
 _TAIL_LINES = 15
 _TAIL_BYTES = 64 * 1024
@@ -42,8 +42,8 @@ def check_installed() -> None:
         raise PipelinesMissing(f"the pipelines need {', '.join(missing)}: pip install 'kgctl[pipelines]'")
 
 
-def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> int:
-    """Return 0, or 130 if the user interrupted the run. Raises RunFailed. No process that it starts outlives it."""
+def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> bool:
+    """Return False if the user interrupted the run. Raises RunFailed. No process that it starts outlives it."""
     check_installed()
     log = Path(settings.log_file)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -76,9 +76,9 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> int:
                 _end(process)
                 raise
     if code == 0:
-        return 0
+        return True
     if failure is None and (code == INTERRUPTED or len(received) > 1):
-        return INTERRUPTED
+        return False
     tail = _tail(log, begin)
     if failure is not None:
         raise RunFailed(failure.text, failure.exit_code or 1, tail)

@@ -64,7 +64,7 @@ def plan_reset(
         raise commits
     partitions, errors = yield from _in_scope(cluster, scope, target, commits)
     if not partitions and not errors:
-        raise NotFound(f"Group '{group}' has no committed offsets; name the topics with --topic.")
+        raise NotFound(f"Group '{group}' has no committed offsets; name the topics to reset.")
     rows = yield from _targets(cluster, group, partitions, target, commits)
     rows += [
         ResetRow(group, topic, number, None, None, None, status=FAILED, error=error)

@@ -148,6 +148,8 @@ class Broker:
 
     def _sweep(self) -> None:
         self._sweep_timer = None
+        # The log cannot checkpoint its WAL while the transaction is in use, and under load every turn uses it.
+        self._flusher.flush()
         if self.failure is not None:
             return
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.config.options import ConfigError
 
@@ -41,8 +42,7 @@ class Endpoint:
         return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAddress:
+class NamedAddress(NamedTuple):
     """One entry of `listeners` or `advertised.listeners`."""
 
     name: str
@@ -50,8 +50,7 @@ class NamedAddress:
     endpoint: Endpoint
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerNames:
+class ListenerNames(NamedTuple):
     """What listener names mean: the security protocol of each, and the names that belong to a controller."""
 
     protocols: Mapping[str, str]

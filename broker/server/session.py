@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,12 +11,14 @@ if TYPE_CHECKING:
 ANONYMOUS = "User:ANONYMOUS"
 
 
-@dataclass(slots=True)
 class Session:
     """The identity that a connection's requests are authorized for.
 
     A TLS client certificate or a completed SASL handshake sets `principal`; plaintext connections stay anonymous.
     """
 
-    principal: str
-    listener: Listener
+    __slots__ = ("listener", "principal")
+
+    def __init__(self, principal: str, listener: Listener) -> None:
+        self.principal = principal
+        self.listener = listener

@@ -43,11 +43,12 @@ class Flush:
 
     @property
     def dirty(self) -> bool:
-        # Asked for every answer that leaves.
-        if self._pending or self._store.dirty:
+        # Asked for every answer that leaves, hence attributes rather than calls.
+        pending = self._pending
+        if self._store.dirty or pending.written or pending.doomed or pending.doomed_trees:
             return True
         for topic in self._row_topics:  # noqa: SIM110 (half the time of any())
-            if topic.dirty:
+            if topic.pending:
                 return True
         return False
 

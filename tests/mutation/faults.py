@@ -380,8 +380,8 @@ FAULTS = (
     Fault(
         "a flush drops its events",
         "storage/rows/row_topic.py",
-        "        if self._pending:\n",
-        "        if self._pending and self.next_offsets[0] % 2:\n",
+        "        if self.pending:\n",
+        "        if self.pending and self.next_offsets[0] % 2:\n",
         STORAGE,
     ),
     # ---- large requests

@@ -59,7 +59,7 @@ class RowTopic:
         self.name = name
         self.tables = tables
         self._store = store
-        self._pending: list[PendingRow] = []
+        self.pending: list[PendingRow] = []  # appended rows that are not in the store's transaction yet
         self.next_offsets = tables.next_offsets()
         self._high_watermarks = list(self.next_offsets)
 
@@ -70,7 +70,7 @@ class RowTopic:
     # -- appending
 
     def append(self, rows: Sequence[RowLike]) -> None:
-        pending, next_offsets = self._pending, self.next_offsets
+        pending, next_offsets = self.pending, self.next_offsets
         for row in rows:
             partition, key, value, timestamp_ms = row.partition, row.key, row.value, row.timestamp_ms
             offset = next_offsets[partition]
@@ -78,15 +78,10 @@ class RowTopic:
             crc = row_crc(partition, offset, key, value, timestamp_ms)
             pending.append((partition, offset, key, value, timestamp_ms, crc))
 
-    @property
-    def dirty(self) -> bool:
-        """Rows wait for a flush."""
-        return bool(self._pending)
-
     def _insert_pending(self) -> None:
-        if self._pending:
-            self.tables.insert(self._pending)
-            self._pending = []
+        if self.pending:
+            self.tables.insert(self.pending)
+            self.pending = []
 
     def before_flush(self) -> None:
         """Hand appended rows to the store's transaction."""

@@ -27,13 +27,10 @@ class Pending:
         self._files = files
         self._touched: dict[str, OpenFile] = {}
         self._directories: dict[str, None] = {}
-        self._doomed: list[str] = []
-        self._doomed_trees: list[str] = []
+        self.doomed: list[str] = []
+        self.doomed_trees: list[str] = []
         self.written: dict[Written, None] = {}
         self.deleted_trees: list[str] = []  # renamed directories that housekeeping removes
-
-    def __bool__(self) -> bool:
-        return bool(self.written or self._doomed or self._doomed_trees)
 
     def touch(self, partition: Written, file: OpenFile) -> None:
         """The next flush has to sync `file` for `partition`."""
@@ -48,11 +45,11 @@ class Pending:
 
     def unlink_after(self, path: str) -> None:
         """Remove this file once the store no longer lists it."""
-        self._doomed.append(path)
+        self.doomed.append(path)
 
     def unlink_tree_after(self, directory: str) -> None:
         """Rename the directory of a deleted topic once the store no longer lists it; its files are removed in slices."""
-        self._doomed_trees.append(directory)
+        self.doomed_trees.append(directory)
 
     def forget(self, partition: Written) -> None:
         """The partition was deleted and needs no flush."""
@@ -73,10 +70,10 @@ class Pending:
 
     def remove_doomed(self) -> None:
         """The store is durable without them: remove files and set directories aside."""
-        doomed, self._doomed = self._doomed, []
+        doomed, self.doomed = self.doomed, []
         for path in doomed:
             self._files.unlink(path)
-        trees, self._doomed_trees = self._doomed_trees, []
+        trees, self.doomed_trees = self.doomed_trees, []
         for tree in trees:
             if self._files.rename_directory(tree, tree + DELETED_SUFFIX):
                 self.deleted_trees.append(tree + DELETED_SUFFIX)

@@ -44,7 +44,7 @@ class Store:
         self._files = files
         self._failure = failure
         self._in_transaction = False
-        self._is_owed = False  # the transaction holds more than what can be derived again
+        self.dirty = False  # the transaction holds changes that a flush must make durable
         self._digest = 0  # of the changes in the transaction
         self._wal_file_bytes = 0
         self._commits = 0
@@ -137,14 +137,14 @@ class Store:
     def mark_open(self) -> None:
         """Make the next flush commit even without changes, so that each run leaves evidence of its durability."""
         self._begin()
-        self._is_owed = True
+        self.dirty = True
 
     # -- statements
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> None:
         """Run one changing statement inside the transaction of the next flush."""
         self._begin()
-        self._is_owed = True
+        self.dirty = True
         self.mix(repr((sql, values)).encode())
         try:
             self._db.execute(sql, values)
@@ -154,7 +154,7 @@ class Store:
     def execute_many(self, sql: str, rows: Sequence[Sequence[Value]], *, mixed: bool = False) -> None:
         """Run one changing statement for each row. `mixed`: the caller has passed a digest of the rows to `mix`."""
         self._begin()
-        self._is_owed = True
+        self.dirty = True
         if not mixed:
             self.mix(repr((sql, rows)).encode())
         try:
@@ -209,11 +209,6 @@ class Store:
 
     # -- transactions
 
-    @property
-    def dirty(self) -> bool:
-        """The transaction holds changes that a flush must make durable."""
-        return self._is_owed
-
     def _begin(self) -> None:
         self._failure.check()
         if not self._in_transaction:
@@ -224,9 +219,9 @@ class Store:
             self._in_transaction = True
 
     def commit(self) -> None:
-        """End the transaction if it is owed. Its changes are durable on return (durability "power": synced)."""
+        """Commit the transaction if it is dirty. Its changes are durable on return (durability "power": synced)."""
         self._failure.check()
-        if not self._is_owed:
+        if not self.dirty:
             return
         seq, chain = self.evidence.next_commit(self._digest)
         try:
@@ -234,7 +229,7 @@ class Store:
             self._db.execute("COMMIT")
         except apsw.Error as error:
             raise self._fail(error) from error
-        self._in_transaction = self._is_owed = False
+        self._in_transaction = self.dirty = False
         self._digest = 0
         self._commits += 1
         try:

@@ -153,7 +153,7 @@ def test_every_output_is_written_to_stdout_alone(our_cluster: Cluster, output: s
 
 
 @pytest.mark.parametrize("arguments", [["--show-completion", "zsh"], ["--show-completion"], ["--show-completion=zsh"]])
-def test_a_completion_script_is_for_the_shell_that_is_named_or_the_users(
+def test_a_completion_script_is_for_the_named_shell_or_the_users(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     monkeypatch.setenv("SHELL", "/usr/bin/zsh")

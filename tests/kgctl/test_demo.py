@@ -1,4 +1,4 @@
-"""`kgctl demo`: the guided tour runs to its end, and leaves no process and no file behind."""
+"""`kgctl demo`: the guided tour runs to its end, and leaves no process or file behind."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def read_until(program: subprocess.Popen[str], text: str) -> str:
 def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, number: signal.Signals, moment: str):
     program = start_demo(tmp_path)
     out = read_until(program, moment)
-    # As a terminal does: to the whole process group. Twice, as people do.
+    # To the whole process group, as a terminal does, and twice, as people do.
     os.killpg(program.pid, number)
     os.killpg(program.pid, number)
     rest, err = program.communicate(timeout=60)

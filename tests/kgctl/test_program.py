@@ -23,7 +23,7 @@ def test_a_pipe_closed_halfway_leaves_no_traceback(our_cluster: Cluster) -> None
         kgctl("topics", "create", *[fresh("many-" + "x" * 200) for _ in range(30)], "--partitions", 10).exit_code == 0
     )
     command = [*KGCTL, "topics", "describe", "--bootstrap", our_cluster.bootstrap_servers]
-    # Unbuffered, Python itself drops the error of a partial write.
+    # Without a buffer, Python drops the error of a partial write.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
         assert child.stdout is not None
@@ -72,7 +72,7 @@ def test_a_closed_stream_is_reported_only_where_it_is_needed(
 ) -> None:
     done = redirected(our_cluster, arguments, redirection)
     assert done.returncode == code
-    # A producer reports first what was acknowledged.
+    # A producer first reports the acknowledged records.
     assert done.stderr.endswith(said)
     assert "AttributeError" not in done.stderr
 

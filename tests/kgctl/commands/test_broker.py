@@ -46,7 +46,7 @@ def running(data_dir: Path, *arguments: object) -> Iterator[dict[str, object]]:
             eventually(lambda: holder_pid(data_dir) is None, "the broker to end")
 
 
-def test_start_status_and_stop(tmp_path: Path):
+def test_start_prints_the_address_and_status_and_stop_find_the_broker(tmp_path: Path):
     with running(tmp_path) as row:
         assert row["state"] == "running"
         assert accepts(str(row["address"]))
@@ -59,7 +59,7 @@ def test_start_status_and_stop(tmp_path: Path):
         assert not is_alive(int(str(row["pid"])))
 
 
-def test_status_of_no_broker_exits_with_3_and_still_answers(tmp_path: Path):
+def test_status_without_a_broker_exits_with_3_and_prints_a_row(tmp_path: Path):
     ended = kgctl("broker", "status", "--data-dir", tmp_path / "none", "-o", "json")
     assert ended.returncode == 3
     assert json.loads(ended.stdout)["rows"][0]["state"] == "stopped"

@@ -1,4 +1,4 @@
-"""`kgctl consume` on a running cluster, without a group: where it begins, what it prints, what ends it."""
+"""`kgctl consume` on a running cluster, without a group: where it starts, what it prints, what ends it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_values_are_lines(kgctl: Kgctl) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_every_codec_of_another_client_is_read_also_from_the_middle_of_a_batch(kgctl: Kgctl, codec: str) -> None:
+def test_batches_of_another_client_are_read_in_every_codec_and_from_their_middle(kgctl: Kgctl, codec: str) -> None:
     topic = made(kgctl)
     producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "compression.type": codec, "linger.ms": 50})
     for n in range(1000):
@@ -63,7 +63,7 @@ def test_all_partitions_and_topics_are_read(kgctl: Kgctl) -> None:
     assert sorted(result.stdout.split(), key=int) == sorted(numbers(0, 100) * 2, key=int)
 
 
-def test_one_partition_is_read_alone(kgctl: Kgctl) -> None:
+def test_one_partition_can_be_read_alone(kgctl: Kgctl) -> None:
     topic = made(kgctl, 3)
     for n in range(3):
         assert kgctl("produce", topic, "--partition", n, text=f"p{n}\n").exit_code == 0
@@ -82,14 +82,14 @@ def test_an_offset_counts_from_the_start_or_back_from_the_end(
     assert (result.exit_code, result.stdout.split()) == (0, numbers(*printed))
 
 
-def test_an_offset_behind_the_end_is_an_error_that_names_the_ends(kgctl: Kgctl) -> None:
+def test_an_offset_after_the_end_is_an_error_that_names_the_bounds(kgctl: Kgctl) -> None:
     topic = filled(kgctl, *numbers(0, 10))
     result = kgctl("consume", topic, "--partition", 0, "--offset", 11, "--until-end")
     assert result.exit_code == 1
     assert "starts at 0 and ends before 10" in result.stderr
 
 
-def test_max_messages_ends_it_even_inside_a_batch(kgctl: Kgctl) -> None:
+def test_max_messages_stops_inside_a_batch(kgctl: Kgctl) -> None:
     topic = filled(kgctl, *numbers(0, 10))
     result = kgctl("consume", topic, "--from-beginning", "--max-messages", 4)
     assert (result.exit_code, result.stdout.split()) == (0, numbers(0, 4))
@@ -105,7 +105,7 @@ def test_until_end_from_the_end_prints_nothing(kgctl: Kgctl) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
 
 
-def test_until_end_stops_before_what_is_written_meanwhile(kgctl: Kgctl) -> None:
+def test_until_end_stops_before_records_written_later(kgctl: Kgctl) -> None:
     topic = filled(kgctl, *numbers(0, 3))
     assert kgctl.bootstrap
     with running(kgctl.bootstrap, "consume", topic, "--from-beginning", "--until-end", "--max-messages", 9) as reading:
@@ -115,33 +115,33 @@ def test_until_end_stops_before_what_is_written_meanwhile(kgctl: Kgctl) -> None:
     assert [first, *reading.seen[1:]] == numbers(0, 3)
 
 
-def test_too_few_messages_in_time_is_exit_code_3_and_what_came_is_printed(kgctl: Kgctl) -> None:
+def test_too_few_messages_before_the_timeout_exit_with_3_after_printing_them(kgctl: Kgctl) -> None:
     topic = filled(kgctl, "a", "b")
     result = kgctl("consume", topic, "--from-beginning", "--max-messages", 3, "--timeout", 1)
     assert (result.exit_code, result.stdout) == (3, "a\nb\n")
     assert "2 of 3 messages" in result.stderr
 
 
-def test_no_message_in_time_is_exit_code_3(kgctl: Kgctl) -> None:
+def test_no_message_before_the_timeout_exits_with_3(kgctl: Kgctl) -> None:
     assert kgctl("consume", filled(kgctl, "a"), "--timeout", 1).exit_code == 3
 
 
-def test_some_messages_in_time_are_enough_when_no_number_was_asked_for(kgctl: Kgctl) -> None:
+def test_any_message_before_the_timeout_is_success_without_a_requested_number(kgctl: Kgctl) -> None:
     result = kgctl("consume", filled(kgctl, "a"), "--from-beginning", "--timeout", 1)
     assert (result.exit_code, result.stdout) == (0, "a\n")
 
 
-def test_from_the_end_only_what_is_written_later_is_printed(kgctl: Kgctl) -> None:
+def test_from_the_end_only_later_records_are_printed(kgctl: Kgctl) -> None:
     topic = filled(kgctl, "old")
     assert kgctl.bootstrap
     with running(kgctl.bootstrap, "consume", topic, "--timeout", PATIENCE_SECONDS, "--max-messages", 1) as reading:
-        # Written again and again, as nothing tells when the reader has begun.
+        # Written repeatedly, because nothing shows when the reader has started.
         until(lambda: kgctl("produce", topic, text="new\n").exit_code or reading.program.poll() is not None, "no end")
         assert reading.wait()[0] == 0
     assert reading.seen == ["new"]
 
 
-def test_the_parts_of_a_record_are_printed_in_kafkas_order(kgctl: Kgctl) -> None:
+def test_the_fields_of_a_record_are_printed_in_kafkas_order(kgctl: Kgctl) -> None:
     line = json.dumps({"key": "k", "value": "v", "headers": {"a": "1", "b": None}, "timestamp": 1700000000000})
     topic = filled(kgctl, line, '{"value":null}', words=("--json",))
     everything = ["--print-key", "--print-offset", "--print-headers", "--print-partition", "--print-timestamp"]
@@ -150,7 +150,7 @@ def test_the_parts_of_a_record_are_printed_in_kafkas_order(kgctl: Kgctl) -> None
     assert second.split("\t")[1:] == ["Partition:0", "Offset:1", "NO_HEADERS", "null", "null"]
 
 
-def test_separators_and_the_null_marker_are_chosen_with_escapes(kgctl: Kgctl) -> None:
+def test_separators_and_the_null_marker_accept_escapes(kgctl: Kgctl) -> None:
     topic = filled(kgctl, "k:v", "l:w", words=("--key-separator", ":"))
     words = ("--print-key", "--separator", "=", "--record-separator", r"\0")
     assert kgctl("consume", topic, "--from-beginning", "--until-end", *words).stdout == "k=v\0l=w\0"
@@ -158,13 +158,13 @@ def test_separators_and_the_null_marker_are_chosen_with_escapes(kgctl: Kgctl) ->
     assert kgctl("consume", topic, "--from-beginning", "--until-end", "--null-marker", "").stdout == "\n"
 
 
-def test_bytes_come_out_as_they_went_in(kgctl: Kgctl) -> None:
+def test_bytes_are_printed_unchanged(kgctl: Kgctl) -> None:
     topic = filled(kgctl, '{"value_base64":"AP/+"}', words=("--json",))
     assert kgctl("consume", topic, "--from-beginning", "--until-end").stdout_bytes == b"\x00\xff\xfe\n"
 
 
 @pytest.mark.parametrize("words", [("--json",), ("-o", "json")])
-def test_json_lines_hold_the_whole_record_and_base64_for_what_is_not_text(kgctl: Kgctl, words: tuple[str, ...]) -> None:
+def test_json_lines_have_the_whole_record_with_base64_for_bytes(kgctl: Kgctl, words: tuple[str, ...]) -> None:
     given = {"key_base64": "/w==", "value": "ü", "headers": {"h": "1"}, "timestamp": 1700000000000}
     topic = filled(kgctl, json.dumps(given), words=("--json",))
     (line,) = kgctl("consume", topic, "--from-beginning", "--until-end", *words).stdout.splitlines()
@@ -180,7 +180,7 @@ def test_json_lines_hold_the_whole_record_and_base64_for_what_is_not_text(kgctl:
     }
 
 
-def test_what_one_topic_holds_can_be_copied_to_another(kgctl: Kgctl) -> None:
+def test_the_records_of_a_topic_can_be_copied_to_another(kgctl: Kgctl) -> None:
     topic = filled(
         kgctl, '{"key":"a","value":null}', '{"value_base64":"/w==","headers":[{"key":"h"}]}', words=("--json",)
     )
@@ -191,7 +191,7 @@ def test_what_one_topic_holds_can_be_copied_to_another(kgctl: Kgctl) -> None:
     assert again == printed.replace(topic, copy)
 
 
-def test_records_of_a_log_that_stamps_them_say_so(kgctl: Kgctl) -> None:
+def test_records_with_log_append_time_have_that_timestamp_type(kgctl: Kgctl) -> None:
     topic = fresh("stamped")
     words = ("topics", "create", topic, "--config", "message.timestamp.type=LogAppendTime")
     assert kgctl(*words).exit_code == 0
@@ -201,7 +201,7 @@ def test_records_of_a_log_that_stamps_them_say_so(kgctl: Kgctl) -> None:
     assert row["timestamp"] > 1_600_000_000_000
 
 
-def test_a_missing_topic_is_not_found_and_not_made(kgctl: Kgctl) -> None:
+def test_a_missing_topic_is_not_found_and_not_created(kgctl: Kgctl) -> None:
     topic = fresh("missing")
     assert kgctl("consume", topic).exit_code == 5
     assert topic not in kgctl("topics", "list").stdout
@@ -228,7 +228,7 @@ def test_the_timeout_bounds_the_wait_for_a_cluster_that_never_answers(words: tup
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_the_timeout_bounds_the_wait_for_a_broker_that_went_away(number: signal.Signals, place: str) -> None:
+def test_the_timeout_bounds_the_wait_for_a_broker_that_is_lost(number: signal.Signals, place: str) -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         topic = filled(kgctl, "a")
@@ -262,7 +262,7 @@ def test_contradictory_or_invalid_options_are_usage_errors(words: tuple[str, ...
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_quietly(kgctl: Kgctl, number: signal.Signals) -> None:
+def test_a_signal_ends_the_command_quietly(kgctl: Kgctl, number: signal.Signals) -> None:
     topic = filled(kgctl, "a")
     assert kgctl.bootstrap
     with running(kgctl.bootstrap, "consume", topic, "--from-beginning") as reading:
@@ -271,7 +271,7 @@ def test_a_signal_ends_it_quietly(kgctl: Kgctl, number: signal.Signals) -> None:
         assert reading.wait() == (0, "")
 
 
-def test_a_reader_that_goes_away_ends_it_quietly_even_if_nothing_more_comes(kgctl: Kgctl) -> None:
+def test_a_closed_pipe_ends_the_command_quietly_even_without_further_records(kgctl: Kgctl) -> None:
     topic = filled(kgctl, "a")
     ours, theirs = os.pipe()
     command = [sys.executable, "-m", "kgctl", "consume", topic, "--from-beginning", "--bootstrap", str(kgctl.bootstrap)]
@@ -283,14 +283,14 @@ def test_a_reader_that_goes_away_ends_it_quietly_even_if_nothing_more_comes(kgct
     assert (program.returncode, stderr) == (0, b"")
 
 
-def test_a_pipe_into_head_ends_with_head(kgctl: Kgctl) -> None:
+def test_the_command_ends_when_head_ends(kgctl: Kgctl) -> None:
     topic = filled(kgctl, *numbers(0, 50_000))
     command = f"{sys.executable} -m kgctl consume {topic} --from-beginning --bootstrap {kgctl.bootstrap} | head -2"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert (done.stdout, done.stderr) == ("0\n1\n", "")
 
 
-def test_a_broker_that_restarts_is_waited_for(own_cluster: Cluster) -> None:
+def test_reading_continues_after_a_restart_of_the_broker(own_cluster: Cluster) -> None:
     kgctl = Kgctl(own_cluster.bootstrap_servers)
     topic = filled(kgctl, "before")
     with running(own_cluster.bootstrap_servers, "consume", topic, "--from-beginning", "--max-messages", 2) as reading:
@@ -304,7 +304,7 @@ def test_a_broker_that_restarts_is_waited_for(own_cluster: Cluster) -> None:
     assert "trying again" in stderr
 
 
-def test_it_begins_where_the_log_begins(kgctl: Kgctl) -> None:
+def test_reading_starts_at_the_log_start(kgctl: Kgctl) -> None:
     topic = filled(kgctl, *numbers(0, 5))
     delete_records(str(kgctl.bootstrap), topic, 0, 3)
     assert kgctl("consume", topic, "--from-beginning", "--until-end").stdout.split() == ["3", "4"]
@@ -314,7 +314,7 @@ def test_it_begins_where_the_log_begins(kgctl: Kgctl) -> None:
 
 
 @pytest.mark.parametrize("cluster", [pytest.param("kafka", marks=pytest.mark.reference)], indirect=True)
-def test_transactions_are_read_as_the_isolation_level_says(kgctl: Kgctl) -> None:
+def test_the_isolation_level_decides_about_transactions(kgctl: Kgctl) -> None:
     topic = made(kgctl)
     producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": fresh("tx")})
     producer.init_transactions()

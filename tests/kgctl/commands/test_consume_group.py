@@ -1,4 +1,4 @@
-"""`kgctl consume --group` on a running cluster: shares, commits, rebalances, and what is left behind at the end."""
+"""`kgctl consume --group` on a running cluster: assignments, commits, rebalances, and the state after the end."""
 
 from __future__ import annotations
 
@@ -72,9 +72,7 @@ def member(kgctl: Kgctl, topic: str, group: str) -> Iterator[Running]:
         yield started
 
 
-def test_printed_records_are_committed_and_the_next_run_continues_after_them(
-    kgctl: Kgctl, topic: str, group: str
-) -> None:
+def test_the_next_run_continues_after_the_printed_records(kgctl: Kgctl, topic: str, group: str) -> None:
     first = kgctl("consume", topic, "--group", group, "--from-beginning", "--max-messages", 13)
     assert (first.exit_code, first.stderr) == (0, "")
     assert sum(offset or 0 for offset in committed(kgctl, group).values()) == 13
@@ -85,19 +83,19 @@ def test_printed_records_are_committed_and_the_next_run_continues_after_them(
     assert committed(kgctl, group) == {0: 10, 1: 10, 2: 10}
 
 
-def test_without_commits_a_group_begins_at_the_end(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_without_commits_a_group_starts_at_the_end(kgctl: Kgctl, topic: str, group: str) -> None:
     result = kgctl("consume", topic, "--group", group, "--until-end")
     assert (result.exit_code, result.stdout) == (0, "")
     assert committed(kgctl, group) == {0: 10, 1: 10, 2: 10}
 
 
-def test_commits_win_over_from_beginning(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_committed_offsets_override_from_beginning(kgctl: Kgctl, topic: str, group: str) -> None:
     kgctl("consume", topic, "--group", group, "--from-beginning", "--until-end")
     again = kgctl("consume", topic, "--group", group, "--from-beginning", "--until-end")
     assert (again.exit_code, again.stdout) == (0, "")
 
 
-def test_a_commit_that_the_log_has_lost_is_reset_with_a_notice(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_a_committed_offset_outside_of_the_log_is_reset_with_a_notice(kgctl: Kgctl, topic: str, group: str) -> None:
     kgctl.commit(group, topic, p0=2, p1=10, p2=10)
     delete_records(str(kgctl.bootstrap), topic, 0, 5)
     result = kgctl("consume", topic, "--group", group, "--from-beginning", "--until-end")
@@ -106,14 +104,16 @@ def test_a_commit_that_the_log_has_lost_is_reset_with_a_notice(kgctl: Kgctl, top
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_commits_and_leaves(kgctl: Kgctl, group: str, member: Running, number: signal.Signals) -> None:
+def test_after_a_signal_the_member_commits_and_leaves(
+    kgctl: Kgctl, group: str, member: Running, number: signal.Signals
+) -> None:
     member.interrupt(number)
     assert member.wait() == (0, "")
     assert state(kgctl, group) == "Empty"
     assert committed(kgctl, group) == {0: 10, 1: 10, 2: 10}
 
 
-def test_a_running_member_commits_soon(kgctl: Kgctl, group: str, member: Running) -> None:
+def test_a_running_member_commits_regularly(kgctl: Kgctl, group: str, member: Running) -> None:
     until(lambda: committed(kgctl, group) == {0: 10, 1: 10, 2: 10}, "no commit")
     assert member.program.poll() is None
 
@@ -141,7 +141,9 @@ def test_members_share_the_partitions_and_take_over_when_one_leaves(
     assert sorted(printed) == sorted(written() | written("q") | written("r"))
 
 
-def test_a_killed_member_is_succeeded_when_its_session_ends(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_the_partitions_of_a_killed_member_are_taken_over_after_its_session_timeout(
+    kgctl: Kgctl, topic: str, group: str
+) -> None:
     words = ("consume", topic, "--group", group, "--from-beginning", "--session-timeout", 1)
     with running(str(kgctl.bootstrap), *words) as first, running(str(kgctl.bootstrap), *words) as second:
         until(lambda: len(set(owners(kgctl, group).values()) - {None}) == 2, "no second member")
@@ -152,7 +154,7 @@ def test_a_killed_member_is_succeeded_when_its_session_ends(kgctl: Kgctl, topic:
             second.line()
 
 
-def test_it_lives_in_one_group_with_another_client(kgctl: Kgctl, topic: str, group: str, member: Running) -> None:
+def test_members_of_another_client_can_share_the_group(kgctl: Kgctl, topic: str, group: str, member: Running) -> None:
     other = OtherConsumer(
         {"bootstrap.servers": kgctl.bootstrap, "group.id": group, "partition.assignment.strategy": "range"}
     )
@@ -186,12 +188,12 @@ def test_a_group_of_another_protocol_is_an_error(kgctl: Kgctl, topic: str, group
         other.close()
 
 
-def test_a_join_that_takes_longer_than_the_timeout_is_exit_code_3(kgctl: Kgctl, topic: str, group: str) -> None:
+def test_a_join_that_takes_longer_than_the_timeout_exits_with_3(kgctl: Kgctl, topic: str, group: str) -> None:
     stuck = OtherConsumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group, "session.timeout.ms": 30_000})
     try:
         stuck.subscribe([topic])
         until(lambda: stuck.poll(0.1) or stuck.assignment(), "the other client got nothing")
-        # It heartbeats in the background, but joins again only when it is polled.
+        # It sends heartbeats in the background, but rejoins only when polled.
         result = kgctl("consume", topic, "--group", group, "--timeout", 1.5)
         assert result.exit_code == 3
     finally:
@@ -212,7 +214,7 @@ def test_a_signal_ends_the_wait_for_a_group_that_does_not_answer(kgctl: Kgctl, t
         stuck.close()
 
 
-def test_a_member_whose_reader_is_slow_stays_in_the_group_and_can_be_ended(
+def test_a_member_with_a_slow_reader_stays_in_the_group_and_can_be_interrupted(
     kgctl: Kgctl, topic: str, group: str
 ) -> None:
     assert kgctl("produce", topic, text=f"{'x' * 1000}\n" * 1000).exit_code == 0
@@ -231,7 +233,7 @@ def test_a_member_whose_reader_is_slow_stays_in_the_group_and_can_be_ended(
     assert state(kgctl, group) == "Empty"
 
 
-def test_more_members_than_partitions_wait_without_any(kgctl: Kgctl, group: str) -> None:
+def test_surplus_members_have_no_partitions(kgctl: Kgctl, group: str) -> None:
     topic = fresh("narrow")
     assert kgctl("produce", topic, text="a\n").exit_code == 0
     words = ("consume", topic, "--group", group, "--from-beginning")

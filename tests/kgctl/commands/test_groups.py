@@ -128,7 +128,7 @@ def test_the_generation_is_shown_where_the_broker_reports_it(our_cluster: Cluste
             assert (member["generation"], member["leader"], member["session_timeout_ms"]) == (generation, True, 30_000)
 
 
-def test_a_group_that_does_not_exist_is_exit_code_5_and_4_beside_others(kgctl: Kgctl, topic: str) -> None:
+def test_a_missing_group_exits_with_5_and_beside_others_with_4(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=1)
     for view in ("--offsets", "--members", "--state"):
@@ -145,7 +145,7 @@ def test_a_group_that_does_not_exist_is_exit_code_5_and_4_beside_others(kgctl: K
     assert group in beside.stdout
 
 
-def test_all_describes_every_group(kgctl: Kgctl, topic: str) -> None:
+def test_the_option_all_describes_every_group(kgctl: Kgctl, topic: str) -> None:
     groups = {fresh("g"), fresh("g")}
     for group in groups:
         kgctl.commit(group, topic, p0=1)
@@ -182,7 +182,7 @@ def test_a_reset_is_a_dry_run_unless_it_is_executed(kgctl: Kgctl, topic: str) ->
         (["--to-datetime", "2050-01-01T00:00:00.000"], {0: 100, 1: 50, 2: 0}),
     ],
 )
-def test_each_strategy_ends_where_kafkas_tool_ends(
+def test_each_strategy_gives_the_offsets_of_kafkas_tool(
     kgctl: Kgctl, topic: str, strategy: list[object], expected: dict[int, int]
 ) -> None:
     group = fresh("g")
@@ -191,7 +191,7 @@ def test_each_strategy_ends_where_kafkas_tool_ends(
     assert offsets_of(kgctl, group) == expected
 
 
-def test_a_reset_by_time_finds_the_first_record_at_or_after_it(kgctl: Kgctl) -> None:
+def test_a_reset_by_time_finds_the_first_record_at_or_after_that_time(kgctl: Kgctl) -> None:
     topic, group = fresh("timed"), fresh("g")
     assert kgctl("topics", "create", topic, "--partitions", 1).exit_code == 0
     fill(kgctl, topic, [10], timestamp_ms=int(time.time() * 1000) - 3 * HOUR_MS)
@@ -218,7 +218,7 @@ def test_an_exported_plan_can_be_executed_from_its_file(kgctl: Kgctl, topic: str
     assert kgctl("groups", "reset-offsets", "third", "--from-file", "-", text=f"{other},{topic},0,7\n").exit_code == 5
 
 
-def test_a_group_with_members_is_refused_with_exit_code_6_and_kept(kgctl: Kgctl, topic: str) -> None:
+def test_a_reset_of_a_group_with_members_exits_with_6_and_changes_nothing(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=60)
     with member_of(kgctl, group, {topic: [0]}):
@@ -245,7 +245,7 @@ def test_a_dry_run_for_a_group_with_members_shows_its_plan_with_a_warning(kgctl:
         assert "Warning: Consumer group" in exported.stderr
 
 
-def test_an_exported_plan_says_on_stderr_what_its_notes_are(kgctl: Kgctl, topic: str) -> None:
+def test_the_notes_of_an_exported_plan_go_to_stderr(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     arguments = ("groups", "reset-offsets", group, "--topic", f"{topic}:0", "--export")
     clamped = kgctl(*arguments, "--to-offset", 500)
@@ -272,7 +272,7 @@ def test_a_plan_with_a_partition_that_does_not_exist_changes_nothing(kgctl: Kgct
     assert offsets_of(kgctl, group) == {0: 60}
 
 
-def test_a_topic_that_does_not_exist_has_no_partition(kgctl: Kgctl, topic: str) -> None:
+def test_a_missing_topic_is_a_row_without_a_partition(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=60)
     for arguments in (["reset-offsets", group, "--to-latest"], ["delete-offsets", group]):
@@ -283,21 +283,21 @@ def test_a_topic_that_does_not_exist_has_no_partition(kgctl: Kgctl, topic: str) 
         assert (row["topic"], row["partition"]) == ("no-such-topic", None)
 
 
-def test_a_reset_that_creates_its_group_says_so_before_and_after(kgctl: Kgctl, topic: str) -> None:
+def test_a_reset_that_creates_its_group_says_so_in_plan_and_outcome(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     arguments = ("groups", "reset-offsets", group, "--topic", topic, "--to-earliest")
     assert f"Consumer group '{group}' does not exist yet; --execute creates it.\n" in kgctl(*arguments).stderr
     assert kgctl(*arguments, "--execute").stderr == f"Created consumer group '{group}', which did not exist.\n"
 
 
-def test_a_plan_of_a_spreadsheet_with_a_byte_order_mark_is_read(kgctl: Kgctl, topic: str, tmp_path: Path) -> None:
+def test_a_plan_with_a_byte_order_mark_is_read(kgctl: Kgctl, topic: str, tmp_path: Path) -> None:
     group, plan = fresh("g"), tmp_path / "plan.csv"
     plan.write_bytes(b"\xef\xbb\xbf" + f"{topic},0,7\r\n".encode())
     assert kgctl("groups", "reset-offsets", group, "--from-file", plan, "--execute").exit_code == 0
     assert offsets_of(kgctl, group) == {0: 7}
 
 
-def test_a_shift_without_a_commit_is_exit_code_6(kgctl: Kgctl, topic: str) -> None:
+def test_a_shift_without_a_commit_exits_with_6(kgctl: Kgctl, topic: str) -> None:
     result = kgctl("groups", "reset-offsets", fresh("g"), "--topic", f"{topic}:0", "--shift-by", 1)
     assert result.exit_code == 6
     assert f"Cannot shift offset for partition {topic}-0 since there is no current committed offset" in result.stderr
@@ -344,7 +344,7 @@ def test_a_static_member_is_removed_by_its_instance_id(kgctl: Kgctl, topic: str)
         assert kgctl("groups", "remove-members", group, "--instance", "i-1", "--execute").exit_code == 5
 
 
-def test_members_of_a_group_that_does_not_exist_are_exit_code_5(kgctl: Kgctl) -> None:
+def test_removing_members_of_a_missing_group_exits_with_5(kgctl: Kgctl) -> None:
     assert kgctl("groups", "remove-members", fresh("g"), "--all").exit_code == 5
 
 
@@ -388,7 +388,7 @@ def test_committed_offsets_are_deleted_by_partition(kgctl: Kgctl, topic: str) ->
 
 
 @pytest.mark.parametrize("arguments", [["--all-topics"], ["--all-topics", "--execute"], ["--topic", "t", "--execute"]])
-def test_deleting_offsets_of_a_missing_group_is_exit_code_5(kgctl: Kgctl, arguments: list[str]) -> None:
+def test_deleting_offsets_of_a_missing_group_exits_with_5(kgctl: Kgctl, arguments: list[str]) -> None:
     result = kgctl("groups", "delete-offsets", "no-such-group", *arguments)
     assert (result.exit_code, result.stdout) == (5, "")
     assert result.stderr == "Error: Consumer group 'no-such-group' does not exist.\n"
@@ -424,7 +424,7 @@ def test_a_rebalance_is_planned_then_triggered_and_awaited(our_cluster: Cluster)
         assert f"group '{group}' is PreparingRebalance and not yet Stable in a newer generation" in late.stderr
 
 
-def test_a_rebalance_is_exit_code_6_without_members_and_5_without_a_group(our_cluster: Cluster) -> None:
+def test_a_rebalance_exits_with_6_without_members_and_with_5_without_the_group(our_cluster: Cluster) -> None:
     kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
     assert kgctl("groups", "rebalance", group, "--execute").exit_code == 5
     with member_of(kgctl, group, {"t": [0]}):

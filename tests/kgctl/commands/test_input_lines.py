@@ -17,7 +17,7 @@ from kgctl.render.records import as_json_lines
 
 
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60)))
-def test_pieces_of_any_size_give_the_lines_of_the_whole(text: bytes, cuts: list[int]) -> None:
+def test_input_in_pieces_of_any_size_gives_the_same_lines(text: bytes, cuts: list[int]) -> None:
     splitter = LineSplitter(100)
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     lines = [line for start, end in itertools.pairwise(places) for line in splitter.feed(text[start:end])]
@@ -27,11 +27,11 @@ def test_pieces_of_any_size_give_the_lines_of_the_whole(text: bytes, cuts: list[
     assert [number for number, _ in lines] == list(range(1, len(lines) + 1))
 
 
-def test_only_the_newline_is_cut_off() -> None:
+def test_only_the_newline_is_removed() -> None:
     assert LineSplitter(100).feed(b" a\r\n\n") == [(1, b" a\r"), (2, b"")]
 
 
-def test_a_line_may_be_as_long_as_the_bound_and_the_lines_before_a_longer_one_come_first() -> None:
+def test_a_line_may_have_the_maximum_length_and_lines_before_a_longer_one_are_read() -> None:
     splitter = LineSplitter(10)
     assert splitter.feed(b"a\n" + b"x" * 10) == [(1, b"a")]
     assert splitter.feed(b"\nb\n" + b"x" * 11) == [(2, b"x" * 10), (3, b"b")]
@@ -44,7 +44,7 @@ def test_a_line_is_a_value() -> None:
     assert (record.key, record.value, record.number) == (None, b"a\tb \xff", 7)
 
 
-def test_the_first_separator_parts_key_and_value() -> None:
+def test_the_first_separator_ends_the_key() -> None:
     record = read_values(b"::")(b"k::v::w", 1)
     assert (record.key, record.value) == (b"k", b"v::w")
     assert read_values(b"::")(b"::", 1).key == b""
@@ -55,7 +55,7 @@ def test_a_line_without_the_separator_is_an_error() -> None:
         read_values(b"::")(b"k:v", 3)
 
 
-def test_the_null_marker_stands_for_a_null_value_or_key_and_nothing_more() -> None:
+def test_the_null_marker_replaces_a_whole_value_or_key_only() -> None:
     read = read_values(b":", b"NULL")
     assert read(b"k:NULL", 1).value is None
     assert read(b"NULL:v", 1).key is None
@@ -78,7 +78,7 @@ def test_the_null_marker_stands_for_a_null_value_or_key_and_nothing_more() -> No
         ('{"value": null, "value_base64": "AA=="}', b"\x00"),
     ],
 )
-def test_a_json_value_is_taken_as_text_bytes_null_or_json(text: str, value: bytes | None) -> None:
+def test_a_json_value_is_text_bytes_null_or_json(text: str, value: bytes | None) -> None:
     assert read_json(text.encode(), 1).value == value
 
 

@@ -1,4 +1,4 @@
-"""Changes of more groups, topics or offsets than our broker accepts in one request: each still has its row."""
+"""Changes of more groups, topics or offsets than our broker accepts in one request: each has its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kgctl produce` on a running cluster; what it wrote is read by another client."""
+"""`kgctl produce` on a running cluster; another client reads the records."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_summary_is_a_row_on_stdout_when_asked_for(kgctl: Kgctl) -> None:
     }
 
 
-def test_no_input_is_no_records(kgctl: Kgctl) -> None:
+def test_empty_input_writes_no_records(kgctl: Kgctl) -> None:
     topic = made(kgctl)
     result = kgctl("produce", topic, "-o", "json", text="")
     assert result.exit_code == 0
@@ -66,7 +66,7 @@ def test_no_input_is_no_records(kgctl: Kgctl) -> None:
     ]
 
 
-def test_keys_go_where_librdkafkas_java_partitioner_puts_them(kgctl: Kgctl) -> None:
+def test_keys_have_the_partitions_of_librdkafkas_java_partitioner(kgctl: Kgctl) -> None:
     topic = made(kgctl, 5)
     keys = [f"key-{n}" for n in range(60)]
     assert kgctl("produce", topic, "--key-separator", r"\t", text="".join(f"{key}\tv\n" for key in keys)).exit_code == 0
@@ -86,7 +86,7 @@ def test_keys_go_where_librdkafkas_java_partitioner_puts_them(kgctl: Kgctl) -> N
     assert len(set(ours.values())) == 5
 
 
-def test_json_lines_carry_everything(kgctl: Kgctl) -> None:
+def test_json_lines_set_every_field_of_a_record(kgctl: Kgctl) -> None:
     topic = made(kgctl, 2)
     line = {
         "key_base64": "/wA=",
@@ -142,7 +142,7 @@ def test_a_record_without_a_key_for_a_compacted_topic_is_explained(kgctl: Kgctl)
     assert "a topic with cleanup.policy=compact takes only records with a key (INVALID_RECORD)" in result.stderr
 
 
-def test_a_bad_line_ends_it_after_the_lines_before_it_are_written(kgctl: Kgctl) -> None:
+def test_a_bad_line_ends_the_command_after_the_lines_before_it_are_written(kgctl: Kgctl) -> None:
     topic = made(kgctl)
     result = kgctl("produce", topic, "--key-separator", ":", text="a:1\nb:2\nbad\nc:3\n")
     assert result.exit_code == 1
@@ -151,7 +151,7 @@ def test_a_bad_line_ends_it_after_the_lines_before_it_are_written(kgctl: Kgctl) 
     assert values(kgctl, topic, 2) == [b"1", b"2"]
 
 
-def test_a_record_for_a_partition_that_is_not_there_is_a_bad_line(kgctl: Kgctl) -> None:
+def test_a_record_for_a_missing_partition_is_a_bad_line(kgctl: Kgctl) -> None:
     topic = made(kgctl, 2)
     text = '{"value":"a","partition":1}\n{"value":"b","partition":2}\n'
     result = kgctl("produce", topic, "--json", text=text)
@@ -168,7 +168,7 @@ def test_a_record_that_is_too_large_is_reported_with_its_line(kgctl: Kgctl) -> N
     assert "MESSAGE_TOO_LARGE" in result.stderr
 
 
-def test_a_batch_larger_than_the_topic_takes_is_split(kgctl: Kgctl) -> None:
+def test_a_batch_larger_than_the_topic_allows_is_split(kgctl: Kgctl) -> None:
     topic = made(kgctl, 1, "max.message.bytes=1000")
     lines = [f"{n:03}{'x' * 100}" for n in range(300)]
     result = kgctl("produce", topic, text="\n".join(lines))
@@ -186,7 +186,7 @@ def test_a_missing_topic_is_created_with_a_note_on_stderr(kgctl: Kgctl) -> None:
     assert values(kgctl, topic, 2) == [b"a", b"b"]
 
 
-def test_a_partition_that_is_missing_is_not_found(kgctl: Kgctl) -> None:
+def test_a_missing_partition_is_not_found(kgctl: Kgctl) -> None:
     topic = made(kgctl, 2)
     result = kgctl("produce", topic, "--partition", 2, text="a\n")
     assert result.exit_code == 5

@@ -40,12 +40,12 @@ def test_a_topic_is_created_listed_described_and_deleted(kgctl: Kgctl) -> None:
     assert topic not in [row["topic"] for row in kgctl.rows("topics", "list")]
 
 
-def test_the_broker_chooses_the_number_of_partitions_that_is_left_out(kgctl: Kgctl) -> None:
+def test_the_broker_chooses_the_number_of_partitions_by_default(kgctl: Kgctl) -> None:
     (row,) = kgctl.rows("topics", "create", fresh("t"))
     assert (row["partitions"], row["replicas"], row["status"]) == (1, 1, "done")
 
 
-def test_an_existing_topic_is_exit_code_6_or_accepted_on_request(kgctl: Kgctl) -> None:
+def test_an_existing_topic_exits_with_6_unless_the_option_accepts_it(kgctl: Kgctl) -> None:
     topic = fresh("t")
     assert kgctl("topics", "create", topic).exit_code == 0
     again = kgctl("topics", "create", topic)
@@ -62,9 +62,7 @@ def test_an_existing_topic_is_exit_code_6_or_accepted_on_request(kgctl: Kgctl) -
 @pytest.mark.parametrize(
     "arguments", [["--config", "retention.ms=soon"], ["--config", "no.such.config=1"], ["--replication-factor", 3]]
 )
-def test_a_request_that_the_broker_refuses_is_exit_code_1_with_the_reason(
-    kgctl: Kgctl, arguments: list[object]
-) -> None:
+def test_a_request_that_the_broker_refuses_exits_with_1_and_the_reason(kgctl: Kgctl, arguments: list[object]) -> None:
     topic = fresh("t")
     result = kgctl("topics", "create", topic, *arguments)
     assert result.exit_code == 1
@@ -72,7 +70,7 @@ def test_a_request_that_the_broker_refuses_is_exit_code_1_with_the_reason(
     assert kgctl("topics", "describe", topic).exit_code == 5
 
 
-def test_topics_that_do_not_exist_are_exit_code_5_and_4_beside_others(kgctl: Kgctl) -> None:
+def test_missing_topics_exit_with_5_and_beside_others_with_4(kgctl: Kgctl) -> None:
     topic, absent = fresh("t"), fresh("absent")
     assert kgctl("topics", "create", topic).exit_code == 0
     for arguments in (["describe"], ["delete"], ["delete", "--execute"], ["describe", "--configs"]):
@@ -91,6 +89,6 @@ def test_an_internal_topic_is_neither_planned_for_deletion_nor_deleted(kgctl: Kg
     assert "__consumer_offsets" in [row["topic"] for row in kgctl.rows("topics", "list")]
 
 
-def test_internal_topics_can_be_left_out(kgctl: Kgctl) -> None:
+def test_internal_topics_can_be_excluded(kgctl: Kgctl) -> None:
     assert "__consumer_offsets" in [row["topic"] for row in kgctl.rows("topics", "list")]
     assert "__consumer_offsets" not in [row["topic"] for row in kgctl.rows("topics", "list", "--exclude-internal")]

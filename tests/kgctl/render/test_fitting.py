@@ -130,7 +130,7 @@ def test_characters_of_two_columns_are_never_cut_in_half() -> None:
 
 
 @pytest.mark.parametrize(("encoding", "mark"), [("utf-8", "…"), ("ascii", "~"), ("latin-1", "~"), ("no-such", "~")])
-def test_the_ellipsis_is_one_that_the_encoding_has(encoding: str, mark: str) -> None:
+def test_the_ellipsis_fits_the_encoding(encoding: str, mark: str) -> None:
     assert ellipsis_for(encoding) == mark
 
 

@@ -1,4 +1,4 @@
-"""Tables at fixed width, and the same rows for programs."""
+"""Tables in a pipe, and the same rows as JSON, YAML and CSV."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_verbose_offsets_have_the_leader_epoch_where_kafkas_tool_has_it(capsys: 
     ]
 
 
-def test_each_group_has_a_table_of_its_own_width(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_group_has_its_own_table_with_its_own_widths(capsys: pytest.CaptureFixture[str]) -> None:
     long = PartitionLag("a-group-with-a-long-name", "t", 0, None, 1, 1, 0, None, None, None)
     lines = shown(capsys, [long, LAGS[0]], "group-offsets").splitlines()
     assert [line.index("TOPIC") for line in lines if line.startswith("GROUP")] == [25, 16]
     assert lines[2] == ""
 
 
-def test_columns_stay_in_line_behind_names_of_double_width(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_stay_aligned_after_characters_of_double_width(capsys: pytest.CaptureFixture[str]) -> None:
     show([TopicRow("\u6ce8\u6587" * 8, 1, 2, False), TopicRow("e\u0301", 3, 4, False)], kind="topics")
     header, wide, accented = capsys.readouterr().out.splitlines()
     # Eight pairs of characters of two columns each: 32, which is more than the least width of 30.
@@ -72,7 +72,7 @@ def test_an_error_adds_its_column_to_the_table_that_has_it(capsys: pytest.Captur
     assert lines[3].endswith("CLIENT-ID")
 
 
-def test_members_show_instance_ids_only_where_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_instance_id_column_is_shown_only_for_static_members(capsys: pytest.CaptureFixture[str]) -> None:
     one = MemberRow("g", "m-1", None, "/10.0.0.1", "app", 2, 7, current_assignment=(ORDERS,))
     other = MemberRow("h", "m-2", "i-2", "/10.0.0.1", "app", 0, None, current_assignment=())
     assert shown(capsys, [one, other], "group-members") == (
@@ -118,7 +118,7 @@ def test_listings_are_as_wide_as_kafkas(capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
-def test_no_rows_are_a_header_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_without_rows_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, [], "groups").split() == ["GROUP", "TYPE", "STATE", "PROTOCOL"]
 
 
@@ -133,7 +133,9 @@ def test_no_rows_are_a_header_alone(capsys: pytest.CaptureFixture[str]) -> None:
         ("caf\u00e9 \u6771\u4eac", "caf\u00e9 \u6771\u4eac"),
     ],
 )
-def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str], name: str, harmless: str) -> None:
+def test_names_never_contain_terminal_control_sequences(
+    capsys: pytest.CaptureFixture[str], name: str, harmless: str
+) -> None:
     assert shown(capsys, [GroupListing(name, None, None, None)], "groups").splitlines()[1].startswith(harmless + " ")
     note(f"group {name}")
     assert capsys.readouterr().err == f"group {harmless}\n"

@@ -1,4 +1,4 @@
-"""Plans and changes, fed by hand: resets with their limits, removals, deletions."""
+"""Plans and changes with scripted answers: resets and their limits, removals, deletions."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ class Groups:
         (Target("shift", -51), 10, True),
     ],
 )
-def test_each_strategy_goes_where_it_says_and_never_outside_of_the_log(target: Target, new: int, clamped: bool) -> None:
+def test_each_strategy_has_its_target_and_never_leaves_the_log(target: Target, new: int, clamped: bool) -> None:
     plan = Groups({("orders", 0): 60}).plan(EVERYTHING, target)
     (row,) = plan.rows
     assert (row.old_offset, row.new_offset, row.delta, row.status, row.error) == (60, new, new - 60, "planned", None)
     assert bool(row.note and "clamped" in row.note) == clamped
 
 
-def test_a_file_brings_its_own_partitions_and_is_clamped_too() -> None:
+def test_a_file_names_its_partitions_and_is_clamped_too() -> None:
     plan = Groups({("orders", 0): 60}).plan(
         Scope(), Target("file", offsets={TopicPartition("orders", 0): 5, TopicPartition("views", 0): 7})
     )
@@ -134,7 +134,7 @@ def test_a_file_brings_its_own_partitions_and_is_clamped_too() -> None:
     ]
 
 
-def test_a_time_after_the_last_record_means_the_end_and_says_so() -> None:
+def test_a_time_after_the_last_record_means_the_end_with_a_note() -> None:
     plan = Groups({("views", 0): 60}).plan(EVERYTHING, Target("timestamp", NOON))
     assert [(row.new_offset, row.note) for row in plan.rows] == [(50, "no record that new: latest")]
 
@@ -194,7 +194,7 @@ def test_current_means_the_end_where_nothing_is_committed() -> None:
     assert [(row.new_offset, row.note) for row in plan.rows] == [(60, None), (50, "nothing committed: latest")]
 
 
-def test_a_shift_needs_a_commit_to_start_from() -> None:
+def test_a_shift_needs_a_committed_offset() -> None:
     plan = Groups({}).plan(Scope((("views", None),)), Target("shift", -1))
     (row,) = plan.rows
     assert str(row.error) == "NO_COMMITTED_OFFSET"
@@ -205,7 +205,7 @@ def test_a_shift_needs_a_commit_to_start_from() -> None:
 # --- scope ---
 
 
-def test_all_topics_are_those_with_commits_and_a_topic_has_all_its_partitions() -> None:
+def test_all_topics_means_those_with_commits_and_a_topic_means_all_its_partitions() -> None:
     groups = Groups({("orders", 0): 60, ("views", 0): 1})
     assert [(row.topic, row.partition) for row in groups.plan(EVERYTHING, Target("latest")).rows] == [
         ("orders", 0),
@@ -239,7 +239,7 @@ def test_a_group_that_is_not_empty_is_refused_before_anything_is_planned(state: 
     assert exit_code_of(caught.value) == 6
 
 
-def test_a_group_that_does_not_exist_can_be_given_offsets_for_named_topics_only() -> None:
+def test_a_missing_group_gets_offsets_for_named_topics_only() -> None:
     groups = Groups({}, state="")
     assert groups.plan(ORDERS, Target("earliest")).state is None
     with pytest.raises(NotFound):
@@ -249,7 +249,7 @@ def test_a_group_that_does_not_exist_can_be_given_offsets_for_named_topics_only(
 # --- execution ---
 
 
-def test_an_execution_commits_as_a_simple_consumer_and_reads_back() -> None:
+def test_an_execution_commits_as_a_simple_consumer_and_reads_the_offsets_back() -> None:
     groups = Groups({("orders", 0): 60})
     done = groups.apply(groups.plan(ORDERS, Target("earliest")))
     assert [(row.partition, row.new_offset, row.status) for row in done.rows] == [(0, 10, "done"), (1, 0, "done")]
@@ -258,7 +258,7 @@ def test_an_execution_commits_as_a_simple_consumer_and_reads_back() -> None:
     assert (call.request.generation_id_or_member_epoch, call.request.member_id) == (-1, "")  # type: ignore[attr-defined]
 
 
-def test_a_plan_with_a_row_that_failed_changes_nothing() -> None:
+def test_a_plan_with_a_failed_row_changes_nothing() -> None:
     groups = Groups({("orders", 0): 60})
     plan = groups.plan(Scope((("orders", (0, 9)),)), Target("earliest"))
     assert [(row.partition, row.status) for row in plan.rows] == [(0, "planned"), (9, "failed")]
@@ -266,7 +266,7 @@ def test_a_plan_with_a_row_that_failed_changes_nothing() -> None:
     assert groups.feeder.calls(OFFSET_COMMIT) == []
 
 
-def test_members_that_joined_after_the_plan_are_a_wrong_state() -> None:
+def test_an_execution_fails_if_members_joined_after_the_plan() -> None:
     groups = Groups({("orders", 0): 60})
     plan = groups.plan(EVERYTHING, Target("earliest"))
     groups.refusal, groups.feeder.answers[DESCRIBE_GROUPS] = 25, describes(group("g", "Stable"))
@@ -365,7 +365,7 @@ def removal_feeder() -> Feeder:
     [
         (group("g", "Stable", wanting("orders")), "GROUP_SUBSCRIBED_TO_TOPIC"),
         (group("g", "Stable", wanting("views")), "None"),
-        # Kafka does not tell subscriptions while a group rebalances: only the execution can show it.
+        # Kafka reports no subscriptions during a rebalance, so only the execution can show the error.
         (group("g", "PreparingRebalance", member("m")), "None"),
         (group("g", "Stable", member("m", b"x"), protocol_type="connect"), "NON_EMPTY_GROUP"),
         (group("g", "Empty", protocol_type="connect"), "None"),
@@ -379,7 +379,7 @@ def test_an_offset_whose_deletion_will_be_refused_is_a_row_with_its_error(live: 
     assert row.status == ("planned" if error == "None" else "failed")
 
 
-def test_static_members_leave_by_instance_id_and_others_by_member_id() -> None:
+def test_static_members_are_removed_by_instance_id_and_others_by_member_id() -> None:
     fed, known = removal_feeder(), cluster()
     plan = fed.run(plan_member_removal(known, "g", everyone=True))
     rows = fed.run(remove_members(known, "g", plan, "deploy"))
@@ -393,7 +393,7 @@ def test_static_members_leave_by_instance_id_and_others_by_member_id() -> None:
     assert {row.reason for row in sent.members} == {"member was removed by an admin: deploy"}
 
 
-def test_only_named_members_are_removed_and_unknown_names_are_rows_with_errors() -> None:
+def test_only_named_members_are_removed_and_unknown_ids_are_rows_with_errors() -> None:
     fed, known = removal_feeder(), cluster()
     plan = fed.run(plan_member_removal(known, "g", ["m-1", "m-9"], ["i-9"]))
     assert [(row.consumer_id, row.group_instance_id, str(row.error)) for row in plan] == [
@@ -412,7 +412,7 @@ def test_an_empty_removal_sends_no_request() -> None:
     assert fed.calls(LEAVE_GROUP) == []
 
 
-def test_a_member_that_left_in_between_is_a_row_with_its_error() -> None:
+def test_a_member_that_left_after_the_plan_is_a_row_with_its_error() -> None:
     fed, known = removal_feeder(), cluster()
     fed.answers[LEAVE_GROUP] = lambda call: LeaveGroupResponse(
         members=[
@@ -457,7 +457,7 @@ def test_a_static_member_is_found_in_an_answer_that_names_its_member_id_too() ->
 
 
 @pytest.mark.parametrize("second", [left({"m-1": 25, "i-2": 0}), LeaveGroupResponse(error_code=25, members=[])])
-def test_members_that_are_gone_after_a_lost_answer_were_removed_by_it(second: LeaveGroupResponse) -> None:
+def test_members_that_are_gone_after_a_lost_answer_count_as_removed(second: LeaveGroupResponse) -> None:
     fed, known = removal_feeder(), cluster()
     answers: Iterator[Any] = iter([Unreachable("the connection broke"), second])
     fed.answers[LEAVE_GROUP] = lambda call: next(answers)
@@ -473,7 +473,7 @@ def test_members_that_are_gone_after_a_lost_answer_were_removed_by_it(second: Le
         (16, "GROUP_ID_NOT_FOUND"),
     ],
 )
-def test_a_group_that_is_gone_after_a_lost_answer_was_deleted_by_it(first: Any, error: str) -> None:
+def test_a_group_that_is_gone_after_a_lost_answer_counts_as_deleted(first: Any, error: str) -> None:
     def deleted(code: int) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(results=[DeleteGroupsResponse.Result(group_id="g", error_code=code)])
 
@@ -493,7 +493,7 @@ def test_a_partition_missing_from_the_answer_to_a_commit_is_a_row_with_an_error(
     assert found["views", 0] == ("failed", "UNSUPPORTED")
 
 
-def test_a_broker_without_leave_group_version_3_is_not_asked() -> None:
+def test_a_broker_without_LeaveGroup_v3_gets_no_request() -> None:
     fed, known = removal_feeder(), cluster()
     fed.offered[LEAVE_GROUP] = (0, 2)
     plan = fed.run(plan_member_removal(known, "g", everyone=True))

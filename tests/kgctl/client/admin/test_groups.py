@@ -1,4 +1,4 @@
-"""Listing and describing groups, fed by hand."""
+"""Listing and describing groups, with scripted answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def feeder(**answers: Any) -> Feeder:
 # --- describe: offsets ---
 
 
-def test_lag_is_the_distance_from_the_commit_to_the_end_and_unknown_where_nothing_is_committed() -> None:
+def test_lag_is_log_end_minus_committed_offset_and_unknown_without_a_commit() -> None:
     fed = feeder(groups=[group("g", "Stable", member("m", {"orders": [0, 1]}))], commits={"g": {("orders", 0): 90}})
     (found,) = fed.run(describe_groups(cluster(), ["g"]))
     assert [(row.partition, row.current_offset, row.log_end_offset, row.lag) for row in found.partitions] == [
@@ -77,7 +77,7 @@ def test_two_groups_on_one_partition_keep_their_own_offsets_and_members() -> Non
     assert rows == [("a1", 10, 90, "ma"), ("b1", 20, 80, "mb"), ("c2", 30, 70, None)]
 
 
-def test_many_groups_cost_one_request_of_each_kind_per_node() -> None:
+def test_many_groups_need_one_request_of_each_kind_per_node() -> None:
     names = [f"g{number}-{node}" for number in range(50) for node in (1, 2)]
     fed = feeder(
         groups=[group(name, "Empty") for name in names],
@@ -99,7 +99,7 @@ def test_a_coordinator_before_kafka_3_is_asked_for_one_group_at_a_time() -> None
     assert [(call.version, call.request.group_id) for call in fed.calls(OFFSET_FETCH)] == [(7, "a"), (7, "b")]  # type: ignore[attr-defined]
 
 
-def test_rows_are_sorted_by_members_with_most_partitions_then_unowned_commits() -> None:
+def test_rows_are_sorted_by_members_with_most_partitions_and_then_unowned_partitions() -> None:
     fed = feeder(
         groups=[group("g", "Stable", member("a", {"views": [0]}), member("z", {"orders": [2, 1]}), member("idle", {}))],
         commits={"g": {("orders", 0): 5, ("views", 0): 5}},
@@ -122,7 +122,7 @@ def test_a_deleted_topic_is_one_row_with_an_error() -> None:
     ]
 
 
-def test_an_offset_that_the_coordinator_withholds_is_a_row_with_its_error() -> None:
+def test_an_offset_that_the_coordinator_refuses_is_a_row_with_its_error() -> None:
     fed = feeder(groups=[group("g", "Empty")], commits={"g": {("orders", 0): -1 - 29, ("orders", 1): 5}})
     (found,) = fed.run(describe_groups(cluster(), ["g"]))
     assert [(row.current_offset, str(row.error)) for row in found.partitions] == [
@@ -144,7 +144,7 @@ def test_a_missing_group_is_a_description_with_an_error_beside_the_others(versio
     assert (there.state, there.error) == ("Empty", None)
 
 
-def test_a_coordinator_that_is_down_costs_only_its_own_groups() -> None:
+def test_a_coordinator_that_is_down_affects_only_its_groups() -> None:
     fed = feeder(groups=[group("a1", "Empty")], commits={"a1": {("orders", 0): 1}})
     fed.down = {endpoint(2)}
     one, two = fed.run(describe_groups(cluster(), ["a1", "b2"]))
@@ -165,7 +165,7 @@ def test_members_have_their_assignments_by_topic_in_order() -> None:
     assert fed.calls(OFFSET_FETCH) == []
 
 
-def test_an_assignment_of_another_protocol_is_unknown_and_not_a_failure() -> None:
+def test_an_assignment_of_another_protocol_is_unknown_but_no_error() -> None:
     fed = feeder(
         groups=[
             group("connect", "Stable", member("m", b"\0\1what"), protocol_type="connect"),
@@ -218,7 +218,7 @@ def test_a_consumer_group_is_described_with_its_epochs() -> None:
     assert [(row.partition, row.lag) for row in found.partitions] == [(0, 99), (1, None)]
 
 
-def test_a_listed_group_is_only_asked_in_the_way_of_its_type() -> None:
+def test_a_listed_group_is_described_with_the_request_of_its_type_only() -> None:
     fed, known = feeder(groups=[group("old", "Empty")], lists=lists(new="consumer", old="consumer")), cluster()
     fed.answers[LIST_GROUPS] = lambda _: ListGroupsResponse(
         groups=[
@@ -343,7 +343,7 @@ def test_an_old_broker_lists_groups_without_state_as_classic() -> None:
     assert fed.run(list_groups(cluster())).groups == (GroupListing("g", "Classic", None, None),)
 
 
-def test_a_broker_that_is_down_is_an_error_beside_the_listing_of_the_others() -> None:
+def test_a_broker_that_is_down_is_an_error_beside_the_groups_of_the_others() -> None:
     fed = feeder(lists=lists(a="classic"))
     fed.down = {endpoint(2)}
     found = fed.run(list_groups(cluster()))
@@ -351,14 +351,14 @@ def test_a_broker_that_is_down_is_an_error_beside_the_listing_of_the_others() ->
     assert [error.name for error in found.errors] == ["UNREACHABLE"]
 
 
-def test_a_listing_without_any_answer_fails() -> None:
+def test_a_listing_fails_if_no_broker_answers() -> None:
     fed = feeder(lists=lambda call: Unreachable("gone"))
     with pytest.raises(Unreachable):
         fed.run(list_groups(cluster()))
 
 
 @pytest.mark.parametrize(("filters", "needed"), [({"states": ["Empty"]}, 4), ({"types": ["Classic"]}, 5)])
-def test_a_filter_is_sent_to_brokers_that_know_it_and_refused_by_older_ones(
+def test_a_filter_is_sent_to_brokers_that_support_it_and_is_an_error_for_older_ones(
     filters: dict[str, list[str]], needed: int
 ) -> None:
     fed = feeder(lists=lists())
@@ -371,10 +371,10 @@ def test_a_filter_is_sent_to_brokers_that_know_it_and_refused_by_older_ones(
         fed.run(list_groups(cluster(), **filters))
 
 
-# --- rows of groups that could not be asked ---
+# --- rows of groups that cannot be described ---
 
 
-def test_a_group_that_could_not_be_asked_is_one_row_with_its_error_in_every_view() -> None:
+def test_a_group_that_cannot_be_described_is_one_row_with_its_error_in_every_view() -> None:
     fed = feeder(groups=[group("a1", "Empty")], commits={"a1": {("orders", 0): 1}})
     fed.answers[OFFSET_FETCH] = lambda call: Unreachable("gone")
     (found,) = fed.run(describe_groups(cluster(), ["a1"]))

@@ -1,4 +1,4 @@
-"""A rebalance that an admin asks for, fed by hand: the native request, eviction by consent, and the wait."""
+"""Requested rebalances with scripted answers: the native request, eviction with consent, and the wait."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def test_a_rebalance_waits_for_the_new_generation() -> None:
     assert scene.feeder.calls(LEAVE_GROUP) == []
 
 
-def test_without_waiting_only_the_request_is_made() -> None:
+def test_without_wait_the_rebalance_is_only_requested() -> None:
     scene = Scene([("Stable", 7, [A])])
     (row,) = scene.go(scene.plan(), wait=False)
     assert (row.status, row.generation_before, row.generation_after, row.stable_after_ms) == ("done", 7, None, None)
     assert len(scene.feeder.calls(DESCRIBE_GROUPS)) == 1
 
 
-def test_a_group_that_is_not_stable_in_time_is_a_failure_that_says_so() -> None:
+def test_a_group_that_is_not_stable_in_time_is_a_failed_row_with_the_reason() -> None:
     scene = Scene([("Stable", 7, [A]), ("PreparingRebalance", 7, [A])])
     plan = scene.plan()
     scene.feeder.pauses_allowed = 3
@@ -129,12 +129,12 @@ def test_a_group_that_is_not_stable_in_time_is_a_failure_that_says_so() -> None:
 
 
 @pytest.mark.parametrize("state", ["Empty", "Dead"])
-def test_a_group_without_members_has_nothing_to_rebalance(state: str) -> None:
+def test_a_group_without_members_cannot_be_rebalanced(state: str) -> None:
     with pytest.raises(Precondition if state == "Empty" else NotFound):
         Scene([(state, 0, [])]).plan()
 
 
-def test_members_that_left_after_the_plan_are_a_wrong_state_and_a_group_that_went_is_not_found() -> None:
+def test_an_execution_fails_if_the_members_or_the_group_have_gone_since_the_plan() -> None:
     scene = Scene([("Stable", 7, [A])], error=INVALID_REQUEST)
     with pytest.raises(Precondition, match="no active members"):
         scene.go(scene.plan())
@@ -144,20 +144,20 @@ def test_members_that_left_after_the_plan_are_a_wrong_state_and_a_group_that_wen
     assert exit_code_of(caught.value) == 5
 
 
-def test_without_the_native_request_nothing_is_done_unless_eviction_is_consented_to() -> None:
+def test_without_the_native_request_the_members_are_evicted_only_with_consent() -> None:
     scene = Scene([("Stable", 7, [A])], native=False)
     with pytest.raises(Precondition, match="Add --evict") as caught:
         scene.plan()
     assert exit_code_of(caught.value) == 6
 
 
-def test_consent_to_eviction_is_not_used_where_the_native_request_does() -> None:
+def test_the_native_request_is_preferred_to_eviction() -> None:
     scene = Scene([("Stable", 7, [A])])
     scene.go(scene.plan(evict=True), wait=False)
     assert scene.feeder.calls(LEAVE_GROUP) == []
 
 
-def test_evicted_members_rejoin_under_new_ids_and_static_ones_keep_their_identity() -> None:
+def test_evicted_members_rejoin_under_new_ids_and_static_members_keep_theirs() -> None:
     old, new = member("s-1", instance="i"), member("s-2", instance="i")
     scene = Scene(
         [("Stable", 7, [A, old]), ("Stable", 7, [A, old]), ("Empty", 8, []), ("Stable", 9, [C, new])], native=False
@@ -173,7 +173,7 @@ def test_evicted_members_rejoin_under_new_ids_and_static_ones_keep_their_identit
     assert [row.reason for row in request.members] == ["member was removed by an admin: why not"] * 2
 
 
-def test_a_member_that_left_by_itself_is_no_failed_eviction_and_one_that_cannot_be_evicted_is() -> None:
+def test_only_a_member_that_cannot_be_evicted_is_a_failure_not_one_that_has_left() -> None:
     scene = Scene([("Stable", 7, [A, B])], native=False)
     scene.leaving_error = lambda name: UNKNOWN_MEMBER_ID if name == "a" else 30
     rows = scene.go(scene.plan(evict=True), wait=False)

@@ -1,4 +1,4 @@
-"""When records were written, asked of a running broker."""
+"""When records were written, on a running broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def admin(cluster: Cluster) -> Admin:
     return Admin(ConnectionSettings(parse(cluster.bootstrap_servers), timeout=20))
 
 
-def test_the_time_is_that_of_the_first_record_at_or_behind_the_offset(admin: Admin) -> None:
+def test_the_time_is_that_of_the_first_record_at_or_after_the_offset(admin: Admin) -> None:
     with admin:
         topic = _topic(admin, "times", 2)
         _append(admin, topic, 0, [_record(FIRST_MS + n) for n in range(5)])
@@ -43,7 +43,7 @@ def test_an_offset_at_the_end_of_the_log_or_of_no_partition_has_no_time(admin: A
     assert found == dict(zip(wanted, (FIRST_MS, None, None, None), strict=True))
 
 
-def test_batches_that_are_larger_than_a_share_of_the_answer_are_asked_for_alone(admin: Admin) -> None:
+def test_batches_larger_than_a_share_of_the_response_are_fetched_alone(admin: Admin) -> None:
     large = 3 * FETCH.max_partition_bytes
     with admin:
         topic = _topic(admin, "times-large", 4)

@@ -1,4 +1,4 @@
-"""What people write to say where offsets shall go: whatever it is, it means something or is refused in one sentence."""
+"""Input for a reset: anything that cannot be parsed is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ MANY = "9" * 5_000
 
 
 @pytest.mark.parametrize("strategy", ["to-offset", "shift-by"])
-def test_a_number_of_thousands_of_digits_is_refused(strategy: Strategy) -> None:
+def test_a_number_with_thousands_of_digits_is_refused(strategy: Strategy) -> None:
     with pytest.raises(BadValue, match="is not a whole number"):
         target_of("g", strategy, MANY, 0)
 
 
 @pytest.mark.parametrize("text", [f"P{MANY}D", f"PT{MANY}S", f"PT{MANY}.5S"])
-def test_a_duration_of_thousands_of_digits_is_refused(text: str) -> None:
+def test_a_duration_with_thousands_of_digits_is_refused(text: str) -> None:
     with pytest.raises(BadValue, match="longer than any log"):
         target_of("g", "by-duration", text, 0)
 
 
-def test_a_partition_of_thousands_of_digits_is_refused() -> None:
+def test_a_partition_with_thousands_of_digits_is_refused() -> None:
     assert topic_partitions("t:0,12") == ("t", (0, 12))
     with pytest.raises(BadValue, match="is not TOPIC or TOPIC:P"):
         topic_partitions(f"t:{MANY}")
 
 
 @pytest.mark.parametrize("text", ["t,0," + "1" * 200_000, '"' + "t" * 200_000 + '",0,1'])
-def test_a_file_with_a_field_that_no_csv_reader_takes_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_with_a_field_too_large_for_the_csv_reader_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadValue, match="Cannot read"):

@@ -1,4 +1,4 @@
-"""Durations and times as Kafka's tools take them."""
+"""Durations and times in the formats of Kafka's tools."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kgctl.client.net.errors import BadValue
         ("PT0.001S", 1),
     ],
 )
-def test_durations(text: str, milliseconds: int) -> None:
+def test_a_duration_is_parsed_as_in_java(text: str, milliseconds: int) -> None:
     assert duration_ms(text) == milliseconds
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "1H", "PT1", "P1H", "PT1D", "P1DT", "P1W", "PT1H ", "PT1.5H"])
-def test_what_is_not_a_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(BadValue):
         duration_ms(text)
 
@@ -42,11 +42,11 @@ def test_what_is_not_a_duration_is_refused(text: str) -> None:
         ("2023-11-14", 1_699_920_000_000),
     ],
 )
-def test_times_are_utc_unless_they_say_otherwise(text: str, milliseconds: int) -> None:
+def test_times_without_a_zone_are_utc(text: str, milliseconds: int) -> None:
     assert time_ms(text) == milliseconds
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2023-13-01", "1700000000"])
-def test_what_is_not_a_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(BadValue):
         time_ms(text)

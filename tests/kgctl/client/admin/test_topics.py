@@ -1,4 +1,4 @@
-"""Topics, fed by hand: what a cluster of several brokers does and a single one cannot show."""
+"""Topics with scripted answers: what only a cluster of several brokers can show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def created(errors: dict[str, int]) -> Any:
     return answer
 
 
-def test_topics_are_made_by_the_controller() -> None:
+def test_topics_are_created_by_the_controller() -> None:
     fed = Feeder({METADATA: metadata({"t": {0: 1}}, nodes=(2, 1)), CREATE_TOPICS: created({})})
     (row,) = fed.run(create_topics(cluster(), ["t"]))
     assert (row.status, row.partitions) == ("done", 1)
@@ -51,7 +51,7 @@ def test_a_controller_that_has_moved_is_found_again() -> None:
     assert [call.endpoint for call in fed.calls(CREATE_TOPICS)] == [endpoint(1), endpoint(2)]
 
 
-def test_a_new_topic_is_reported_when_the_brokers_know_its_leaders() -> None:
+def test_a_new_topic_is_reported_once_the_brokers_know_its_leaders() -> None:
     views = iter([{}, {}, {"t": {0: -1}}, {"t": {0: 1}}])
     fed = Feeder({METADATA: lambda call: metadata(next(views))(call), CREATE_TOPICS: created({"bad": 17})})
     bad, made = fed.run(create_topics(cluster(), ["t", "bad"]))
@@ -59,7 +59,7 @@ def test_a_new_topic_is_reported_when_the_brokers_know_its_leaders() -> None:
     assert len(fed.pauses) == 2
 
 
-def test_topics_are_reported_as_made_with_a_note_if_the_cluster_is_gone_right_after() -> None:
+def test_topics_are_reported_as_created_with_a_note_if_the_cluster_is_lost_right_after() -> None:
     fed = Feeder({METADATA: metadata({})})
     notes: list[str] = []
 
@@ -84,7 +84,7 @@ def test_topics_are_reported_as_made_with_a_note_if_the_cluster_is_gone_right_af
         (41, ("failed", "TOPIC_ALREADY_EXISTS")),  # NOT_CONTROLLER
     ],
 )
-def test_a_topic_that_is_there_after_a_lost_answer_was_made_by_it(first: Any, outcome: tuple[str, str]) -> None:
+def test_a_topic_that_exists_after_a_lost_answer_counts_as_created(first: Any, outcome: tuple[str, str]) -> None:
     firsts = iter([first])
 
     def answer(call: Call) -> Any:
@@ -99,7 +99,7 @@ def test_a_topic_that_is_there_after_a_lost_answer_was_made_by_it(first: Any, ou
 @pytest.mark.parametrize(
     ("first", "error"), [(Unreachable("the connection broke"), "None"), (None, "UNKNOWN_TOPIC_OR_PARTITION")]
 )
-def test_a_topic_that_is_gone_after_a_lost_answer_was_deleted_by_it(first: Any, error: str) -> None:
+def test_a_topic_that_is_gone_after_a_lost_answer_counts_as_deleted(first: Any, error: str) -> None:
     gone = DeleteTopicsResponse(responses=[DeleteTopicsResponse.Response(name="t", error_code=3)])
     firsts = iter([first] if first else [])
     fed = Feeder({METADATA: metadata({"t": {0: 1}}), DELETE_TOPICS: lambda call: next(firsts, gone)})

@@ -1,4 +1,4 @@
-"""The assignors give what Kafka's clients give."""
+"""The assignors give the same assignments as Kafka's clients."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def everyone_reads(*topics: str, members: str = "C0 C1") -> list[Subscriber]:
     return [Subscriber(member, topics) for member in members.split()]
 
 
-def test_range_gives_the_first_members_of_each_topic_one_more() -> None:
+def test_range_gives_the_first_members_of_each_topic_one_partition_more() -> None:
     assert assign_range(everyone_reads("t0", "t1"), {"t0": 3, "t1": 3}) == {
         "C0": parts("t0-0 t0-1 t1-0 t1-1"),
         "C1": parts("t0-2 t1-2"),
     }
 
 
-def test_range_leaves_members_without_partitions_when_there_are_fewer_of_them() -> None:
+def test_range_leaves_members_without_partitions_if_there_are_too_few() -> None:
     assert assign_range(everyone_reads("t", members="a b c"), {"t": 2}) == {
         "a": parts("t-0"),
         "b": parts("t-1"),
@@ -45,7 +45,7 @@ def test_round_robin_deals_across_topics() -> None:
     }
 
 
-def test_round_robin_passes_over_members_that_do_not_read_the_topic() -> None:
+def test_round_robin_skips_members_that_do_not_subscribe_to_the_topic() -> None:
     subscribers = [Subscriber("C0", ("t0",)), Subscriber("C1", ("t0", "t1")), Subscriber("C2", ("t0", "t1", "t2"))]
     assert assign_round_robin(subscribers, {"t0": 1, "t1": 2, "t2": 3}) == {
         "C0": parts("t0-0"),
@@ -55,7 +55,7 @@ def test_round_robin_passes_over_members_that_do_not_read_the_topic() -> None:
 
 
 @pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS)
-def test_static_members_stand_before_others_in_the_order_of_their_instance_ids(assign: Any) -> None:
+def test_static_members_come_first_in_the_order_of_their_instance_ids(assign: Any) -> None:
     subscribers = [Subscriber("a", ("t",)), Subscriber("x", ("t",), "i2"), Subscriber("z", ("t",), "i1")]
     assert assign(subscribers, {"t": 3}) == {"z": parts("t-0"), "x": parts("t-1"), "a": parts("t-2")}
 

@@ -1,4 +1,4 @@
-"""Which records a fetched answer gives, and where each partition goes on."""
+"""Which records a Fetch response yields, and where each partition continues."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def read(
 
 @pytest.mark.parametrize("codec", Codec)
 @given(start=st.integers(0, 9))
-def test_records_before_the_asked_offset_are_skipped_inside_a_batch_of_any_codec(codec: Codec, start: int) -> None:
+def test_records_before_the_requested_offset_are_skipped_inside_a_batch_of_any_codec(codec: Codec, start: int) -> None:
     raw = batch(0, 5, codec) + batch(5, 5, codec)
     assert read(raw, start) == list(range(start, 10))
 
 
-def test_a_batch_before_the_asked_offset_is_passed_unread() -> None:
+def test_a_batch_before_the_requested_offset_is_not_decoded() -> None:
     whole = batch(0, 5)
     header_only = whole[:61] + b"\xff" * (len(whole) - 61)
     with pytest.raises(Damaged):
@@ -69,14 +69,14 @@ def test_reading_continues_after_records_compacted_from_the_end_of_a_batch() -> 
     assert Fetched(P, raw, 0).next_offset() == 10
 
 
-def test_an_empty_batch_moves_the_position() -> None:
+def test_an_empty_batch_advances_the_position() -> None:
     raw = build_batch([], base_offset=0, last_offset=9)
     (only,) = Fetched(P, raw, 0).batches()
     assert (only.records, only.next_offset) == ([], 10)
 
 
 @pytest.mark.parametrize(("limit", "seen"), [(0, 0), (4, 4), (5, 5), (6, 6), (10, 10), (11, 10)])
-def test_nothing_from_the_limit_on_is_given(limit: int, seen: int) -> None:
+def test_records_from_the_limit_on_are_left_out(limit: int, seen: int) -> None:
     raw = batch(0, 5) + batch(5, 5)
     assert read(raw, 0, limit) == list(range(seen))
     assert Fetched(P, raw, 0, limit).next_offset() == seen
@@ -89,11 +89,11 @@ def test_transaction_markers_are_skipped() -> None:
     assert batches[-1].next_offset == 3
 
 
-def test_uncommitted_reading_gives_aborted_records() -> None:
+def test_read_uncommitted_includes_aborted_records() -> None:
     assert read(batch(0, 2, producer_id=7) + marker(2, 7, ABORT)) == [0, 1]
 
 
-def test_committed_reading_leaves_out_what_was_aborted_and_only_that() -> None:
+def test_read_committed_leaves_out_exactly_the_aborted_records() -> None:
     raw = b"".join(
         [
             batch(0, 1, producer_id=7),
@@ -130,7 +130,7 @@ def test_an_old_record_format_is_reported() -> None:
         read(bytes(raw))
 
 
-def test_records_are_unpacked_only_when_they_are_asked_for() -> None:
+def test_records_are_decoded_only_when_they_are_read() -> None:
     raw = bytearray(batch(0, 1) + batch(1, 1))
     raw[-1] ^= 1
     assert Fetched(P, bytes(raw), 0).next_offset() == 2

@@ -1,4 +1,4 @@
-"""Fetch positions: what is asked of whom, and what an answer does to a position."""
+"""Fetch positions: which requests go to which node, and how an answer changes a position."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_answer_for_another_assignment_is_dropped() -> None:
     assert made.positions == {P1: 7}
 
 
-def test_a_partition_at_its_limit_is_asked_no_more() -> None:
+def test_a_partition_at_its_limit_is_no_longer_requested() -> None:
     made = fetcher({P0: 0, P1: 2}, {P0: 2, P1: 2})
     assert not made.all_finished
     (fetching,) = made.next_fetches(LEADERS)
@@ -79,7 +79,7 @@ def test_a_partition_at_its_limit_is_asked_no_more() -> None:
     assert made.next_fetches(LEADERS) == []
 
 
-def test_without_limits_nothing_is_ever_finished() -> None:
+def test_without_limits_no_partition_is_ever_finished() -> None:
     assert not fetcher({P0: 5}).all_finished
 
 
@@ -93,14 +93,14 @@ def test_a_log_without_records_before_the_limit_is_finished() -> None:
     assert made.all_finished
 
 
-def test_a_partition_that_had_no_room_in_the_answer_is_not_finished() -> None:
+def test_a_partition_without_room_in_the_response_is_not_finished() -> None:
     made = fetcher({P0: 3, P1: 0}, {P0: 9, P1: 9})
     (fetching,) = made.next_fetches(LEADERS)
     made.on_response(fetching, answer(row(0), row(1, records(0, 1))))
     assert not made.is_finished(P0)
 
 
-def test_an_offset_that_the_log_lacks_waits_for_a_seek() -> None:
+def test_a_partition_out_of_range_waits_for_a_seek() -> None:
     made = fetcher({P0: 3})
     (fetching,) = made.next_fetches(LEADERS)
     made.on_response(fetching, answer(row(0, code=1)))
@@ -111,7 +111,7 @@ def test_an_offset_that_the_log_lacks_waits_for_a_seek() -> None:
 
 
 @pytest.mark.parametrize("code", [3, 5, 6, 9, 56, 78])
-def test_a_partition_that_has_moved_waits_for_its_leader(code: int) -> None:
+def test_a_partition_that_has_moved_waits_until_its_leader_is_known(code: int) -> None:
     made = fetcher({P0: 3})
     (fetching,) = made.next_fetches(LEADERS)
     made.on_response(fetching, answer(row(0, code=code)))
@@ -127,14 +127,14 @@ def test_a_partition_without_a_leader_is_looked_up() -> None:
     assert made.stale == {P0}
 
 
-def test_after_a_lost_connection_all_of_the_request_is_looked_up() -> None:
+def test_after_a_lost_connection_the_leaders_of_all_its_partitions_are_looked_up() -> None:
     made = fetcher({P0: 3, P1: 4, P2: 5})
     first, _ = made.next_fetches(LEADERS)
     made.on_failure(first)
     assert made.stale == {P0, P1}
 
 
-def test_an_error_is_remembered_until_the_partition_answers_well() -> None:
+def test_an_error_is_remembered_until_the_partition_succeeds() -> None:
     made = fetcher({P0: 3})
     (fetching,) = made.next_fetches(LEADERS)
     made.on_response(fetching, answer(row(0, code=6)))
@@ -146,7 +146,7 @@ def test_an_error_is_remembered_until_the_partition_answers_well() -> None:
 
 
 @pytest.mark.parametrize("code", [2, 29, -1])
-def test_an_error_that_cannot_pass_is_raised(code: int) -> None:
+def test_a_permanent_error_is_raised(code: int) -> None:
     made = fetcher({P0: 3})
     (fetching,) = made.next_fetches(LEADERS)
     with pytest.raises(BrokerError):

@@ -1,4 +1,4 @@
-"""A group member's steps, fed with a coordinator's answers."""
+"""The steps of a group member, with scripted answers of a coordinator."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_new_member_rejoins_with_the_id_that_the_coordinator_assigned() -> Non
     assert (membership.member_id, membership.generation_id, membership.must_join) == ("given", 1, False)
 
 
-def test_it_subscribes_to_its_topics_and_offers_range_first() -> None:
+def test_a_member_subscribes_to_its_topics_and_prefers_range() -> None:
     feeder, membership = world(join=joined(), sync=synced(owned={}))
     feeder.run(membership.join(["u", "t"]))
     (request,) = requests(feeder, JOIN)
@@ -115,12 +115,12 @@ def test_a_follower_sends_no_assignments() -> None:
     assert not membership.is_leader
 
 
-def test_an_empty_assignment_is_no_partitions() -> None:
+def test_an_empty_assignment_means_no_partitions() -> None:
     feeder, membership = world(join=joined(), sync=synced())
     assert feeder.run(membership.join(["t"])) == []
 
 
-def test_a_rebalance_during_sync_leads_back_to_join_with_the_same_id() -> None:
+def test_after_a_rebalance_during_sync_the_member_rejoins_with_the_same_id() -> None:
     feeder, membership = world(
         join=in_turn(joined(), joined(generation=2)), sync=in_turn(synced(REBALANCING), synced(owned={"t": [0]}))
     )
@@ -129,7 +129,7 @@ def test_a_rebalance_during_sync_leads_back_to_join_with_the_same_id() -> None:
     assert membership.generation_id == 2
 
 
-def test_a_member_that_the_group_does_not_know_joins_as_a_new_one() -> None:
+def test_a_member_unknown_to_the_group_joins_as_a_new_one() -> None:
     feeder, membership = world(
         join=in_turn(joined("old"), join_error(UNKNOWN_MEMBER), joined("new")), sync=synced(owned={})
     )
@@ -140,7 +140,7 @@ def test_a_member_that_the_group_does_not_know_joins_as_a_new_one() -> None:
 
 
 @pytest.mark.parametrize("code", [23, 26, 30, 81])
-def test_a_join_that_can_not_succeed_is_raised(code: int) -> None:
+def test_a_permanent_join_error_is_raised(code: int) -> None:
     feeder, membership = world(join=join_error(code))
     with pytest.raises(BrokerError) as caught:
         feeder.run(membership.join(["t"]))
@@ -160,7 +160,7 @@ def test_a_coordinator_that_moved_is_looked_up_again() -> None:
     assert len(feeder.pauses) == 1
 
 
-def test_a_coordinator_that_is_down_is_asked_until_time_is_up() -> None:
+def test_a_coordinator_that_is_down_is_retried_until_the_timeout() -> None:
     feeder, membership = world(heartbeat=HeartbeatResponse())
     feeder.run(membership.heartbeat())
     feeder.down.add(feeder.calls(HEARTBEAT)[0].endpoint)
@@ -179,7 +179,7 @@ def test_a_heartbeat_error_ends_the_generation(code: int, member_id: str) -> Non
     assert membership.member_id == member_id
 
 
-def test_a_heartbeat_carries_id_and_generation() -> None:
+def test_a_heartbeat_has_the_member_id_and_the_generation() -> None:
     feeder, membership = world(join=joined("m7", 4), sync=synced(owned={}), heartbeat=HeartbeatResponse())
     feeder.run(membership.join(["t"]))
     feeder.run(membership.heartbeat())
@@ -193,7 +193,7 @@ def commit_answer(*codes: int) -> OffsetCommitResponse:
     return OffsetCommitResponse(topics=[OffsetCommitResponse.Topic(name="t", partitions=rows)])
 
 
-def test_a_commit_is_this_members_in_this_generation() -> None:
+def test_a_commit_has_the_member_id_and_the_generation() -> None:
     feeder, membership = world(join=joined("m7", 4), sync=synced(owned={}), commit=commit_answer(0, 0))
     feeder.run(membership.join(["t"]))
     assert feeder.run(membership.commit({P0: 10, P1: 20})) == {}
@@ -204,7 +204,7 @@ def test_a_commit_is_this_members_in_this_generation() -> None:
 
 
 @pytest.mark.parametrize("code", [REBALANCING, ILLEGAL, UNKNOWN_MEMBER])
-def test_a_refused_commit_is_reported_and_leads_to_a_join(code: int) -> None:
+def test_a_commit_refused_for_its_generation_is_reported_and_leads_to_a_rejoin(code: int) -> None:
     feeder, membership = world(join=joined(), sync=synced(owned={}), commit=commit_answer(code, code))
     feeder.run(membership.join(["t"]))
     refused = feeder.run(membership.commit({P0: 1, P1: 2}))
@@ -212,7 +212,7 @@ def test_a_refused_commit_is_reported_and_leads_to_a_join(code: int) -> None:
     assert membership.must_join
 
 
-def test_a_commit_that_only_one_partition_refuses_leaves_the_membership_alone() -> None:
+def test_a_commit_refused_for_one_partition_does_not_affect_the_membership() -> None:
     feeder, membership = world(
         join=joined(), sync=synced(owned={}), commit=commit_answer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)
     )
@@ -221,12 +221,12 @@ def test_a_commit_that_only_one_partition_refuses_leaves_the_membership_alone() 
     assert not membership.must_join
 
 
-def test_a_commit_waits_for_a_coordinator_that_loads() -> None:
+def test_a_commit_is_retried_while_the_coordinator_loads() -> None:
     feeder, membership = world(commit=in_turn(commit_answer(14, 14), commit_answer(0, 0)))
     assert feeder.run(membership.commit({P0: 1, P1: 2})) == {}
 
 
-def test_leaving_names_the_member_and_says_why() -> None:
+def test_a_leave_request_has_the_member_id_and_a_reason() -> None:
     feeder, membership = world(join=joined("m7"), sync=synced(owned={}), leave=LeaveGroupResponse())
     feeder.run(membership.join(["t"]))
     feeder.run(membership.leave())

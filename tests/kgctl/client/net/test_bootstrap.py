@@ -1,4 +1,4 @@
-"""Which cluster is meant."""
+"""Which cluster kgctl connects to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_addresses_are_hosts_with_ports(text: str, endpoints: list[tuple[str, in
 @pytest.mark.parametrize(
     "text", ["", ",", "host:0", "host:65536", "host:x", ":9092", "::1", "host:", "[]:1", "host:\u0663"]
 )
-def test_what_is_not_an_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(BadAddress) as caught:
         parse(text)
     assert exit_code_of(caught.value) == 2
@@ -45,7 +45,7 @@ def ready(home: Path, content: object) -> dict[str, str]:
     return {"XDG_DATA_HOME": str(home)}
 
 
-def test_an_option_wins_over_the_environment_and_that_over_the_local_broker(tmp_path: Path) -> None:
+def test_the_option_overrides_the_environment_and_the_environment_overrides_the_local_broker(tmp_path: Path) -> None:
     environ = ready(tmp_path, {"address": "127.0.0.1:5000", "pid": os.getpid()})
     assert resolve(None, environ) == (Endpoint("127.0.0.1", 5000),)
     environ["KGCTL_BOOTSTRAP"] = "env:1"
@@ -53,7 +53,7 @@ def test_an_option_wins_over_the_environment_and_that_over_the_local_broker(tmp_
     assert resolve("option:2", environ) == (Endpoint("option", 2),)
 
 
-def test_without_a_local_broker_it_is_kafkas_own_port(tmp_path: Path) -> None:
+def test_without_a_local_broker_the_default_is_kafkas_port(tmp_path: Path) -> None:
     assert resolve(None, {"XDG_DATA_HOME": str(tmp_path), "KGCTL_BOOTSTRAP": ""}) == (FALLBACK,)
 
 

@@ -1,4 +1,4 @@
-"""Reaching a cluster: versions, leaders, coordinators and retries, fed by hand."""
+"""Reaching a cluster with scripted answers: versions, leaders, coordinators, retries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_request_without_a_common_version_is_not_sent(
     assert feeder.calls(LIST_GROUPS) == []
 
 
-def test_versions_are_asked_once_per_node() -> None:
+def test_versions_are_requested_once_per_node() -> None:
     feeder, known = Feeder({LIST_GROUPS: no_groups}), cluster()
     for _ in range(3):
         feeder.run(known.ask_each([list_groups(), list_groups(endpoint(2))]))
@@ -83,7 +83,7 @@ def test_a_broker_that_does_not_know_our_ApiVersions_is_asked_in_version_0() -> 
     assert feeder.calls(LIST_GROUPS)[0].version == 1
 
 
-def test_a_node_that_is_down_costs_only_its_own_answer() -> None:
+def test_a_node_that_is_down_affects_only_its_own_answer() -> None:
     feeder = Feeder({LIST_GROUPS: no_groups}, down={endpoint(2)})
     first, second = feeder.run(cluster().ask_each([list_groups(), list_groups(endpoint(2))]))
     assert isinstance(first, ListGroupsResponse)
@@ -117,7 +117,7 @@ def test_metadata_never_creates_a_topic() -> None:
 # --- leaders ---
 
 
-def test_leaders_are_looked_up_once_and_for_all_topics_together() -> None:
+def test_leaders_of_all_topics_are_looked_up_with_one_request_and_cached() -> None:
     feeder, known = Feeder({METADATA: metadata({"a": {0: 1, 1: 2}, "b": {0: 2}}, nodes=(1, 2))}), cluster()
     for _ in range(2):
         found = feeder.run(known.leaders([TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)]))
@@ -129,7 +129,7 @@ def test_leaders_are_looked_up_once_and_for_all_topics_together() -> None:
     assert len(feeder.calls(METADATA)) == 1
 
 
-def test_a_partition_that_does_not_exist_has_an_error_and_no_retry() -> None:
+def test_a_missing_partition_is_an_error_without_a_retry() -> None:
     feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: ends({TopicPartition("a", 0): 7})})
     found = feeder.run(
         list_offsets(
@@ -142,7 +142,7 @@ def test_a_partition_that_does_not_exist_has_an_error_and_no_retry() -> None:
     assert feeder.pauses == []
 
 
-def test_a_partition_without_leader_is_tried_again_and_then_is_an_error_of_its_own() -> None:
+def test_a_partition_without_a_leader_is_retried_and_then_an_error_of_its_own() -> None:
     feeder = Feeder({METADATA: metadata({"a": {0: 1, 1: -1}}), LIST_OFFSETS: ends({TopicPartition("a", 0): 7})})
     found = feeder.run(list_offsets(cluster(), {TopicPartition("a", 0): LATEST, TopicPartition("a", 1): LATEST}))
     assert found["a", 0] == OffsetAt(7)
@@ -166,7 +166,7 @@ def test_a_leader_that_has_moved_is_found_again() -> None:
     assert [call.endpoint for call in feeder.calls(LIST_OFFSETS)] == [endpoint(1), endpoint(2)]
 
 
-def test_a_leader_that_does_not_know_a_new_topic_yet_is_asked_again() -> None:
+def test_a_leader_that_does_not_know_a_new_topic_yet_is_retried() -> None:
     answers = iter([ends({}), ends({}), ends({TopicPartition("a", 0): 7})])
     feeder = Feeder({METADATA: metadata({"a": {0: 1}}), LIST_OFFSETS: lambda call: next(answers)(call)})
     assert feeder.run(list_offsets(cluster(), {TopicPartition("a", 0): LATEST})) == {
@@ -216,7 +216,7 @@ def echo(node: Node, groups: list[str]) -> list[Batch[str]]:
 
 
 @pytest.mark.parametrize("passing", [14, 15, 16])
-def test_a_coordinator_that_loads_or_moves_is_tried_again_after_a_new_lookup(passing: int) -> None:
+def test_a_coordinator_that_loads_or_moves_is_retried_after_a_new_lookup(passing: int) -> None:
     codes = iter([passing, passing, 0])
     feeder = Feeder(
         {
@@ -229,7 +229,7 @@ def test_a_coordinator_that_loads_or_moves_is_tried_again_after_a_new_lookup(pas
     assert len(feeder.pauses) == 2
 
 
-def test_an_error_that_cannot_pass_is_not_retried() -> None:
+def test_a_permanent_error_is_not_retried() -> None:
     feeder = Feeder(
         {
             FIND_COORDINATOR: coordinators(lambda _: 1),
@@ -241,7 +241,7 @@ def test_an_error_that_cannot_pass_is_not_retried() -> None:
     assert feeder.pauses == []
 
 
-def test_when_the_time_runs_out_between_tries_the_rest_keeps_its_results() -> None:
+def test_a_timeout_between_retries_keeps_the_results_of_the_others() -> None:
     feeder = Feeder(
         {FIND_COORDINATOR: coordinators(lambda group: 1 if group == "good" else -15), LIST_GROUPS: no_groups},
         pauses_allowed=1,
@@ -252,7 +252,7 @@ def test_when_the_time_runs_out_between_tries_the_rest_keeps_its_results() -> No
     assert len(feeder.pauses) == 2
 
 
-def test_a_dead_coordinator_costs_only_its_own_groups() -> None:
+def test_a_coordinator_that_is_down_affects_only_its_own_groups() -> None:
     feeder = Feeder(
         {FIND_COORDINATOR: coordinators(lambda group: int(group[-1])), LIST_GROUPS: no_groups}, down={endpoint(2)}
     )
@@ -261,7 +261,7 @@ def test_a_dead_coordinator_costs_only_its_own_groups() -> None:
     assert error_of(found["g2"]) == "UNREACHABLE"
 
 
-def test_a_key_missing_from_the_answer_is_an_error_of_that_key() -> None:
+def test_a_key_missing_from_the_response_is_an_error_of_that_key() -> None:
     def deaf(node: Node, groups: list[str]) -> list[Batch[str]]:
         return [Batch(list_groups(node.endpoint), groups, lambda answer: {"a": 1})]
 

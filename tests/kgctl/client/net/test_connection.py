@@ -1,4 +1,4 @@
-"""Connections that fail: each way has one clear sentence, and none waits longer than it was told to."""
+"""Connections that fail: each failure has one clear sentence, and no wait exceeds its timeout."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_host_name_that_does_not_exist_is_named() -> None:
         ask(Endpoint("no-such-host.invalid", 9092))
 
 
-def test_a_broker_that_hangs_costs_no_more_than_the_timeout(listen: Listener) -> None:
+def test_a_broker_that_hangs_takes_no_longer_than_the_timeout(listen: Listener) -> None:
     endpoint = listen(wait_for_the_end)
     begun = time.monotonic()
     with pytest.raises(Unreachable, match="accepts connections but does not answer"):
@@ -92,13 +92,13 @@ def test_a_truncated_answer_is_reported(listen: Listener) -> None:
         (b"\0\0\0\4\0\0\0\1", "cannot be decoded"),
     ],
 )
-def test_an_answer_of_another_protocol_is_reported_as_such(listen: Listener, reply: bytes, sentence: str) -> None:
+def test_a_response_of_another_protocol_is_reported(listen: Listener, reply: bytes, sentence: str) -> None:
     with pytest.raises(NotKafka, match=sentence) as caught:
         ask(listen(answer_with(reply)))
     assert exit_code_of(caught.value) == 7
 
 
-def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> None:
+def test_a_missing_later_response_is_a_timeout(listen: Listener) -> None:
     connection = Connection(listen(wait_for_the_end), time.monotonic() + 5, "test")
     connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5)
     with pytest.raises(TimedOut, match="no answer in time"):
@@ -106,7 +106,7 @@ def test_a_later_answer_that_does_not_come_is_a_timeout(listen: Listener) -> Non
     assert connection.closed
 
 
-def test_a_broker_older_than_our_ApiVersions_is_asked_only_what_it_offers() -> None:
+def test_a_broker_with_an_older_ApiVersions_gets_only_requests_that_it_offers() -> None:
     """KIP-511: it answers in version 0, whatever the version of the request."""
     node = ScriptedNode(
         {METADATA: lambda _: MetadataResponse(brokers=[], topics=[])}, offered={API_VERSIONS: (0, 0), METADATA: (0, 4)}

@@ -17,7 +17,7 @@ def accumulator(batch_bytes: int = 200, linger_ms: int = 10, buffer_bytes: int =
     return RecordAccumulator(batch_bytes, linger_ms, buffer_bytes)
 
 
-def test_a_batch_lingers_until_its_time_and_no_longer() -> None:
+def test_a_batch_lingers_exactly_for_its_time() -> None:
     gathered = accumulator(linger_ms=10)
     assert gathered.wake_at_ms() is None
     gathered.append(P0, record(), 100)
@@ -33,7 +33,7 @@ def test_a_batch_lingers_from_its_first_record_on() -> None:
     assert gathered.ready(110) == [P0]
 
 
-def test_a_full_batch_goes_at_once_and_the_next_one_lingers() -> None:
+def test_a_full_batch_is_ready_at_once_and_the_next_one_lingers() -> None:
     gathered = accumulator(batch_bytes=200)
     for _ in range(3):
         gathered.append(P0, record(), 100)
@@ -42,7 +42,7 @@ def test_a_full_batch_goes_at_once_and_the_next_one_lingers() -> None:
     assert gathered.ready(100) == []
 
 
-def test_a_record_larger_than_a_batch_goes_alone() -> None:
+def test_a_record_larger_than_a_batch_gets_a_batch_of_its_own() -> None:
     gathered = accumulator(batch_bytes=200)
     gathered.append(P0, record(), 100)
     gathered.append(P0, record(500), 100)
@@ -59,7 +59,7 @@ def test_a_flush_makes_everything_ready() -> None:
     assert gathered.ready(100, flush=True) == [P1, P0]
 
 
-def test_the_buffer_takes_what_fits_and_refuses_one_record_more() -> None:
+def test_a_full_buffer_refuses_the_next_record() -> None:
     probe = accumulator()
     probe.append(P0, record(), 0)
     gathered = accumulator(buffer_bytes=probe.used_bytes)
@@ -76,7 +76,7 @@ def test_a_full_buffer_makes_lingering_batches_ready() -> None:
     assert gathered.ready(0) == [P0]
 
 
-def test_a_batch_counts_until_it_is_released_not_until_it_is_taken() -> None:
+def test_a_batch_occupies_the_buffer_until_it_is_released() -> None:
     gathered = accumulator(buffer_bytes=350)
     gathered.append(P0, record(), 0)
     batch = gathered.take(P0)
@@ -87,13 +87,13 @@ def test_a_batch_counts_until_it_is_released_not_until_it_is_taken() -> None:
     assert gathered.append(P0, record(), 0)
 
 
-def test_a_record_larger_than_the_buffer_is_taken_when_nothing_else_is_there() -> None:
+def test_an_empty_buffer_accepts_a_record_larger_than_itself() -> None:
     gathered = accumulator(buffer_bytes=100)
     assert gathered.append(P0, record(5000), 0)
     assert not gathered.append(P0, record(1), 0)
 
 
-def test_short_records_count_for_the_objects_that_hold_them() -> None:
+def test_short_records_count_with_the_overhead_of_their_objects() -> None:
     gathered = accumulator(batch_bytes=10**9, buffer_bytes=100_000)
     count = 0
     while gathered.append(P0, record(1), 0):
@@ -101,7 +101,7 @@ def test_short_records_count_for_the_objects_that_hold_them() -> None:
     assert count < 500
 
 
-def test_the_estimate_is_never_below_what_a_record_takes() -> None:
+def test_the_estimated_size_is_never_below_the_encoded_size() -> None:
     from broker.protocol.record_batch import Record, build_batch
 
     name, big = "ünï", b"x" * 300

@@ -1,4 +1,4 @@
-"""The partitioner agrees with independent ones on every key, and keyless records stick to a partition."""
+"""The partitioner agrees with independent implementations, and keyless records stick to a partition."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ JAVA_VECTORS = {
 
 
 @pytest.mark.parametrize(("key", "hashed"), JAVA_VECTORS.items())
-def test_the_hash_is_the_java_clients(key: bytes, hashed: int) -> None:
+def test_the_hash_equals_that_of_the_java_client(key: bytes, hashed: int) -> None:
     assert murmur2(key) == hashed & 0xFFFFFFFF
 
 
 @given(st.binary(max_size=70))
 @example(b"")
-def test_the_hash_agrees_with_kafka_python_on_any_key(key: bytes) -> None:
+def test_the_hash_equals_that_of_kafka_python_for_any_key(key: bytes) -> None:
     assert murmur2(key) == other_murmur2(key)
 
 
 @given(st.binary(max_size=70), st.integers(1, 5000))
-def test_a_key_has_one_partition_and_the_topic_has_it(key: bytes, count: int) -> None:
+def test_a_key_always_has_the_same_existing_partition(key: bytes, count: int) -> None:
     partition = partition_of_key(key, count)
     assert 0 <= partition < count
     assert partition == (other_murmur2(key) & 0x7FFFFFFF) % count
@@ -51,13 +51,13 @@ def test_keyless_records_stay_on_a_partition_until_a_batch_is_full() -> None:
     assert [sticky.partition([0, 1, 2], 50) for _ in range(6)] == [1, 1, 2, 2, 0, 0]
 
 
-def test_keyless_records_leave_a_partition_that_lost_its_leader() -> None:
+def test_keyless_records_avoid_a_partition_without_a_leader() -> None:
     sticky = StickyPartition(100, drawn(2, 1))
     assert sticky.partition([0, 1, 2], 1) == 2
     assert sticky.partition([0, 1], 1) == 1
     assert sticky.partition([0, 1, 2], 1) == 1
 
 
-def test_keyless_records_reach_every_partition_in_the_long_run() -> None:
+def test_keyless_records_reach_every_partition_eventually() -> None:
     sticky = StickyPartition(10, random.Random(7).randrange)
     assert {sticky.partition(range(6), 10) for _ in range(200)} == set(range(6))

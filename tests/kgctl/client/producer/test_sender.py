@@ -1,4 +1,4 @@
-"""The sender against a model broker that checks sequences as Kafka does and loses requests and answers at will."""
+"""The sender against a model broker that checks sequences as Kafka does and loses requests and responses on demand."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def append(gathered: RecordAccumulator, *values: str, partition: TopicPartition 
 
 @dataclass
 class ModelBroker:
-    """One log per partition, with the last five batches of the one producer, whatever node is asked."""
+    """One log per partition, shared by all nodes, and the last five batches of the only producer."""
 
     logs: dict[TopicPartition, list[str]] = field(default_factory=dict)
     recent: dict[TopicPartition, list[tuple[int, int, int]]] = field(default_factory=dict)
     max_records: int = 1000
 
     def answer(self, sending: Sending, *, code: int = 0) -> ProduceResponse:
-        """Append what the request holds; with a code, refuse it."""
+        """Append the batches of the request, or refuse them with `code`."""
         topic = sending.request.topic_data[0]
         rows = []
         for row in topic.partition_data:
@@ -68,7 +68,7 @@ class ModelBroker:
                 return 0, offset
         if header.record_count > self.max_records:
             return ErrorCode.MESSAGE_TOO_LARGE, -1
-        # A producer that is not known may begin anywhere.
+        # An unknown producer may start at any sequence.
         expected = sum(recent[-1][:2]) if recent else header.base_sequence
         if header.base_sequence < expected:
             return ErrorCode.DUPLICATE_SEQUENCE_NUMBER, -1
@@ -83,7 +83,7 @@ def values_of(sending: Sending) -> list[list[str]]:
     return [[(record.value or b"").decode() for record in batch.records] for batch in sending.batches]
 
 
-def test_one_request_takes_a_batch_of_each_partition() -> None:
+def test_a_request_carries_one_batch_of_each_partition() -> None:
     gathered, sender = make()
     append(gathered, "a")
     append(gathered, "b", partition=P1)
@@ -92,7 +92,7 @@ def test_one_request_takes_a_batch_of_each_partition() -> None:
 
 
 def begin(gathered: RecordAccumulator, sender: Sender, broker: ModelBroker) -> None:
-    """Have one record acknowledged: the broker knows the producer then."""
+    """Get one record acknowledged, so that the broker knows the producer."""
     append(gathered, "first")
     (sending,) = sender.next_sends(LEADERS, 0)
     sender.on_response(sending, broker.answer(sending), 0)
@@ -111,7 +111,7 @@ def test_until_the_broker_knows_the_producer_a_partition_has_one_request_in_flig
     assert [value[0] for value in broker.logs[P0]] == ["0", "1", "2"]
 
 
-def test_a_request_built_beside_one_that_fails_is_held_back_and_sent_after_it() -> None:
+def test_a_request_built_while_another_fails_is_sent_after_it() -> None:
     gathered, sender = make()
     broker = ModelBroker()
     begin(gathered, sender, broker)
@@ -134,7 +134,7 @@ def test_a_request_built_beside_one_that_fails_is_held_back_and_sent_after_it() 
     assert sender.is_idle
 
 
-def test_a_failure_holds_nothing_back_of_other_partitions() -> None:
+def test_a_failure_does_not_delay_other_partitions() -> None:
     gathered, sender = make()
     append(gathered, "a")
     append(gathered, "b", partition=P1)
@@ -143,7 +143,7 @@ def test_a_failure_holds_nothing_back_of_other_partitions() -> None:
     assert sender.may_send(second)
 
 
-def test_up_to_five_requests_are_in_flight_and_no_sixth() -> None:
+def test_at_most_five_requests_are_in_flight() -> None:
     gathered, sender = make()
     begin(gathered, sender, ModelBroker())
     append(gathered, *(f"{n}{'x' * 30}" for n in range(7)))
@@ -163,7 +163,7 @@ def test_without_sequences_a_partition_has_one_request_in_flight() -> None:
     assert len(sender.next_sends(LEADERS, 0)) == 1
 
 
-def test_after_a_lost_answer_the_same_sequences_go_again_before_new_records() -> None:
+def test_after_a_lost_response_the_same_sequences_are_sent_again_before_new_records() -> None:
     gathered, sender = make()
     broker = ModelBroker()
     begin(gathered, sender, broker)
@@ -186,7 +186,7 @@ def test_after_a_lost_answer_the_same_sequences_go_again_before_new_records() ->
     assert gathered.used_bytes == 0
 
 
-def test_a_batch_behind_a_failed_one_is_sent_again_behind_it() -> None:
+def test_a_batch_after_a_failed_one_is_sent_again_after_it() -> None:
     gathered, sender = make()
     broker = ModelBroker()
     begin(gathered, sender, broker)
@@ -200,7 +200,7 @@ def test_a_batch_behind_a_failed_one_is_sent_again_behind_it() -> None:
     assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1"]
 
 
-def test_a_sequence_error_at_the_head_is_final() -> None:
+def test_a_sequence_error_of_the_first_batch_is_permanent() -> None:
     gathered, sender = make()
     append(gathered, "a")
     (sending,) = sender.next_sends(LEADERS, 0)
@@ -221,7 +221,7 @@ def test_a_batch_that_is_too_large_for_the_topic_is_split_until_it_fits() -> Non
     assert gathered.used_bytes == 0
 
 
-def test_a_part_of_a_split_batch_that_fails_goes_again_before_the_other_part() -> None:
+def test_the_first_half_of_a_split_batch_is_retried_before_the_second() -> None:
     gathered, sender = make(batch_bytes=10_000, idempotent=False)
     append(gathered, "a", "b")
     (whole,) = sender.next_sends(LEADERS, 0)
@@ -256,7 +256,7 @@ def test_after_a_failure_nothing_new_is_sent_but_answers_count() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
-def test_a_partition_that_has_moved_is_looked_up_and_tried_again(code: int) -> None:
+def test_a_moved_partition_is_looked_up_and_the_batch_is_retried(code: int) -> None:
     gathered, sender = make()
     append(gathered, "a")
     (sending,) = sender.next_sends(LEADERS, 0)
@@ -266,7 +266,7 @@ def test_a_partition_that_has_moved_is_looked_up_and_tried_again(code: int) -> N
     assert again.node == OTHER
 
 
-def test_a_topic_that_stays_unknown_is_not_found() -> None:
+def test_a_topic_that_stays_unknown_is_a_not_found_error() -> None:
     gathered, sender = make()
     append(gathered, "a")
     for now_ms in range(0, 6000, 100):
@@ -289,7 +289,7 @@ def test_a_partition_does_not_move_while_a_batch_is_in_flight_to_the_old_leader(
 @pytest.mark.parametrize(
     ("reason", "kind"), [(LOST, Unreachable), (TimedOut("no answer"), TimedOut)], ids=["unreachable", "silent"]
 )
-def test_a_batch_that_is_not_acknowledged_in_time_fails_and_says_that_it_may_be_there(
+def test_a_batch_that_is_not_acknowledged_in_time_fails_as_possibly_written(
     reason: Unreachable | TimedOut, kind: type[Exception]
 ) -> None:
     gathered, sender = make(delivery_timeout_ms=100)
@@ -303,7 +303,7 @@ def test_a_batch_that_is_not_acknowledged_in_time_fails_and_says_that_it_may_be_
     assert "may have been written" in str(sender.failure)
 
 
-def test_a_batch_that_was_never_sent_is_not_said_to_be_there() -> None:
+def test_a_batch_that_was_never_sent_fails_as_not_written() -> None:
     gathered, sender = make(delivery_timeout_ms=100)
     append(gathered, "a")
     sender.next_sends({}, 100)
@@ -316,7 +316,7 @@ def test_sequences_wrap_around() -> None:
     assert Batch(P0, 0, position=2**31).base_sequence == 0
 
 
-def test_acks_zero_counts_as_soon_as_it_is_sent() -> None:
+def test_with_acks_0_a_batch_counts_as_soon_as_it_is_sent() -> None:
     gathered, sender = make(acks=0, idempotent=False)
     append(gathered, "a")
     (sending,) = sender.next_sends(LEADERS, 0)
@@ -328,7 +328,7 @@ def test_acks_zero_counts_as_soon_as_it_is_sent() -> None:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=150, deadline=None)
-def test_whatever_is_lost_every_record_arrives_once_and_in_order(seed: int) -> None:
+def test_every_record_arrives_once_and_in_order_whatever_is_lost(seed: int) -> None:
     chance = random.Random(seed)
     gathered, sender = make(
         batch_bytes=chance.choice([100, 200, 1000]), delivery_timeout_ms=1 << 40, max_in_flight=chance.choice([1, 2, 5])
@@ -354,7 +354,7 @@ def test_whatever_is_lost_every_record_arrives_once_and_in_order(seed: int) -> N
 
 
 def clock(chance: random.Random) -> Iterator[tuple[int, bool]]:
-    """Times of a stormy part, then of a quiet one that lets everything come to rest."""
+    """Times of a phase with faults, then of a phase without, in which all batches settle."""
     now_ms = 0
     for step in range(120):
         now_ms += chance.randrange(15)
@@ -369,9 +369,9 @@ def one_round(
     now_ms: int,
     quiet: bool,
 ) -> None:
-    """Requests of one connection are handled in order; from the first that is lost, so are all behind it.
+    """Handle the requests of one connection in order; after the first that is lost, all later ones are lost too.
 
-    Where the connection broke before the request was sent, those behind it may go over a new one.
+    If the connection breaks before a request is sent, the later ones may use a new connection.
     """
     broken: set[Node] = set()
     for sending in sender.next_sends(leaders, now_ms, flush=quiet):

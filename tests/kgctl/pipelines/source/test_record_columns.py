@@ -136,7 +136,7 @@ def test_a_header_name_that_is_not_utf8_is_read_as_far_as_it_can_be() -> None:
     assert rows(Fetched(P, signed(raw), 0))[0]["headers"] == [{"key": "\ufffdbc", "value": b"1"}]
 
 
-def test_a_wrong_checksum_is_told_with_partition_and_offset() -> None:
+def test_a_wrong_checksum_is_reported_with_partition_and_offset() -> None:
     raw = bytearray(build_batch([Record(0, 0, None, b"value")]) + build_batch([Record(1, 0, None, b"value")]))
     raw[-2] ^= 1
     with pytest.raises(Damaged, match="täglich-3, offset 1: the checksum of the batch is wrong"):

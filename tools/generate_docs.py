@@ -17,6 +17,8 @@ from broker.config.options import OPTIONS
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
+from kgctl.model.local_broker import LocalBrokerRow
+from kgctl.model.records import Produced
 from kgctl.render.layouts import LAYOUTS
 
 ROWS = """## JSON, YAML and CSV
@@ -24,6 +26,8 @@ ROWS = """## JSON, YAML and CSV
 `-o json` and `-o yaml` print `{"version": 1, "kind": KIND, "rows": [...]}`. Absent values are null, an error is its name. `-o csv`
 prints the keys as its header; an absent value is empty. Scripts can rely on these keys.
 """
+# The kinds that have no table of their own.
+KINDS_WITHOUT_LAYOUT = {"produced": Produced, "local-broker": LocalBrokerRow}
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -94,7 +98,8 @@ def _commands() -> str:
 
 
 def _rows() -> str:
-    rows = [f"| `{kind}` | {_keys(layout.row)} |" for kind, layout in LAYOUTS.items()]
+    kinds = {kind: layout.row for kind, layout in LAYOUTS.items()} | KINDS_WITHOUT_LAYOUT
+    rows = [f"| `{kind}` | {_keys(row)} |" for kind, row in kinds.items()]
     return "\n".join([ROWS, "| kind | keys of a row |", "|---|---|", *rows]) + "\n"
 
 

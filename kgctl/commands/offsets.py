@@ -93,7 +93,7 @@ def reset_offsets(
     if export and settings(ctx).output in ("json", "yaml"):
         raise typer.BadParameter("A plan is exported as CSV.", param_hint="'--export', '--output'")
     scope = _scope(ctx, topic or [], all_topics, needed=from_file is None)
-    target = _target(group, {kind: value for kind, value in given.items() if value is not None})
+    target = _target(ctx, group, {kind: value for kind, value in given.items() if value is not None})
     with settings(ctx).admin() as admin:
         plan = admin.plan_reset(group, scope, target, allow_active=not execute)
         if execute:
@@ -174,13 +174,15 @@ def _topic(text: str) -> tuple[str, tuple[int, ...] | None]:
         raise typer.BadParameter(str(error), param_hint="'--topic'") from None
 
 
-def _target(group: str, given: dict[str, Any]) -> Target:
+def _target(ctx: typer.Context, group: str, given: dict[str, Any]) -> Target:
     if len(given) != 1:
-        raise typer.BadParameter(
+        message = (
             "Give exactly one of --to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --by-duration, "
-            "--to-datetime and --from-file.",
-            param_hint=", ".join(f"'{name}'" for name in given) or None,
+            "--to-datetime and --from-file."
         )
+        if not given:
+            ctx.fail(message)
+        raise typer.BadParameter(message, param_hint=", ".join(f"'{name}'" for name in given))
     (option, value) = next(iter(given.items()))
     try:
         if option == "--from-file" and value == "-":

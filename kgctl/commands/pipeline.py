@@ -82,7 +82,7 @@ def status(ctx: typer.Context, out: Out) -> None:
 def report(ctx: typer.Context, out: Out) -> None:
     """Write report.html and its charts from the tables in a folder.
 
-    Prints the path of the page.
+    The path of the page goes to stderr.
     """
     if not any(TableFolder(out / name).batches() for name in TABLES):
         raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")

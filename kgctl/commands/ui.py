@@ -69,7 +69,7 @@ def ui(
     if theme not in THEMES:
         raise typer.BadParameter(f"{theme!r} is not one of {', '.join(THEMES)}.", param_hint="'--theme'")
     if not once:
-        _check_terminal([("--screen", screen), ("--svg", svg)])
+        _check_terminal(ctx, [("--screen", screen), ("--svg", svg)])
 
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.feed import ClusterFeed
@@ -133,9 +133,9 @@ def _size(text: str) -> tuple[int, int]:
     return size
 
 
-def _check_terminal(of_once: list[tuple[str, object]]) -> None:
+def _check_terminal(ctx: typer.Context, of_once: list[tuple[str, object]]) -> None:
     for option, value in of_once:
         if value is not None:
             raise typer.BadParameter("needs --once.", param_hint=f"'{option}'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
-        raise typer.BadParameter("The dashboard needs a terminal; --once prints one frame without one.")
+        ctx.fail("The dashboard needs a terminal; --once prints one frame without one.")

@@ -18,6 +18,7 @@ from kgctl.demo.children import Children, DemoFailed, child_columns, run_kgctl
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
 from kgctl.exit_codes import ERROR, INTERRUPTED, exit_code_of
 from kgctl.model.groups import GroupDescription
+from kgctl.watch.figures import counted
 
 GROUP, SECOND_GROUP = "shop", "reports"
 SESSION_TIMEOUT_MS = 3_000
@@ -238,7 +239,7 @@ class _Tour:
         def is_done() -> bool:
             nonlocal seen, found
             found = self._described(group)
-            now = f"{found.state or 'does not exist yet'}, {_shown(found.generation)}, {len(found.members)} members"
+            now = f"{found.state or 'does not exist yet'}, {_shown(found.generation)}, {counted(len(found.members), 'member')}"
             if now != seen:
                 say(f"  {time.monotonic() - began:4.1f} s  {now}")
                 seen = now

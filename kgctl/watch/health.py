@@ -71,13 +71,18 @@ def is_dead(member: MemberRow) -> bool:
 
 
 def _rebalancing(tracker: GroupTracker, state: str, members: Sequence[MemberRow]) -> str:
-    text = f"{state} for {'at least ' if tracker.is_state_s_least else ''}{span(tracker.state_s)}"
+    text = state + _since(tracker.state_s, is_least=tracker.is_state_s_least)
     present = _PRESENT.get(state, ())
     if not present or any(member.phase is None for member in members):
         return f"{text}, {counted(len(members), 'member')}"
     missing = [member for member in members if member.phase not in present]
     text += f": {len(members) - len(missing)} of {counted(len(members), 'member')} {present[0]}"
     return f"{text}, waiting for {_named([_with_silence(member) for member in missing])}" if missing else text
+
+
+def _since(seconds: float, *, is_least: bool) -> str:
+    """A clause such as " for at least 3 s"; "" right after the first snapshot, which shows nothing of the past."""
+    return "" if is_least and seconds < 1 else f" for {'at least ' if is_least else ''}{span(seconds)}"
 
 
 def _dead(dead: Sequence[MemberRow]) -> str:
@@ -102,8 +107,8 @@ def _without_members(tracker: GroupTracker, lag: int) -> Judgement | None:
     """None if commits moved a moment ago: some consumer reads without being a member."""
     if tracker.moved_at_s is not None and tracker.at_s - tracker.moved_at_s < STALLED_S:
         return None
-    at_least = "at least " if tracker.is_memberless_s_least else ""
-    text = f"no members for {at_least}{span(tracker.memberless_s)}, lag {lag:,}"
+    since = _since(tracker.memberless_s, is_least=tracker.is_memberless_s_least)
+    text = f"no members{since}, lag {lag:,}"
     return (Health.LAGGING if tracker.memberless_s < STALLED_S else Health.STOPPED), text
 
 

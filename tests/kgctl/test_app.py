@@ -207,7 +207,7 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
             ["groups", "reset-offsets", "g", "--topic", "t", "--to-latest", "--shift-by", "0"],
             "'--to-latest', '--shift-by'",
         ),
-        (["groups", "reset-offsets", "g", "--all-topics"], "Give exactly one of --to-earliest"),
+        (["groups", "reset-offsets", "g", "--all-topics"], "Error: Give exactly one of --to-earliest"),
         (["groups", "reset-offsets", "g", "--all-topics", "--to-earliest", "--to-offset", "0"], "Give exactly one of"),
         (["groups", "reset-offsets", "g", "--to-earliest"], "Error: Name topics with --topic"),
         (["groups", "delete-offsets", "g"], "Error: Name topics with --topic"),

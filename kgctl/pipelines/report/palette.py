@@ -54,7 +54,8 @@ DARK = {
         zip(LAG, ("#1e2732", "#23415e", "#2b5a86", "#3a78ad", "#5998cd", "#86b7e1", "#b5d4f1", "#eaf4fd"), strict=True)
     ),
     **_CAUSE_COLOURS,
-    "joined": "#3d9bd6",
+    "joined": "#2380c4",
+    "admin": "#9bd7fa",
     "timeout": "#b9793a",
     "deleted": "#8a8a8a",
     "unknown": "#737b84",

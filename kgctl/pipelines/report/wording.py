@@ -123,7 +123,7 @@ def _health(health: HealthSummary) -> list[str]:
     if health.healthy == health.groups:
         return ["It is healthy." if health.groups == 1 else f"All {health.groups:,} groups with commits are healthy."]
     are = "is" if health.healthy == 1 else "are"
-    sentences = [f"{health.healthy:,} of {counted(health.groups, 'group')} {are} healthy."]
+    sentences = [f"{health.healthy:,} of {counted(health.groups, 'group')} with commits {are} healthy."]
     worst = health.worst
     if worst is not None:
         lag = f", with a lag of {counted(worst.lag, 'record')}" if worst.lag else ""

@@ -169,8 +169,12 @@ def _verdict() -> Column:
             silent_us > window_us,
             _verdict_of(
                 Health.STOPPED,
-                f.format_string(
-                    "no commit for %s s, after %s within %s s", seconds["silent"], commits, seconds["window"]
+                f.when(
+                    f.col("commits") == 1, f.format_string("no commit for %s s after a single one", seconds["silent"])
+                ).otherwise(
+                    f.format_string(
+                        "no commit for %s s, after %s within %s s", seconds["silent"], commits, seconds["window"]
+                    )
                 ),
             ),
         )

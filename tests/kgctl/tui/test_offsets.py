@@ -81,7 +81,7 @@ def test_totals_of_all_partitions() -> None:
 
 
 def test_totals_say_how_many_lags_are_known() -> None:
-    assert "lag 300 of 1 known" in total_line([FOUR[0], row(**UNCOMMITTED)])
+    assert "lag 300 (1 of 2 known)" in total_line([FOUR[0], row(**UNCOMMITTED)])
     assert total_line([row(**UNCOMMITTED)]) == "1 partition \u00b7 lag - \u00b7 in - \u00b7 out -"
 
 

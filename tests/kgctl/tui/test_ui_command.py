@@ -141,7 +141,7 @@ def test_a_signal_ends_it_while_a_broker_hangs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ([], "The dashboard needs a terminal"),
+        ([], "Error: The dashboard needs a terminal"),
         (["--svg", "x.svg"], "needs --once."),
         (["--screen", "help"], "needs --once."),
         (["--once", "--screen", "nothing"], "'nothing' is not one of groups, help, overview"),

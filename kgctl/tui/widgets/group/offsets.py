@@ -146,7 +146,7 @@ def total_line(partitions: Sequence[WatchedPartition]) -> str:
     total = "1 partition" if len(partitions) == 1 else f"{len(partitions):,} partitions"
     parts = [
         total + (f", {len(failed):,} with an error" if failed else ""),
-        f"lag {lag}" + (f" of {len(known):,} known" if 0 < len(known) < len(partitions) else ""),
+        f"lag {lag}" + (f" ({len(known):,} of {len(partitions):,} known)" if 0 < len(known) < len(partitions) else ""),
         f"in {cells.rate(_sum(row.rate_in for row in partitions))}",
         f"out {cells.rate(_sum(row.rate_out for row in partitions))}",
     ]

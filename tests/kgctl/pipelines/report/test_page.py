@@ -69,7 +69,7 @@ def test_the_page_shows_all_facts(tmp_path: Path) -> None:
     small(tmp_path)
     page = page_of(tmp_path)
     assert (
-        "The report covers 2 consumer groups from 2024-01-01 12:00:00 to 12:01:00 UTC. 1 of 2 groups is healthy. The worst "
+        "The report covers 2 consumer groups from 2024-01-01 12:00:00 to 12:01:00 UTC. 1 of 2 groups with commits is healthy. The worst "
         "is billing (STOPPED): its only partition is not healthy, with a lag of 1,234 records. 1 group has lag. "
         "There were 2 rebalances in 1 group."
     ) in page.text
@@ -107,7 +107,9 @@ def test_the_page_shows_all_facts(tmp_path: Path) -> None:
     ]
     assert "Of 1 rebalance only the end is known" in page.text
     assert ["STOPPED", "1", "1"] in [row[:3] for row in page.tables["Health of partitions and groups"]]
-    assert ["f_lag", "4", "the lag of each group, in records and in time, at points in time"] in page.tables["Tables"]
+    assert ["f_lag", "4", "the lag of each group, in records and in time, at points in time"] in page.tables[
+        "Tables in this folder"
+    ]
 
 
 def test_charts_have_a_description(tmp_path: Path) -> None:

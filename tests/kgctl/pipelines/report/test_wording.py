@@ -88,7 +88,7 @@ def test_the_worst_group_is_named_with_its_partitions_and_lag(
     worst = WorstGroup("a", Health.LAGGING, unhealthy, partitions, lag)
     health = HealthSummary(0, 2, 1, (), worst, (), 0)
     facts = Facts({}, 0, 0, 2, None, (), 0, 0, health, None, None)
-    assert wording.summary(facts)[1:] == ["1 of 2 groups is healthy.", f"The worst is a (LAGGING): {text}"]
+    assert wording.summary(facts)[1:] == ["1 of 2 groups with commits is healthy.", f"The worst is a (LAGGING): {text}"]
 
 
 @pytest.mark.parametrize("name", ["W" * 300, "i" * 300, "\u652f\u6255\u3044" * 99, "orders", ""])

@@ -118,7 +118,7 @@ HAND_MADE: dict[str, tuple[tuple[list[Commit], list[Point]], str, str, int]] = {
     "one commit": (
         by_hand((0, 10, 20), now=(1, 20)),
         "STOPPED",
-        "no commit for 1.0 s, after 1 commit within 0.0 s",
+        "no commit for 1.0 s after a single one",
         10,
     ),
     # the rewind is the 11th from the end: only the ten commits with lag 1 up to 2 count

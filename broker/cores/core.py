@@ -1,4 +1,4 @@
-"""The face of a core: a pure state machine that takes requests and the passing of time, and returns effects.
+"""The interface of a core: a pure state machine that takes requests and the passing of time, and returns effects.
 
 A core reads no clock, draws no randomness and performs no I/O; all three are arguments. Its hard state is what the log holds
 and changes only in `apply`. Its soft state (parked requests, timers, unfinished work) changes in steps and is lost in a restart.
@@ -15,8 +15,8 @@ The runner performs the effects of one step completely before it takes the next 
 3. send the replies. A later reply, even of a step without state records, also waits until everything that was appended
    before it is durable.
 
-The core has applied its state records when a step returns, so nothing can be undone: if an append or a flush fails, no reply
-leaves any more and the process stops.
+The core has applied its state records when a step returns, so nothing can be undone: if an append or a flush fails, no
+further reply is sent and the process stops.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Effects(Generic[RecordT, EventT]):
 
     `state_records` are in the order in which the core applied them. `events` report what happened and become durable in the same
     flush. `wake_at_ms` is the one deadline of the whole core, on the monotonic clock: call `advance` no later than that; None
-    if nothing is due. A core that appends elsewhere too (transaction markers in user partitions) names that in a subclass.
+    if nothing is due. A core that also appends elsewhere (transaction markers in user partitions) adds that in a subclass.
     """
 
     state_records: list[RecordT]
@@ -82,10 +82,10 @@ class Effects(Generic[RecordT, EventT]):
 
 
 class Core(Protocol[RecordT, EventT]):
-    """What a runner needs of a core. `now_ms` is monotonic and only for deadlines; `wall_ms` is for timestamps and expiry."""
+    """What a runner uses of a core. `now_ms` is monotonic and only for deadlines; `wall_ms` is for timestamps and expiry."""
 
     def apply(self, state_record: RecordT, /) -> None:
-        """Apply a stored state record to the hard state. Steps apply those that they emit themselves, through the same code."""
+        """Apply a stored state record to the hard state. A step applies the records that it persists through the same code."""
 
     def resume(self, now_ms: int, wall_ms: int) -> Effects[RecordT, EventT]:
         """Start running after the last stored state record: restore soft state and arm timers."""
@@ -101,7 +101,7 @@ class Core(Protocol[RecordT, EventT]):
 
 
 class Step(Generic[RecordT, EventT]):
-    """One step under way: the time, the request if there is one, and the effects so far. Each core derives its own."""
+    """One step in progress: the time, the request if there is one, and the effects so far. Each core derives its own."""
 
     __slots__ = ("_apply", "context", "events", "now_ms", "replies", "state_records", "timers", "wall_ms")
 

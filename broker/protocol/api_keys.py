@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from broker.protocol.wire_types import Message
 
-# The requests of this broker alone start here, far above Kafka's keys.
+# Requests that are private to this broker start here, far above Kafka's keys.
 NATIVE_FIRST_KEY = 10000
 
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from broker.config.listeners import Endpoint
     from broker.storage import Log
 
-# How long a stop waits for clients to read the answers they are owed.
+# How long a stop waits for clients to read their answers.
 STOP_GRACE_S = 2.0
 # How soon after a flush the log may do background work.
 SWEEP_DELAY_S = 1.0
-# With Kafka's 50, clients that connect by the hundred wait for seconds: the system drops what does not fit, and they retry.
+# With Kafka's 50, hundreds of clients that connect at once wait for seconds: the system drops most of them, and they retry.
 BACKLOG = 1024
 # Files that connections may not take, besides the log's quarter: database, lock, logs, listening sockets, imports.
 RESERVED_FILES = 64
@@ -39,7 +39,7 @@ logger = logging.getLogger("broker.server")
 
 
 class Broker:
-    """Serves one log. When log or coordinator fail, `failed` is done, `failure` is the cause and nothing is answered any more.
+    """Serves one log. If the log or the coordinator fails, `failed` is done, `failure` is the cause, and no further answer is sent.
 
     The log belongs to the caller: `stop` flushes it but does not close it.
     """

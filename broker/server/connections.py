@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from broker.server.session import Session
 
-# What all unfinished requests may take up together; two of the largest requests if that is more.
+# The most memory of all incomplete requests together; two requests of the largest size may exceed it.
 UNFINISHED_BYTES = 256 * 1024 * 1024
-# Idle connections are looked for this many times in the idle limit.
+# How many times per idle limit the registry looks for idle connections.
 IDLE_CHECKS = 10
 
 logger = logging.getLogger("broker.server")
@@ -65,7 +65,7 @@ class Connections:
         return iter(self._open)
 
     def room(self) -> int:
-        """How many more connections there may be."""
+        """How many more connections are allowed."""
         return self._most - len(self._open)
 
     def admit(self, connection: Open) -> bool:

@@ -36,7 +36,7 @@ class Flusher:
         wake: Callable[[], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        """Call `flushed` when writes became durable, `wake` after the replies of a flush, `failed` at the first failure."""
+        """Call `flushed` after writes became durable, `wake` after the replies of a flush, `failed` at the first failure."""
         self._log = log
         self._loop = loop
         self._flushed = flushed

@@ -1,4 +1,4 @@
-"""The leader epoch: one broker leads every partition for ever, so there is one epoch."""
+"""The leader epoch: one broker leads every partition forever, so there is one epoch."""
 
 from __future__ import annotations
 

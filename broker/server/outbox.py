@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Below this size a copy costs less than another system call.
 SENDFILE_BYTES = 64 * 1024
-# About the most that one write joins together.
+# Small parts are joined into one write up to about this size.
 WRITE_BYTES = 256 * 1024
 # How much one connection may send before other connections get their turn.
 TURN_BYTES = 4 * 1024 * 1024

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from broker.server.group_runner import GroupRunner
     from broker.storage import Log, Topic
 
-LEADER_EPOCH = 0
-
 
 @dataclass(slots=True)
 class Resources:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RecordT = TypeVar("RecordT")
 EventT = TypeVar("EventT")
 
-# A timer this late means that the process was stopped: read what clients sent meanwhile before anyone expires.
+# A timer this late means that the process was stopped: read what clients sent meanwhile before any session expires.
 LATE_MS = 1000
 
 

@@ -75,7 +75,7 @@ class Housekeeping:
             self._orphans_found = True
             self._find_orphans()
         while self._shared.pending.deleted_trees:
-            # First of all: a pass of compaction is long, and the space may be needed.
+            # Before everything else: a compaction pass is long, and the space may be needed.
             self._work.insert(0, self._shared.files.removing_tree(self._shared.pending.deleted_trees.pop()))
         self._work_a_slice()
         return bool(self._work)

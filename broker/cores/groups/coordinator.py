@@ -1,4 +1,4 @@
-"""The group coordinator: dispatches requests and timers to what handles them, and loads offsets when they are needed."""
+"""The group coordinator: dispatches requests and timers to their handlers, and loads offsets when they are needed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {
     DescribeGroupDetailsRequest: describe_group_details,
     TriggerRebalanceRequest: trigger_rebalance,
 }
-# What runs when a timer expires, by its kind; the rest of its key are arguments.
+# What runs when a timer expires, by its kind; the rest of its key is passed as arguments.
 TIMERS: dict[str, Callable[..., None]] = {
     expiry.EXPIRY: expiry.check_loaded_groups,
     SESSION: sessions.on_session_timeout,

@@ -1,4 +1,4 @@
-"""Expiry: drop offsets that are older than their retention, and groups that nothing is left of."""
+"""Expiry: drop offsets that are older than their retention, and groups that have nothing left."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def expire_offsets(step: Step, group: Group) -> None:
 
 
 def _drop_expired(step: Step, group: Group) -> bool:
-    """Drop the expired offsets; whether none are left."""
+    """Drop the expired offsets. True if none are left."""
     retention_ms = step.coordinator.settings.offsets_retention_minutes * 60_000
     expired = [
         offset

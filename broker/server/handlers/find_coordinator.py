@@ -53,7 +53,7 @@ def _lookup_error(key_type: int) -> tuple[ErrorCode, str]:
     if key_type == GROUP_KEY:
         return ErrorCode.NONE, ""
     if key_type == TRANSACTION_KEY:
-        # Clients retry COORDINATOR_NOT_AVAILABLE for ever, and report this code at once.
+        # Clients retry COORDINATOR_NOT_AVAILABLE forever, and report this code at once.
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "this broker does not serve transactions yet"
     return ErrorCode.INVALID_REQUEST, f"key type {key_type} is not known"
 

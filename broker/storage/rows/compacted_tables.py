@@ -2,7 +2,7 @@
 
 Index entries of many partitions and keys lie on many pages; writing them at each flush would multiply what it
 syncs. So rows go to PREFIX_log in commit order. PREFIX_positions (partition, offset) and PREFIX_latest (the newest
-row of each key) are brought up to date when somebody reads, or every SETTLE_ROWS rows.
+row of each key) are brought up to date before a read, and every SETTLE_ROWS rows.
 """
 
 from __future__ import annotations

@@ -28,6 +28,6 @@ def group_of(key: bytes) -> tuple[bytes, str]:
 
 
 def after(prefix: bytes) -> bytes:
-    """The first key behind all keys that begin with `prefix`."""
+    """The first key after all keys that begin with `prefix`."""
     number = int.from_bytes(prefix, "big") + 1
     return number.to_bytes(len(prefix), "big")

@@ -1,6 +1,6 @@
 """Recovery at the start: compare segment files with what the store lists, and read the tails that it does not list.
 
-Whole valid batches behind the checkpoint of a partition are kept, as they may have been acknowledged; they are synced
+Whole valid batches beyond the checkpoint of a partition are kept, as they may have been acknowledged; they are synced
 and listed. What follows them is a torn write and is cut, unless the synced end proves that it was acknowledged.
 """
 

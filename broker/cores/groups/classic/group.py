@@ -275,7 +275,7 @@ class ClassicGroup(Group):
 
     def check_commit(self, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
         if generation < 0 and self.state is GroupState.EMPTY:
-            # A simple consumer or an admin: without a generation, and there are no members whose offsets these could be.
+            # A simple consumer or an admin commits without a generation. An Empty group has no members to conflict with.
             return ErrorCode.NONE
         if generation < 0 and not member_id and group_instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -298,7 +298,7 @@ class ClassicGroup(Group):
         return ErrorCode.NONE
 
     def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
-        """A simple group's offsets, and a Stable group's of other topics, age from their commit, an Empty group's together."""
+        """Offsets of an Empty group age together, from the time it became Empty; all others age from their commit."""
         if self.protocol_type is None:
             return commit_timestamp_ms
         if self.state is GroupState.EMPTY:

@@ -3,7 +3,7 @@
 The rule, for a request that passes the guards of `join_group`:
 
 - without a member id and without an instance id, the client gets an id and must join again with it (KIP-394, from version 4);
-- a new id, given out or just made, becomes a member, and a rebalance starts or continues;
+- a new id, given out earlier or just generated, becomes a member, and a rebalance starts or continues;
 - an instance id that the group knows replaces the static member (`static_members`);
 - a member that joins again with unchanged protocols gets the present generation, if there is one and, in Stable, the member is
   not the leader; otherwise a rebalance starts or continues.

@@ -104,7 +104,7 @@ def _refuse_parked_syncs(step: Step, group: ClassicGroup) -> None:
 
 
 def _note_absent(group: ClassicGroup) -> None:
-    """Note for the event who did not join within the rebalance timeout: members that stay, too, and ids given out."""
+    """Note for the event which ids missed the rebalance timeout, also those of static members and pending members."""
     absent = [member.member_id for member in group.members.values() if member.parked_join is None]
     group.pending_event.absent.update(dict.fromkeys([*absent, *group.pending_joins]))
 

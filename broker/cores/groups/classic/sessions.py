@@ -1,4 +1,4 @@
-"""A member after its join: Heartbeat, LeaveGroup, and the session that times out."""
+"""Members after they have joined: Heartbeat, LeaveGroup and the session timeout."""
 
 from __future__ import annotations
 

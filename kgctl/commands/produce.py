@@ -190,13 +190,12 @@ def _send_all(producer: Producer, read: LineReader, headers: Headers, partition:
 
 
 def _check_partition(record: OutgoingRecord, producer: Producer) -> None:
+    from kgctl.client.net.errors import missing_partition
     from kgctl.commands.input_lines import BadLine
 
     count = producer.partition_count
     if record.partition is not None and record.partition >= count:
-        raise BadLine(
-            record.number, f"partition {record.partition} does not exist: {producer.topic!r} has {count}, from 0"
-        )
+        raise BadLine(record.number, str(missing_partition(producer.topic, record.partition, count)))
 
 
 def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -> OutgoingRecord:

@@ -14,7 +14,7 @@ from kgctl.client.consumer.group_session import GroupSession
 from kgctl.client.consumer.membership import GroupSettings
 from kgctl.client.consumer.start_offsets import Reset, committed_offsets, given_offsets, log_ends, partition_counts
 from kgctl.client.net.connector import Connector
-from kgctl.client.net.errors import KgctlError, NotFound
+from kgctl.client.net.errors import KgctlError, missing_partition
 from kgctl.model.topic_partition import TopicPartition
 
 CLOSE_SECONDS = 5.0
@@ -78,7 +78,7 @@ class Consumer:
         for name, count in counts.items():
             for index in range(count) if numbers is None else sorted(set(numbers)):
                 if index >= count:
-                    raise NotFound(f"topic {name!r} has no partition {index}: it has {count}, from 0")
+                    raise missing_partition(name, index, count)
                 partitions.append(TopicPartition(name, index))
         if offset is None:
             self._start(self._reset(partitions, deadline), deadline)

@@ -38,6 +38,10 @@ class NotFound(KgctlError):
     name = "NOT_FOUND"
 
 
+def missing_partition(topic: str, partition: int, count: int) -> NotFound:
+    return NotFound(f"topic {topic!r} has no partition {partition}: it has {count}, numbered from 0")
+
+
 class Precondition(KgctlError):
     """The cluster is not in the required state: a group has members, a topic already exists."""
 

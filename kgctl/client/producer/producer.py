@@ -14,7 +14,7 @@ from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.connector import Connector
-from kgctl.client.net.errors import KgctlError, NotFound, TimedOut, Unreachable
+from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable, missing_partition
 from kgctl.client.net.waiting import wait_readable
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.initialization import ProducerIdentity, init_producer_id, open_topic
@@ -89,9 +89,7 @@ class Producer:
     def check_partition(self, partition: int | None) -> None:
         """Raises NotFound if the topic does not have the partition."""
         if partition is not None and partition >= self.partition_count:
-            raise NotFound(
-                f"topic {self.topic!r} has no partition {partition}: it has {self.partition_count}, from 0 on"
-            )
+            raise missing_partition(self.topic, partition, self.partition_count)
 
     def send(self, record: OutgoingRecord) -> bool:
         """Queue one record. False if the buffer is full: poll, then send it again."""

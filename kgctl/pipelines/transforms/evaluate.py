@@ -39,15 +39,15 @@ def evaluate(commits: DataFrame, log_ends: DataFrame, at: int) -> DataFrame:
     latest = points.groupBy(*KEY).agg(f.max_by("log_end", "at").alias("_now_end"))
     judged = _summarized(_with_lags(_window(until_now), points)).join(latest, [*KEY], "left")
     judged = judged.withColumns({"at": now, "now_lag": behind("_now_end", "last_offset")})
-    verdict = _verdict()
+    health = _health()
     rows = judged.select(
         *KEY,
         "at",
-        verdict["status"].alias("status"),
+        health["status"].alias("status"),
         (f.col("commits") / WINDOW).alias("complete"),
         f.greatest("last_lag", "now_lag").alias("lag"),
         _eta_s().alias("eta_s"),
-        f.array(verdict["reason"]).alias("reasons"),
+        f.array(health["reason"]).alias("reasons"),
     )
     never_committed = latest.join(commits.select(*KEY).distinct(), [*KEY], "left_anti").select(
         *KEY,
@@ -138,7 +138,7 @@ def _eta_s() -> Column:
     return f.when(f.col("now_lag") == 0, 0.0).when(shrunk > 0, f.col("now_lag") * seconds / shrunk)
 
 
-def _verdict() -> Column:
+def _health() -> Column:
     """struct<status string, reason string> of a summarized partition with `now_lag`."""
     silent_us = f.unix_micros("at") - f.unix_micros("last_ts")
     window_us = f.unix_micros("last_ts") - f.unix_micros("first_ts")
@@ -147,18 +147,18 @@ def _verdict() -> Column:
     unknown = f.col("lag_unknown") | f.col("now_lag").isNull()
     rewound = f.col("rewound")
     return (
-        f.when(unknown, _verdict_of(Health.UNKNOWN, f.lit("the end of the log is not known")))
-        .when(f.col("now_lag") == 0, _verdict_of(Health.OK, f.lit("no lag now")))
+        f.when(unknown, _health_of(Health.UNKNOWN, f.lit("the end of the log is not known")))
+        .when(f.col("now_lag") == 0, _health_of(Health.OK, f.lit("no lag now")))
         .when(
             f.col("no_lag_ts").isNotNull(),
-            _verdict_of(
+            _health_of(
                 Health.OK,
                 f.concat(f.lit("no lag at the commit of "), f.date_format("no_lag_ts", "yyyy-MM-dd HH:mm:ss")),
             ),
         )
         .when(
             rewound.isNotNull(),
-            _verdict_of(
+            _health_of(
                 Health.REWOUND,
                 f.format_string(
                     "the committed offset went back from %d to %d", rewound["_offset_before"], rewound["committed"]
@@ -167,7 +167,7 @@ def _verdict() -> Column:
         )
         .when(
             silent_us > window_us,
-            _verdict_of(
+            _health_of(
                 Health.STOPPED,
                 f.when(
                     f.col("commits") == 1, f.format_string("no commit for %s s after a single one", seconds["silent"])
@@ -180,20 +180,20 @@ def _verdict() -> Column:
         )
         .when(
             ~f.col("moved"),
-            _verdict_of(
+            _health_of(
                 Health.STALLED, f.format_string("lag, and %s of the same offset %d", commits, f.col("last_offset"))
             ),
         )
         .when(
             ~f.col("fell"),
-            _verdict_of(
+            _health_of(
                 Health.LAGGING,
                 f.format_string("lag never fell in %s: from %d to %d", commits, f.col("first_lag"), f.col("last_lag")),
             ),
         )
-        .otherwise(_verdict_of(Health.OK, f.lit("lag fell within the window")))
+        .otherwise(_health_of(Health.OK, f.lit("lag fell within the window")))
     )
 
 
-def _verdict_of(status: Health, reason: Column) -> Column:
+def _health_of(status: Health, reason: Column) -> Column:
     return f.struct(f.lit(str(status)).alias("status"), reason.alias("reason"))

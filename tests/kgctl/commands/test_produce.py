@@ -156,7 +156,7 @@ def test_a_record_for_a_missing_partition_is_a_bad_line(kgctl: Kgctl) -> None:
     text = '{"value":"a","partition":1}\n{"value":"b","partition":2}\n'
     result = kgctl("produce", topic, "--json", text=text)
     assert result.exit_code == 1
-    assert "line 2: partition 2 does not exist" in result.stderr
+    assert f"line 2: topic '{topic}' has no partition 2: it has 2, numbered from 0" in result.stderr
     assert values(kgctl, topic, 1, partition=1) == [b"a"]
 
 

@@ -209,9 +209,7 @@ def test_a_partition_that_cannot_be_evaluated_is_unknown_or_has_no_row(rows: dic
 
 def test_random_windows_agree_with_plain_python(rows: dict[str, Any]) -> None:
     histories = random_histories()
-    wanted = {
-        group: verdict for group, history in histories.items() if (verdict := expected(*history, NOW)) is not None
-    }
+    wanted = {group: health for group, history in histories.items() if (health := expected(*history, NOW)) is not None}
     found = {group: rows[group] for group in histories if group in rows}
     assert {
         group: (row.status, row.lag, pytest.approx(row.complete), pytest.approx(row.eta_s))

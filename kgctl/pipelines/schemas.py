@@ -179,7 +179,9 @@ REBALANCES = Table(
     (
         _GROUP,
         Column("generation", "int", "the generation that the rebalance led to"),
-        Column("started", "timestamp", "when the rebalance started; null: not known"),
+        Column(
+            "started", "timestamp", "when the rebalance, or the first one that it superseded, started; null: not known"
+        ),
         Column("ended", "timestamp", "when the group became stable or empty"),
         Column("duration_ms", "bigint", "time between the two; null: not known"),
         Column(

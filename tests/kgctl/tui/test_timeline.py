@@ -165,7 +165,7 @@ def test_the_details_explain_every_outcome() -> None:
     async def play(pane: OverviewPane, pilot: Pilot[None]) -> None:
         for outcome, text in (
             (Outcome.SUPERSEDED, "another rebalance superseded it"),
-            (Outcome.EMPTY, "it left the group empty"),
+            (Outcome.EMPTY, "It took 4 s; no members are left."),
             (Outcome.DELETED, "the group was deleted"),
             (Outcome.MEMBER_REPLACED, "came back with a new member id"),
         ):

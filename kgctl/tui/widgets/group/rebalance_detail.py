@@ -110,10 +110,12 @@ def _phases(bar: Bar) -> str:
     if row.outcome is Outcome.MEMBER_REPLACED:
         return "A static member came back with a new member id and took its place without a rebalance."
     text = _duration(bar)
+    if row.outcome is Outcome.EMPTY and row.prepare_ms is not None:
+        text = f"It took {cells.milliseconds(bar.took_ms)}"
     if row.outcome is Outcome.SUPERSEDED:
         return f"{text}; another rebalance superseded it before there was an assignment."
     if row.outcome is Outcome.EMPTY:
-        return f"{text}; it left the group empty."
+        return f"{text}; no members are left."
     if row.outcome is Outcome.DELETED:
         return f"{text}; the group was deleted."
     text += "" if row.members is None else f"; {counted(row.members, 'member')}"

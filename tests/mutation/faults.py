@@ -272,6 +272,13 @@ FAULTS = (
         RUNNER,
     ),
     Fault(
+        "housekeeping runs while the transaction is in use",
+        "server/broker.py",
+        "        self._flusher.flush()\n        if self.failure",
+        "        if self.failure",
+        RUNNER,
+    ),
+    Fault(
         "one of the commits of a request is dropped",
         "server/group_runner.py",
         "            else:\n                rows.append(to_row(record, self._partitions))\n",
@@ -510,6 +517,13 @@ FAULTS = (
         "storage/store/evidence.py",
         "        self.seq += 1\n",
         "",
+        STORAGE,
+    ),
+    Fault(
+        "the old commit marker can reappear after a power cut",
+        "storage/store/commit_marker.py",
+        "it would overwrite a newer marker.\n        self._files.sync_directory(directory)\n",
+        "it would overwrite a newer marker.\n",
         STORAGE,
     ),
     Fault(

@@ -144,13 +144,13 @@ def test_the_marker_of_an_older_format_survives_every_power_cut_of_its_adoption(
     log = open_log(live)
     log.groups.set_generation_floor("g", 2)
     log.close()
+    database = (live / "store.db").read_bytes()
     (live / "commit-marker").rename(live / "watermark")
     ops = RecordingOps(live)
     before = len(ops.events)
     log = open_log(live, file_ops=ops)
     log.groups.set_generation_floor("g", 3)
-    log.flush()
-    log.close(clean=False)
+    log.close()
     assert not (live / "watermark").exists()
     randomness = random.Random(2)
     image = tmp_path / "image"
@@ -166,5 +166,13 @@ def test_the_marker_of_an_older_format_survives_every_power_cut_of_its_adoption(
         (image / "store.db").write_bytes(older_database)
         (image / "store.db-wal").unlink(missing_ok=True)
         with pytest.raises(DamageError, match=r"are lost|one history"):
+            open_log(image)
+        shutil.rmtree(image)
+    # The old file cannot reappear and hide the loss of a later commit.
+    for _ in range(10):
+        ops.image(len(ops.events), image, randomness)
+        (image / "store.db").write_bytes(database)
+        (image / "store.db-wal").unlink(missing_ok=True)
+        with pytest.raises(DamageError, match="are lost"):
             open_log(image)
         shutil.rmtree(image)

@@ -11,14 +11,13 @@ SOURCES = ("kgctl", "kafka")
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`since` is earliest, latest or a time, `until` a time; times in ms since 1970, `trigger_s` and `step_s` in seconds."""
+    """`since` is earliest, latest or a time in ms since 1970; `trigger_s` and `step_s` are in seconds."""
 
     jobs: tuple[str, ...]
     bootstrap: str
     out: str
     source: str = "kgctl"
     since: str | int = "earliest"
-    until: int | None = None
     follow: bool = False
     trigger_s: float = 10.0
     step_s: float = 60.0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kgctl.client.net import bootstrap as addresses
 from kgctl.client.net.connector import ConnectionSettings
@@ -12,7 +11,6 @@ from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.log_ends import LogEnds
 from kgctl.pipelines.source.options import SPARK_CLIENT_ID, Selection
-from kgctl.pipelines.source.ranges import to_json
 
 # Without the first option the connector's consumer waits half a second at the end of every task; the others save round trips.
 FAST = {
@@ -36,7 +34,14 @@ def session_conf(topics: Sequence[str]) -> dict[str, str]:
 
 def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
     """Options of readStream, for either source."""
-    options = _options(settings, topics)
+    options = {
+        "kafka.bootstrap.servers": settings.bootstrap,
+        "subscribe": ",".join(topics),
+        # Offsets in a transaction count only once the transaction commits.
+        "kafka.isolation.level": "read_committed",
+    }
+    if settings.source == "kafka":
+        options |= FAST
     if isinstance(settings.since, int):
         options["startingTimestamp"] = str(settings.since)
         options["startingOffsetsByTimestampStrategy"] = "latest"
@@ -44,28 +49,6 @@ def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, st
         options["startingOffsets"] = settings.since
     if settings.max_offsets_per_trigger is not None:
         options["maxOffsetsPerTrigger"] = str(settings.max_offsets_per_trigger)
-    return options | dict(settings.source_options)
-
-
-def batch_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
-    """Options of read. Looks up both ends now, since each of the connector's tasks would look them up again. Raises KgctlError."""
-    options = _options(settings, topics)
-    with LogEnds(ConnectionSettings(addresses.parse(settings.bootstrap), SPARK_CLIENT_ID)) as log_ends:
-        bounds = log_ends.bounds(log_ends.partitions(Selection(topics=tuple(topics))))
-        starting = dict(bounds.first)
-        ending = dict(bounds.last)
-        if settings.since == "latest":
-            starting = dict(bounds.last)
-        elif isinstance(settings.since, int):
-            found = log_ends.at(dict.fromkeys(starting, settings.since))
-            starting = {one: ending[one] if offset < 0 else offset for one, offset in found.items()}
-        if settings.until is not None:
-            found = log_ends.at(dict.fromkeys(ending, settings.until))
-            ending = {one: ending[one] if offset < 0 else offset for one, offset in found.items()}
-    # A range that begins after its end holds nothing; the connector expects an empty range instead.
-    ending = {one: max(starting[one], offset) for one, offset in ending.items()}
-    options["startingOffsets"] = json.dumps(to_json(starting))
-    options["endingOffsets"] = json.dumps(to_json(ending))
     return options | dict(settings.source_options)
 
 
@@ -82,10 +65,3 @@ def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
             f"Spark's connector read no records from {' and '.join(internal)}, where up to {waiting} exist; "
             f"set {DEPRECATED_OFFSET_FETCHING}=true, or use --source kgctl"
         )
-
-
-def _options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
-    fast: Mapping[str, str] = FAST if settings.source == "kafka" else {}
-    # Offsets in a transaction count only once the transaction commits.
-    committed = {"kafka.isolation.level": "read_committed"}
-    return {"kafka.bootstrap.servers": settings.bootstrap, "subscribe": ",".join(topics), **committed, **fast}

@@ -101,7 +101,6 @@ def test_settings_and_progress_survive_the_way_to_the_other_process() -> None:
         "a:1,b:2",
         "/out",
         since=17,
-        until=18,
         conf=(("spark.x", "1=2"),),
         source_options=(("k", "v"),),
     )

@@ -13,7 +13,6 @@ from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import (
     FAST,
     ReadNothing,
-    batch_options,
     refuse_empty,
     session_conf,
     stream_options,
@@ -131,12 +130,12 @@ def test_both_read_internal_topics_and_an_empty_result_is_refused(
     conf = session_conf([OFFSETS_TOPIC])
     for source in ("kafka", "kgctl"):
         settings = RunSettings((), there.bootstrap_servers, "", source=source)
-        options = batch_options(settings, [OFFSETS_TOPIC])
+        options = stream_options(settings, [OFFSETS_TOPIC])
         rows = session.read(source, options, conf)
         assert sum(b"spark-job-a" in row[0] and name.encode() in row[0] for row in rows) == 3
         refuse_empty(there.bootstrap_servers, [OFFSETS_TOPIC], len(rows))
         # The connector's own group commits nothing, but it joins, which adds records: compare only the earlier ones.
-        streamed, _ = session.stream(source, stream_options(settings, [OFFSETS_TOPIC]), str(tmp_path / source), conf)
+        streamed, _ = session.stream(source, options, str(tmp_path / source), conf)
         assert set(map(repr, rows)) <= set(map(repr, streamed))
     options = {"kafka.bootstrap.servers": there.bootstrap_servers, "subscribe": OFFSETS_TOPIC}
     silent = session.read("kafka", options)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from kgctl.pipelines.schemas import OFFSETS_TOPIC
@@ -12,7 +10,6 @@ from kgctl.pipelines.source.connector import (
     DEPRECATED_OFFSET_FETCHING,
     FAST,
     ReadNothing,
-    batch_options,
     refuse_empty,
     session_conf,
     stream_options,
@@ -46,21 +43,6 @@ def test_a_stream_may_start_at_a_time_and_be_limited(topics: Topics) -> None:
     read = read_options(options)
     assert read.max_offsets_per_trigger == 10
     assert options["startingTimestamp"] == "5000"
-
-
-def test_both_ends_of_a_batch_are_numbers(topics: Topics) -> None:
-    name = topics.make(partitions=2)
-    topics.fill(name, [{"value": b"x", "partition": n % 2, "timestamp": 1000 * (n + 1)} for n in range(10)])
-    whole = batch_options(settings(topics), [name])
-    assert json.loads(whole["startingOffsets"]) == {name: {"0": 0, "1": 0}}
-    assert json.loads(whole["endingOffsets"]) == {name: {"0": 5, "1": 5}}
-    part = batch_options(settings(topics, since=3000, until=8000), [name])
-    assert json.loads(part["startingOffsets"]) == {name: {"0": 1, "1": 1}}
-    assert json.loads(part["endingOffsets"]) == {name: {"0": 4, "1": 3}}
-    nothing = batch_options(settings(topics, since=8000, until=3000), [name])
-    assert nothing["startingOffsets"] == nothing["endingOffsets"]
-    late = batch_options(settings(topics, since="latest"), [name])
-    assert late["startingOffsets"] == late["endingOffsets"] == whole["endingOffsets"]
 
 
 def test_only_internal_topics_need_deprecated_offset_fetching() -> None:

@@ -46,9 +46,13 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> bool:
     """Return False if the user interrupted the run. Raises RunFailed. No process that it starts outlives it."""
     check_installed()
     log = Path(settings.log_file)
-    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        opened = log.open("ab")
+    except OSError as error:
+        raise KgctlError(f"cannot write to the folder {log.parent}: {error.strerror}") from None
     failure: Progress | None = None
-    with log.open("ab") as log_file:
+    with opened as log_file:
         begin = log_file.tell()
         # In a new session: Ctrl-C reaches only this process, which passes it on once.
         process = subprocess.Popen(

@@ -183,7 +183,7 @@ def _wanted(
         return None if old is None else old + target.number, None
     if target.kind == "timestamp":
         found = at_time.offset if isinstance(at_time, OffsetAt) else -1
-        return (end, "no record that new: latest") if found < 0 else (found, None)
+        return (end, "no record at or after that time: latest") if found < 0 else (found, None)
     return (target.number if target.offsets is None else target.offsets[key]), None
 
 

@@ -20,6 +20,7 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 # More digits than an offset has; int() refuses thousands of them.
 _NUMBER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 _PARTITION = re.compile(r"\d{1,10}", re.ASCII)
+_LATEST_MS = (1 << 63) - 1
 
 
 def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
@@ -46,10 +47,15 @@ def target_of(group: str, strategy: Strategy, text: str, now_ms: int) -> Target:
     if strategy == "shift-by":
         return Target("shift", _number(text))
     if strategy == "by-duration":
-        return Target("timestamp", now_ms - duration_ms(text))
+        return Target("timestamp", _logged(now_ms - duration_ms(text)))
     if strategy == "to-datetime":
-        return Target("timestamp", time_ms(text))
+        return Target("timestamp", _logged(time_ms(text)))
     return Target("file", offsets=offsets_in(group, decoded(Path(text).read_bytes, text), text))
+
+
+def _logged(ms: int) -> int:
+    """The time, or the nearest one that a record can have: ListOffsets has other meanings for times below 0."""
+    return min(max(ms, 0), _LATEST_MS)
 
 
 def decoded(read: Callable[[], bytes], name: str) -> str:

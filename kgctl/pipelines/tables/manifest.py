@@ -94,7 +94,7 @@ class TableFolder:
         """All committed batches in commit order. Raises Damaged."""
         try:
             names = [name for name in os.listdir(self.manifests) if name.endswith(".json")]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(
             (_read(self.manifests / name) for name in names), key=lambda batch: (batch.committed_ms, batch.id)

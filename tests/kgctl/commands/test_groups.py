@@ -252,7 +252,7 @@ def test_the_notes_of_an_exported_plan_go_to_stderr(kgctl: Kgctl, topic: str) ->
     assert clamped.stdout == f"{topic},0,100\n"
     assert f"Note: {topic}-0: 500 is after the end of the log: clamped\n" in clamped.stderr
     latest = kgctl(*arguments, "--to-datetime", "2050-01-01T00:00:00.000")
-    assert f"Note: {topic}-0: no record that new: latest\n" in latest.stderr
+    assert f"Note: {topic}-0: no record at or after that time: latest\n" in latest.stderr
 
 
 def test_a_plan_with_a_partition_that_does_not_exist_changes_nothing(kgctl: Kgctl, topic: str) -> None:

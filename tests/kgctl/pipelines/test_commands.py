@@ -95,6 +95,16 @@ def test_a_folder_without_tables_is_not_found(verb: str, tmp_path: Path) -> None
     assert not (tmp_path / "nothing").exists()
 
 
+@pytest.mark.parametrize(("verb", "code"), [(["run", "decode"], 1), (["status"], 5), (["report"], 5)], ids=str)
+def test_a_file_in_place_of_the_folder_is_an_error_in_one_sentence(verb: list[str], code: int, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    result = Kgctl("127.0.0.1:1")("pipeline", *verb, "--out", path)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (code, 1)
+    assert str(path) in result.stderr
+    assert "bug" not in result.stderr
+
+
 def test_settings_and_progress_survive_the_way_to_the_other_process() -> None:
     given = RunSettings(
         ("decode", "lag"),

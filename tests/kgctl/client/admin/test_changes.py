@@ -136,7 +136,7 @@ def test_a_file_names_its_partitions_and_is_clamped_too() -> None:
 
 def test_a_time_after_the_last_record_means_the_end_with_a_note() -> None:
     plan = Groups({("views", 0): 60}).plan(EVERYTHING, Target("timestamp", NOON))
-    assert [(row.new_offset, row.note) for row in plan.rows] == [(50, "no record that new: latest")]
+    assert [(row.new_offset, row.note) for row in plan.rows] == [(50, "no record at or after that time: latest")]
 
 
 def test_current_keeps_a_committed_offset_that_the_log_does_not_have() -> None:

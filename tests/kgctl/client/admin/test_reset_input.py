@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kgctl.client.admin.reset import Target
 from kgctl.client.admin.reset_input import Strategy, target_of, topic_partitions
 from kgctl.client.net.errors import BadValue
 
@@ -22,6 +23,21 @@ def test_a_number_with_thousands_of_digits_is_refused(strategy: Strategy) -> Non
 def test_a_duration_with_thousands_of_digits_is_refused(text: str) -> None:
     with pytest.raises(BadValue, match="longer than any log"):
         target_of("g", "by-duration", text, 0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "text", "ms"),
+    [
+        ("to-datetime", "1969-12-31T23:59:59.999", 0),
+        ("to-datetime", "1960-01-01T00:00:00", 0),
+        ("by-duration", "P1000000D", 0),
+        ("by-duration", "P99999999999999999D", 0),
+        ("by-duration", "-P99999999999999999D", (1 << 63) - 1),
+        ("by-duration", "PT1S", 1000),
+    ],
+)
+def test_a_time_that_no_record_can_have_becomes_the_nearest_one(strategy: Strategy, text: str, ms: int) -> None:
+    assert target_of("g", strategy, text, 2000) == Target("timestamp", ms)
 
 
 def test_a_partition_with_thousands_of_digits_is_refused() -> None:

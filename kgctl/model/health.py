@@ -46,4 +46,4 @@ WORST_FIRST = (
     Health.REBALANCING,
     Health.OK,
 )
-"""The order in which people should look at them."""
+"""The order in which groups need attention."""

@@ -49,7 +49,7 @@ def end_of_unfinished(from_generation: int | None, next_start: GroupEventRow) ->
     """How a rebalance ended that has no end event before the start of the next one.
 
     SUPERSEDED if the generation rose meanwhile: its join phase ended, but it led to no assignment. Otherwise a restart of the
-    broker took it away: INTERRUPTED.
+    broker ended it: INTERRUPTED.
     """
     return SUPERSEDED if from_generation is not None and next_start.generation > from_generation else INTERRUPTED
 

@@ -1,4 +1,4 @@
-"""The jobs: what each reads and writes, and the function that runs it. Knows nothing of Spark."""
+"""The jobs: what each reads and writes, and the function that runs it. Does not import Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts the Spark process and relays its progress. Knows nothing of Spark itself."""
+"""Starts the Spark process and relays its progress. Does not import Spark."""
 
 from __future__ import annotations
 

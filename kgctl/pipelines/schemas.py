@@ -1,4 +1,4 @@
-"""The tables: their columns with meanings, and the internal topics that they come from. Knows nothing of Spark."""
+"""The tables: their columns with meanings, and the internal topics that they come from. Does not import Spark."""
 
 from __future__ import annotations
 

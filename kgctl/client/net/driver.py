@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class BlockingDriver:
-    """`request_timeout`: seconds a request may take while others wait, besides the time that the broker is asked to wait."""
+    """`request_timeout`: seconds a request may take while others wait, in addition to the time that the broker is asked to wait."""
 
     def __init__(self, connect: Callable[[Endpoint, float], Connection], request_timeout: float) -> None:
         self._connect = connect

@@ -1,4 +1,4 @@
-"""Runs each engine in its own process, in turns, and computes medians. Knows nothing of Spark."""
+"""Runs the engines in turn, each in its own process, and computes medians. Does not import Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the sources: fills a local broker and reads it in a Spark process. Knows nothing of Spark itself."""
+"""Compares the sources: fills a local broker and reads it in a Spark process. Does not import Spark."""
 
 from __future__ import annotations
 

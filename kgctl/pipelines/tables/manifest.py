@@ -1,4 +1,4 @@
-"""The manifest of a table folder: a batch is committed as a whole or not at all, whenever its writer dies. Knows no Spark.
+"""The manifest of a table folder: a batch is committed as a whole or not at all, whenever its writer dies. Does not import Spark.
 
 OUT/_staging/<table>/<batch>-<random>/   files being written; not below the table, because the globs of DuckDB and Polars
                                          search every folder, whatever its name

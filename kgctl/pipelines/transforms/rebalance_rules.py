@@ -1,4 +1,4 @@
-"""The rules by which rebalances follow from a group's events or records, one after another. Knows nothing of Spark."""
+"""The rules by which rebalances follow from a group's events or records, one after another. Does not import Spark."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class ResetDialog(PlanDialog):
             self.refuse(f"{error} {WITH_MEMBERS}")
             return
         except NotFound as error:
-            self.refuse(str(error).replace("with --topic", "above"))
+            self.refuse(str(error))
             return
         self.plan = plan
         self._show(plan)
@@ -236,7 +236,7 @@ class ResetDialog(PlanDialog):
 
 
 def _check_file(path: str) -> None:
-    """Raise BadValue for a pipe or a terminal, which may never end: every path on the way to the typed one is tried."""
+    """Raise BadValue for a pipe or a terminal, which may never end: while the user types, every prefix of the path is tried."""
     with contextlib.suppress(OSError, ValueError):
         found = Path(path)
         if found.exists() and not (found.is_file() or found.is_dir()):

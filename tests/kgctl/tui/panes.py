@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import RenderableType
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -42,6 +43,25 @@ class Host(App[None], Generic[W]):
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         self.redraws += renderable is not None
         super()._display(screen, renderable)
+
+
+class PaneScene(Generic[W]):
+    """What a pane shows, and what a user does."""
+
+    def __init__(self, app: Host[W], pilot: Pilot[None]) -> None:
+        self.app, self.pane, self._pilot = app, app.pane, pilot
+
+    @property
+    def lines(self) -> list[str]:
+        return [strip.text for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    async def press(self, *keys: str) -> None:
+        await self._pilot.press(*keys)
+        await self._pilot.pause()
 
 
 def assigned(**members: str) -> Assignment:

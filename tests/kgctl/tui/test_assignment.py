@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from kgctl.model.watched import Assignment
 from kgctl.tui.widgets.assignment.grid import AssignmentGrid
 from kgctl.tui.widgets.assignment.matrix import View
 from kgctl.tui.widgets.assignment.pane import NOT_KNOWN, AssignmentPane
-from tests.kgctl.tui.panes import Host, assigned, dealt
+from tests.kgctl.tui.panes import Host, PaneScene, assigned, dealt
 
 ORDERS = [("orders", number) for number in range(8)]
 BEFORE = assigned(a="orders:0-2", b="orders:3-4", c="orders:5-6")
@@ -22,20 +21,7 @@ SHORT = {member: member[:9] for member in dealt(40, 40)}
 NAMES = {"a": "worker-a", "b": "worker-b", "c": "worker-c", "d": "worker-d"}
 
 
-class Scene:
-    """What the pane shows, and what a user does."""
-
-    def __init__(self, app: Host[AssignmentPane], pilot: Pilot[None]) -> None:
-        self.app, self.pane, self._pilot = app, app.pane, pilot
-
-    @property
-    def lines(self) -> list[str]:
-        return [strip.text for strip in self.app.screen._compositor.render_strips()]
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
-
+class Scene(PaneScene[AssignmentPane]):
     @property
     def current(self) -> str:
         """The label of the row under the cursor."""
@@ -56,10 +42,6 @@ class Scene:
         """Scroll with the mouse wheel, which leaves the cursor on its row."""
         (grid,) = self.pane.query(AssignmentGrid)
         grid.scroll_relative(y=lines, animate=False, immediate=True)
-        await self._pilot.pause()
-
-    async def press(self, *keys: str) -> None:
-        await self._pilot.press(*keys)
         await self._pilot.pause()
 
     async def click(self, x: int, y: int) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import pytest
-from textual.pilot import Pilot
 
 from kgctl.model.failure import RowError
 from kgctl.model.watched import WatchedPartition
 from kgctl.tui.widgets.group.offsets import NOTHING, OffsetsPane, total_line, why
-from tests.kgctl.tui.panes import FAILED, UNCOMMITTED, Host, row
+from tests.kgctl.tui.panes import FAILED, UNCOMMITTED, Host, PaneScene, row
 
 SMALL, LARGE = (80, 24), (160, 24)
 # By partition 0, 1, 2, 10; by lag 1, 10, 2, 0.
@@ -24,20 +23,7 @@ FOUR = [
 ]
 
 
-class Scene:
-    """What the pane shows, and what a user does."""
-
-    def __init__(self, app: Host[OffsetsPane], pilot: Pilot[None]) -> None:
-        self.app, self.pane, self._pilot = app, app.pane, pilot
-
-    @property
-    def lines(self) -> list[str]:
-        return [strip.text for strip in self.app.screen._compositor.render_strips()]
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
-
+class Scene(PaneScene[OffsetsPane]):
     @property
     def order(self) -> list[int]:
         """The partitions from top to bottom."""
@@ -47,10 +33,6 @@ class Scene:
     def cursor(self) -> tuple[str, int] | None:
         found = self.pane.cursor_row
         return (found.topic, found.partition) if found else None
-
-    async def press(self, *keys: str) -> None:
-        await self._pilot.press(*keys)
-        await self._pilot.pause()
 
     async def show(self, partitions: Sequence[WatchedPartition], **more: str) -> None:
         self.pane.show(partitions, **more)

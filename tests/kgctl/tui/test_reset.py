@@ -220,7 +220,9 @@ def test_a_group_without_commits_needs_topics_and_is_created(kgctl: Kgctl, feed:
 
     async def play() -> None:
         async with opened(ResetDialog(feed, group)) as scene:
-            assert scene.text("message") == f"Error: Group '{group}' has no committed offsets; name the topics above."
+            assert (
+                scene.text("message") == f"Error: Group '{group}' has no committed offsets; name the topics to reset."
+            )
             await choose(scene, "latest")
             await write(scene, "topics", f"{topic}:0")
             assert scene.text("message") == "Note: The group does not exist; executing this plan creates it."

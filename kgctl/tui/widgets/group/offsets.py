@@ -207,7 +207,7 @@ def _error(row: WatchedPartition) -> str:
 
 
 def _offset(offset: int | None) -> str:
-    """A number that a column would cut is shortened instead: one without its last digits says something else."""
+    """A number too wide for its column gets a unit, because cutting its last digits would change its value."""
     return cells.count(offset) if offset is None or abs(offset) <= _LONGEST else cells.short(offset)
 
 

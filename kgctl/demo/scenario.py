@@ -30,15 +30,15 @@ FRAME_LINES = 20
 
 NEXT = """
 What to try next:
-  kgctl broker start                                   a broker that keeps running, on 127.0.0.1:9092
+  kgctl broker start                        a broker that keeps running
   kgctl topics create orders --partitions 3
   echo 'customer-1|{"total": 12}' | kgctl produce orders --key-separator '|'
   kgctl consume orders --group shop --from-beginning --until-end
   kgctl groups describe shop
   kgctl groups describe shop --members --verbose -o json
   kgctl groups history shop
-  kgctl ui shop                                        the live dashboard
-  kgctl --bootstrap HOST:PORT groups list              the same commands on any Kafka cluster
+  kgctl ui shop                             the live dashboard
+  kgctl groups list --bootstrap HOST:PORT   any Kafka cluster
   kgctl broker stop
 """
 
@@ -132,7 +132,7 @@ class _Tour:
             self._kgctl("topics", "create", topic, "--partitions", str(partitions))
 
     def _produce(self) -> None:
-        self._open("Producing the last hour of a shop: orders and page views, keyed by customer")
+        self._open("Producing orders and page views of a shop, keyed by customer")
         from confluent_kafka import Producer
 
         producer = Producer({"bootstrap.servers": self._bootstrap, "enable.idempotence": True, "linger.ms": 5})
@@ -159,7 +159,7 @@ class _Tour:
         say(f"  {each}: {total_bytes / 1e6:.1f} MB acknowledged in {time.monotonic() - began:.1f} s")
 
     def _consume_with_three(self) -> None:
-        self._open(f"Starting group {GROUP}: three consumer processes (confluent-kafka)")
+        self._open(f"Starting group {GROUP}: three consumers with confluent-kafka")
         for name in ("consumer-1", "consumer-2", "consumer-3"):
             pid = self._children.consume(name, GROUP, [ORDERS, PAGE_VIEWS])
             say(f"  {name} is pid {pid}")
@@ -170,7 +170,7 @@ class _Tour:
         self._kgctl("groups", "describe", GROUP, "--state")
 
     def _kill_one(self) -> None:
-        self._open("Killing consumer-2 (SIGKILL): its session times out, and the others take over its partitions")
+        self._open("Killing consumer-2 (SIGKILL): others take over its work")
         before = self._described(GROUP)
         self._children.kill("consumer-2")
         after = self._watch(GROUP, lambda group: _is_stable(group, 2), "to be stable with two members")
@@ -178,7 +178,7 @@ class _Tour:
         self._kgctl("groups", "describe", GROUP, "--members")
 
     def _add_one(self) -> None:
-        self._open("Starting a fourth consumer: it triggers another rebalance at once")
+        self._open("Starting a fourth consumer: it triggers a rebalance at once")
         before = self._described(GROUP)
         say(f"  consumer-4 is pid {self._children.consume('consumer-4', GROUP, [ORDERS, PAGE_VIEWS])}")
         after = self._watch(GROUP, lambda group: _is_stable(group, 3), "to be stable with three members")
@@ -186,18 +186,18 @@ class _Tour:
         self._kgctl("groups", "describe", GROUP, "--members")
 
     def _show_history_and_dashboard(self) -> None:
-        self._open("Looking back: the history of the group's rebalances, and one frame of the dashboard")
+        self._open("Looking back: the history of the rebalances, and the dashboard")
         self._kgctl("groups", "history", GROUP)
         self._kgctl("ui", GROUP, "--once", "--size", f"{child_columns()}x{FRAME_LINES}")
 
     def _run_second_group(self) -> None:
-        self._open(f"Running a second group, {SECOND_GROUP}: one consumer reads all orders, commits and leaves")
+        self._open(f"Running group {SECOND_GROUP}: a consumer reads all orders and leaves")
         self._children.consume("reporter", SECOND_GROUP, [ORDERS], until_end=True)
         self._until(lambda: self._children.has_ended("reporter"), "the reporter to read to the end")
         self._kgctl("groups", "describe", SECOND_GROUP)
 
     def _move_its_offsets(self) -> None:
-        self._open(f"Moving the offsets of {SECOND_GROUP} back by one hour: first the plan, which changes nothing")
+        self._open(f"Moving the offsets of {SECOND_GROUP} back by one hour: first the plan")
         arguments = ("groups", "reset-offsets", SECOND_GROUP, "--topic", ORDERS, "--by-duration", "PT1H")
         before = self._described(SECOND_GROUP, offsets=True)
         self._kgctl(*arguments)
@@ -208,7 +208,7 @@ class _Tour:
         self._kgctl("groups", "describe", SECOND_GROUP)
 
     def _report(self, folder: Path) -> None:
-        self._open("Making a report of all this with Spark: takes about half a minute, most of it for starting Spark")
+        self._open("Making a report with Spark, which takes half a minute")
         jobs = ("decode", "lag", "evaluate", "rebalances")
         self._kgctl(
             "pipeline", "run", *jobs, "--once", "--quick", "--step", "0.5", "--report", "--out", str(folder)

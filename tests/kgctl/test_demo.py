@@ -88,6 +88,7 @@ def test_the_demo_runs_to_its_end_in_under_a_minute_and_leaves_nothing_behind(tm
     assert causes[-2:] == ["session timed out", "member joined"]
     assert "● Stable" in out  # the dashboard's state machine
     assert "What to try next" in out
+    assert not [line for line in [*re.findall(r"(?m)^\[\d.*", out), *NEXT.splitlines()] if len(line) > 80]
     assert_nothing_is_left(pids_in(out), tmp_path)
 
 

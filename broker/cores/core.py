@@ -36,8 +36,7 @@ class BrokenInvariant(Exception):
     """The core contradicts itself; its state can no longer be trusted, and the process must stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(NamedTuple):
     """Who sent a request and when.
 
     `ticket` is the handle of its one reply. `client_host` has Kafka's form, "/127.0.0.1". `wall_ms` is the time since 1970.
@@ -58,8 +57,7 @@ class Parked(NamedTuple):
     api_version: int
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(NamedTuple):
     """The answer to the request with this ticket. A ticket gets at most one."""
 
     ticket: int

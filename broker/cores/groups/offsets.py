@@ -192,6 +192,8 @@ def _add_unknown(
     topics: list[Any], unknown: UnknownPartitions, response: type[OffsetCommitResponse | OffsetDeleteResponse]
 ) -> None:
     """Answer for the unknown partitions, in the entry of their topic if the response has one."""
+    if not unknown:
+        return
     by_name: dict[str, Any] = {}
     for answered in topics:
         by_name.setdefault(answered.name, answered)

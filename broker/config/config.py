@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +95,7 @@ class BrokerConfig(Options):
         """The part that the group coordinator reads; its fields have the same names as the options here."""
         from broker.cores.groups.settings import GroupSettings
 
-        return GroupSettings(**{field.name: getattr(self, field.name) for field in fields(GroupSettings)})
+        return GroupSettings(**{name: getattr(self, name) for name in GroupSettings._fields})
 
     def log_settings(self) -> LogSettings:
         """The part that the storage reads."""

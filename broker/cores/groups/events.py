@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 SCHEMA_VERSION = 1
 # An event names member ids up to this total length and counts the rest.
@@ -109,8 +109,7 @@ class PendingEvent:
         return None if self.complete_started_ms is None else now_ms - self.complete_started_ms
 
 
-@dataclass(frozen=True, slots=True)
-class GroupEvent:
+class GroupEvent(NamedTuple):
     """One event. A number is None if it does not apply to the event's type or cannot be known."""
 
     group_id: str

@@ -112,7 +112,7 @@ def test_waiting_for_absent_static_members_is_no_busy_loop() -> None:
 @pytest.mark.parametrize("leaders_first", ["range", "sticky"])
 def test_a_tied_vote_goes_to_the_first_protocol_in_the_leaders_list(leaders_first: str) -> None:
     others_first = "sticky" if leaders_first == "range" else "range"
-    world = World(replace(QUICK, group_initial_rebalance_delay_ms=100))
+    world = World(QUICK._replace(group_initial_rebalance_delay_ms=100))
     first = world.ask(join(protocols={leaders_first: b"", others_first: b""}), 3, "c1")
     world.ask(join(protocols={others_first: b"", leaders_first: b""}), 3, "c2")
     world.let_pass(200)
@@ -120,7 +120,7 @@ def test_a_tied_vote_goes_to_the_first_protocol_in_the_leaders_list(leaders_firs
 
 
 def test_the_commonly_supported_protocol_with_most_votes_wins() -> None:
-    world = World(replace(QUICK, group_initial_rebalance_delay_ms=100))
+    world = World(QUICK._replace(group_initial_rebalance_delay_ms=100))
     first = world.ask(join(protocols={"own": b"", "range": b"", "sticky": b""}), 3)
     for _ in range(2):
         world.ask(join(protocols={"sticky": b"", "range": b""}), 3)
@@ -178,7 +178,7 @@ def test_metadata_of_other_protocol_types_is_never_read() -> None:
 def test_a_group_above_a_lowered_size_limit_rebalances_after_the_restart() -> None:
     world = World()
     ids = world.generation(3)
-    world.settings = replace(QUICK, group_max_size=2)
+    world.settings = QUICK._replace(group_max_size=2)
     world.start()
     assert world.group().state is GroupState.PREPARING_REBALANCE
     generation = world.group().generation
@@ -234,7 +234,7 @@ def test_a_group_of_megabytes_survives_a_restart() -> None:
 # ---- expiry ------------------------------------------------------------------------------------------------------
 
 MINUTE = 60_000
-EXPIRING = replace(QUICK, offsets_retention_minutes=2, offsets_retention_check_interval_ms=MINUTE // 2)
+EXPIRING = QUICK._replace(offsets_retention_minutes=2, offsets_retention_check_interval_ms=MINUTE // 2)
 
 
 def test_offsets_of_a_simple_group_expire_one_retention_after_their_commit() -> None:
@@ -471,7 +471,7 @@ def test_an_hour_of_heartbeats_leaves_one_timer_per_member() -> None:
 
 
 def test_only_the_leader_receives_the_member_list() -> None:
-    world = World(replace(QUICK, group_initial_rebalance_delay_ms=3_000))
+    world = World(QUICK._replace(group_initial_rebalance_delay_ms=3_000))
     tickets = [world.ask(join(), 3) for _ in range(1_000)]
     world.let_pass(60_000)
     assert sum(len(world.answers[ticket].members) for ticket in tickets) == 1_000

@@ -1,4 +1,4 @@
-"""Cores and timers are pure: they read no clock, draw no randomness, log nothing and perform no I/O."""
+"""Cores and timers are pure, as far as import contracts cannot check it: no I/O by built-in functions, one writer of hard state."""
 
 from __future__ import annotations
 
@@ -10,36 +10,7 @@ import pytest
 import broker
 
 ROOT = Path(broker.__file__).parent
-FORBIDDEN = {
-    "time",
-    "asyncio",
-    "logging",
-    "random",
-    "uuid",
-    "os",
-    "datetime",
-    "secrets",
-    "socket",
-    "threading",
-    "io",
-    "sys",
-}
 MODULES = [*sorted((ROOT / "cores").rglob("*.py")), ROOT / "timers.py"]
-
-
-def imported(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").split(".")[0])
-    return names
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")
-def test_module_imports_nothing_impure(path: Path) -> None:
-    assert not imported(path) & FORBIDDEN
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker.cores.core import Effects, Reply, RequestContext
 from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.records import GenerationFloor, StateRecord, to_row
 from broker.cores.groups.step import GroupEffects
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.wire_types import Message
@@ -26,3 +27,16 @@ def unloaded(core: Coordinator, request: Message) -> list[str]:
     if isinstance(request, FindCoordinatorRequest):
         return []
     return [group_id for group_id in groups_to_load(request) if core.needs_load(group_id)]
+
+
+def store(record: StateRecord, rows: dict[bytes, tuple[bytes, int]], floors: dict[str, int]) -> None:
+    """Keep a state record as a compacted log does: the newest row of each key, as (value, timestamp in ms), in log order."""
+    if isinstance(record, GenerationFloor):
+        floors.pop(record.group_id, None)
+        if record.generation is not None:
+            floors[record.group_id] = record.generation
+        return
+    row = to_row(record)
+    rows.pop(row.key, None)
+    if row.value is not None:
+        rows[row.key] = (row.value, row.timestamp_ms)

@@ -25,12 +25,12 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
-from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row, to_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode
 from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
 from tests.broker.cores.groups.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
-from tests.harness.group_core import handle, unloaded
+from tests.harness.group_core import handle, store, unloaded
 
 OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 TRACES = Path(__file__).parent / "traces"
@@ -154,15 +154,7 @@ class Run:
         return [*out, f"wake at {show_seconds(self.wake_at) if near and self.wake_at is not None else '-'}"]
 
     def _store(self, record: StateRecord) -> None:
-        if isinstance(record, GenerationFloor):
-            self.floors.pop(record.group_id, None)
-            if record.generation is not None:
-                self.floors[record.group_id] = record.generation
-            return
-        row = to_row(record)
-        self.rows.pop(row.key, None)
-        if row.value is not None:
-            self.rows[row.key] = (row.value, row.timestamp_ms)
+        store(record, self.rows, self.floors)
 
     def state(self, group_id: str) -> str:
         group = self.coordinator.group(group_id)

@@ -10,7 +10,7 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
-from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row, to_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.heartbeat import HeartbeatRequest
@@ -20,7 +20,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.wire_types import Message
-from tests.harness.group_core import handle, unloaded
+from tests.harness.group_core import handle, store, unloaded
 
 WALL_MS = 1_000_000_000_000
 QUICK = GroupSettings(group_initial_rebalance_delay_ms=0, offsets_retention_check_interval_ms=1 << 40)
@@ -118,15 +118,7 @@ class World:
 
     def _append(self, record: StateRecord) -> None:
         self.records.append(record)
-        if isinstance(record, GenerationFloor):
-            self.floors.pop(record.group_id, None)
-            if record.generation is not None:
-                self.floors[record.group_id] = record.generation
-            return
-        row = to_row(record)
-        self.rows.pop(row.key, None)
-        if row.value is not None:
-            self.rows[row.key] = (row.value, row.timestamp_ms)
+        store(record, self.rows, self.floors)
 
     def _new_id(self) -> str:
         self.ids += 1

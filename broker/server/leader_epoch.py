@@ -1,10 +1,9 @@
-"""The leader epoch: one broker leads every partition forever, so there is one epoch."""
+"""Checks the leader epoch of a request. One broker leads every partition forever, so there is only one epoch."""
 
 from __future__ import annotations
 
 from broker.protocol.errors import ErrorCode
-
-LEADER_EPOCH = 0
+from broker.storage import LEADER_EPOCH
 
 
 def epoch_error(current_leader_epoch: int) -> ErrorCode | None:

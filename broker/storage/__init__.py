@@ -3,7 +3,7 @@
 from broker.storage.errors import DamageError, NewerFormatError, StorageError
 from broker.storage.files import FileOps, FileSlice
 from broker.storage.log import Log
-from broker.storage.partition_log import Appended, PartitionLog
+from broker.storage.partition_log import LEADER_EPOCH, Appended, PartitionLog
 from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC
 from broker.storage.rows.stored_groups import StoredGroups
 from broker.storage.rows.topic_row import RowLike, TopicRow
@@ -13,6 +13,7 @@ from broker.storage.topic_configs import TOPIC_CONFIGS, TopicConfig
 
 __all__ = [
     "EVENTS_TOPIC",
+    "LEADER_EPOCH",
     "OFFSETS_TOPIC",
     "TOPIC_CONFIGS",
     "Appended",

@@ -13,8 +13,8 @@ from broker.protocol.wire_types import ZERO_UUID
 from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.exchange import RequestRefused
 from broker.server.handlers.authorized_operations import TOPIC_OPERATIONS
-from broker.server.leader_epoch import LEADER_EPOCH
 from broker.server.topic_names import name_error
+from broker.storage import LEADER_EPOCH
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange

@@ -10,8 +10,8 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from broker.server.declaration import Acl, Declaration, Operation, Resource
-from broker.server.leader_epoch import LEADER_EPOCH, epoch_error
-from broker.storage import DamageError
+from broker.server.leader_epoch import epoch_error
+from broker.storage import LEADER_EPOCH, DamageError
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange

@@ -9,8 +9,8 @@ from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from broker.server.leader_epoch import LEADER_EPOCH
 from broker.server.topic_names import NameIndex, name_error
+from broker.storage import LEADER_EPOCH
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange

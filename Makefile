@@ -107,11 +107,12 @@ sim: $(READY)  ## Run seeded simulations of the coordinator: SEEDS=1-300 EVENTS=
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutation
 
-CYCLES := 100
+PART :=
+ROUNDS :=
 SEED :=
 
-durability: compiled  ## Kill a broker under real clients: CYCLES=100 SEED=7 (default: a new seed)
-	$(BIN)/python -m tests.durability --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
+durability: compiled  ## Break a broker repeatedly: PART=kills ROUNDS=100 SEED=7 (default: all parts, a new seed)
+	$(BIN)/python -m tests.durability $(PART) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
 
 docs: $(READY)  ## Regenerate the generated pages of docs/
 	$(BIN)/python -m tools.generate_docs

@@ -1,4 +1,4 @@
-"""`python -m tests.durability --cycles 100 --seed 7`: kill a broker repeatedly under real clients and verify its promises."""
+"""`python -m tests.durability kills --rounds 100 --seed 7`: break a broker repeatedly and verify its promises."""
 
 from __future__ import annotations
 
@@ -10,31 +10,40 @@ import sys
 import tempfile
 from pathlib import Path
 
-from broker.local import DURABILITIES
-from tests.durability.cycles import Run, Violation
-from tests.durability.victim import Victim
+from tests.durability.parts import PARTS, Violation
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.durability", description=__doc__)
-    parser.add_argument("--cycles", type=int, default=100)
-    parser.add_argument("--seed", type=int, help="chooses the times of the kills (default: a new one)")
-    parser.add_argument("--durability", choices=DURABILITIES, default="power", help="of the broker (default: power)")
+    parts = "; ".join(f"{name}: {part.about}, {part.rounds} rounds" for name, part in PARTS.items())
+    parser = argparse.ArgumentParser(prog="python -m tests.durability", description=__doc__, epilog=parts)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="default: all parts")
+    parser.add_argument("--rounds", type=int, help="of each part (default: see below)")
+    parser.add_argument("--seed", type=int, help="chooses what happens and when (default: a new one)")
     given = parser.parse_args()
+    unknown = [name for name in given.parts if name not in PARTS]
+    if unknown:
+        parser.error(f"no part {unknown[0]!r}: choose from {', '.join(PARTS)}")
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
-    directory = Path(tempfile.mkdtemp(prefix=f"kgctl-durability-{seed}-"))
-    _print(f"seed {seed}, {given.cycles} cycles, durability {given.durability}, in {directory}")
-    run = Run(directory, seed, Victim(directory, durability=given.durability), _print)
+    ended_well = [_run(name, seed, given.rounds) for name in given.parts or PARTS]
+    return 0 if all(ended_well) else 1
+
+
+def _run(name: str, seed: int, rounds: int | None) -> bool:
+    """Run one part and print its figures as a line of JSON; False after a violation."""
+    part = PARTS[name]
+    rounds = part.rounds if rounds is None else rounds
+    directory = Path(tempfile.mkdtemp(prefix=f"kgctl-durability-{name}-{seed}-"))
+    _print(f"{name}: seed {seed}, {rounds} rounds, in {directory}")
     try:
-        run.run(given.cycles)
+        figures = part.run(directory, seed, rounds, _print)
     except Violation as violation:
-        _print(f"FAILED with seed {seed} in {violation}")
+        _print(f"{name}: FAILED with seed {seed} in {violation}")
         _print(f"kept: {directory}")
-        print(json.dumps({**run.summary.rows(), "failed": str(violation)}))
-        return 1
+        print(json.dumps({"part": name, "seed": seed, "failed": str(violation)}))
+        return False
     shutil.rmtree(directory)
-    print(json.dumps(run.summary.rows()))
-    return 0
+    print(json.dumps({"part": name, "seed": seed, **figures}))
+    return True
 
 
 def _print(line: str) -> None:

@@ -14,6 +14,7 @@ from broker.protocol.record_batch import batches, check_crc, decode_records
 from broker.storage import OFFSETS_TOPIC, Log, LogSettings
 from tests.durability.account import Account, fetch_offsets
 from tests.durability.load import GROUP, PARTITIONS, SIMPLE_GROUP, TOPIC, Load
+from tests.durability.parts import Violation
 from tests.durability.victim import Victim
 from tests.harness.requests import create_topic
 from tests.harness.wire_client import ConnectionClosed, WireClient
@@ -28,13 +29,8 @@ SETTLE_WITHIN_S = 60.0
 POLL_INTERVAL_S = 0.004
 
 
-class Violation(Exception):
-    """An acknowledged change is missing, or a client gave up. The text starts with the cycle."""
-
-
 @dataclass
 class Summary:
-    seed: int
     durability: str
     cycles: int = 0
     seconds: float = 0.0
@@ -53,6 +49,10 @@ class Summary:
         return {**vars(self), "kills": dict(self.kills), "acknowledged": dict(self.acknowledged)}
 
 
+def run(directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> dict[str, object]:
+    return Run(directory, seed, Victim(directory, durability="power"), report).run(rounds).rows()
+
+
 class Run:
     """One run in its own directory, which the caller removes."""
 
@@ -61,7 +61,7 @@ class Run:
         self._random = Random(seed)
         self._restarts_s: list[float] = []
         self._cycle = 0
-        self.summary = Summary(seed, victim.durability)
+        self.summary = Summary(victim.durability)
 
     def run(self, cycles: int) -> Summary:
         """Run the cycles. Raises Violation. All processes end with the call."""

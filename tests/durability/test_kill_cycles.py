@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.cycles import Run, Violation
+from tests.durability.cycles import Run
 from tests.durability.faulty_broker import FAULTS
+from tests.durability.parts import Violation
 from tests.durability.victim import Victim
 
 pytest.importorskip("confluent_kafka")

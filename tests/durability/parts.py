@@ -1,0 +1,31 @@
+"""The parts of `make durability`: each breaks a broker in one way, many times, and verifies its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, cast
+
+# run(directory, seed, rounds, report): break a broker `rounds` times in an empty directory, and return figures to print.
+# Raises Violation. All processes end with the call.
+Run = Callable[[Path, int, int, Callable[[str], None]], Mapping[str, object]]
+
+
+class Violation(Exception):
+    """A promise is broken. The text starts with the round."""
+
+
+class Part(NamedTuple):
+    module: str  # in this package; it has the function `run`
+    rounds: int  # of a long run
+    about: str
+
+    def run(self, directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> Mapping[str, object]:
+        run = cast(Run, import_module(f"tests.durability.{self.module}").run)
+        return run(directory, seed, rounds, report)
+
+
+PARTS = {
+    "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
+}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from broker.storage.files import Files
 from broker.storage.segments.segment import Segment
 from broker.storage.store.database import Store
+from broker.storage.store.values import as_int
 
 
 class PartitionRow(NamedTuple):
@@ -57,12 +58,12 @@ def delete_partitions(store: Store, topic_id: bytes) -> None:
 def load_segments(store: Store, partition_id: int, files: Files, directory: str, interval_bytes: int) -> list[Segment]:
     rows = store.query(
         "SELECT base_offset, revision, end_offset, size_bytes, first_timestamp, max_timestamp, max_timestamp_offset,"
-        " compacted_at_ms FROM segments WHERE partition_id = ? ORDER BY base_offset",
+        " compacted_at_ms, digest, has_trailer FROM segments WHERE partition_id = ? ORDER BY base_offset",
         (partition_id,),
     )
     segments = []
     for row in rows:
-        base, revision, end, size, first, newest, newest_offset, compacted = (int(value or 0) for value in row)
+        base, revision, end, size, first, newest, newest_offset, compacted = map(as_int, row[:8])
         segments.append(
             Segment(
                 files,
@@ -76,6 +77,8 @@ def load_segments(store: Store, partition_id: int, files: Files, directory: str,
                 max_timestamp=newest,
                 max_timestamp_offset=newest_offset,
                 compacted_at_ms=compacted,
+                digest=None if row[8] is None else as_int(row[8]),
+                has_trailer=bool(row[9]),
             )
         )
     return segments
@@ -83,7 +86,7 @@ def load_segments(store: Store, partition_id: int, files: Files, directory: str,
 
 def save_segments(store: Store, partition_id: int, segments: Iterable[Segment]) -> None:
     store.execute_many(
-        "INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 partition_id,
@@ -95,6 +98,8 @@ def save_segments(store: Store, partition_id: int, segments: Iterable[Segment]) 
                 segment.max_timestamp,
                 segment.max_timestamp_offset,
                 segment.compacted_at_ms,
+                segment.digest,
+                int(segment.has_trailer),
             )
             for segment in segments
         ],

@@ -51,10 +51,12 @@ class Segment:
         "allocated",
         "base_offset",
         "compacted_at_ms",
+        "digest",
         "directory",
         "end_offset",
         "files",
         "first_timestamp",
+        "has_trailer",
         "interval_bytes",
         "max_timestamp",
         "max_timestamp_offset",
@@ -76,6 +78,8 @@ class Segment:
         max_timestamp: int = -1,
         max_timestamp_offset: int = -1,
         compacted_at_ms: int = -1,
+        digest: int | None = None,
+        has_trailer: bool = False,
     ) -> None:
         self.files = files
         self.directory = directory
@@ -88,6 +92,8 @@ class Segment:
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
         self.compacted_at_ms = compacted_at_ms
+        self.digest = digest
+        self.has_trailer = has_trailer
         self.allocated = size_bytes
         self._verified = VerifiedRanges()
         self._index: Index | None = None

@@ -22,9 +22,9 @@ from broker.storage.store.evidence import Evidence
 from broker.storage.store.values import Row, Value
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 # The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
-_SCRIPTS = {2: "schema_2.sql", 3: "schema_3.sql", 4: None}
+_SCRIPTS = {2: "schema_2.sql", 3: "schema_3.sql", 4: None, 5: "schema_5.sql"}
 WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_KEPT_BYTES = 64 << 20
 # Overwriting zeros syncs faster than growing the file; not worth it for a run of a few commits.

@@ -1,0 +1,6 @@
+-- From format 4 to format 5: what a segment file must contain.
+
+-- CRC chained over the headers of all batches up to size_bytes; NULL: unknown, as an older format began the segment.
+ALTER TABLE segments ADD COLUMN digest INTEGER;
+-- 1: a trailer follows the batches of a sealed segment; an active segment may have lost it to a later append.
+ALTER TABLE segments ADD COLUMN has_trailer INTEGER NOT NULL DEFAULT 0;

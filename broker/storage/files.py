@@ -177,12 +177,13 @@ class Files:
         self.limit = limit if limit is not None else default_limit()
         self._open: OrderedDict[str, OpenFile] = OrderedDict()
 
-    def get(self, path: str, *, create: bool = False) -> OpenFile:
+    def get(self, path: str, *, create: bool = False, exclusive: bool = False) -> OpenFile:
+        """The open file. `create` makes a missing one; with `exclusive` it must be missing."""
         file = self._open.get(path)
         if file is not None:
             self._open.move_to_end(path)
             return file
-        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        flags = os.O_RDWR | (os.O_CREAT if create else 0) | (os.O_EXCL if exclusive else 0)
         while len(self._open) >= self.limit:
             self._open.popitem(last=False)
         try:

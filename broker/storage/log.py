@@ -24,6 +24,7 @@ from broker.storage.segments.recovery import recover
 from broker.storage.segments.repair import set_aside
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnds
+from broker.storage.segments.topic_files import TopicFiles
 from broker.storage.settings import LogSettings
 from broker.storage.store.catalog import Catalog, Topic, Topics
 from broker.storage.store.database import Store
@@ -78,7 +79,9 @@ class Log:
         self._catalog = catalog = Catalog(store)
         self.losses: list[str] = store.evidence.losses
         ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
-        pending = Pending(files)
+        root = os.path.join(directory, "segments")
+        self._topic_files = topic_files = TopicFiles(files, store, root)
+        pending = Pending(files, topic_files)
         self._shared = Shared(
             store,
             files,
@@ -86,7 +89,7 @@ class Log:
             ends,
             self._failure,
             settings,
-            os.path.join(directory, "segments"),
+            root,
             catalog.broker_configs,
             accept_loss=accept_loss,
         )
@@ -116,6 +119,7 @@ class Log:
         )
         # Partitions that were being written to when the last run ended.
         self.recovered: list[str] = recover(self._shared, catalog.topics, self._segment_partition)
+        topic_files.note_outdated(catalog.topics.values())
         store.mark_open()
         self.flush()
         set_aside(self._shared)
@@ -170,15 +174,16 @@ class Log:
             partition = self._partitions.pop(key)
             partition.forget()
         delete_partitions(self._store, topic.topic_id)
+        self._topic_files.forget(topic)
         self._shared.pending.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
 
     def add_partitions(self, name: str, total: int) -> None:
         """ValueError unless `total` is more than the topic has."""
-        self._catalog.add_partitions(name, total)
+        self._topic_files.note(self._catalog.add_partitions(name, total))
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
         """None removes a config."""
-        self._catalog.alter_topic_configs(name, changes)
+        self._topic_files.note(self._catalog.alter_topic_configs(name, changes))
         for (topic, _), partition in self._partitions.items():
             if topic == name:
                 partition.policy_changed()

@@ -492,6 +492,20 @@ FAULTS = (
         STORAGE,
     ),
     Fault(
+        "a topic file takes its name before its content is on disk",
+        "storage/segments/topic_files.py",
+        "        if sync:\n            self._files.sync(draft)\n",
+        "",
+        ("tests/broker/storage/test_topic_files.py",),
+    ),
+    Fault(
+        "a changed topic keeps its old topic file",
+        "storage/log.py",
+        "self._topic_files.note(self._catalog.alter_topic_configs(name, changes))",
+        "self._catalog.alter_topic_configs(name, changes)",
+        ("tests/broker/storage/test_topic_files.py",),
+    ),
+    Fault(
         "segments are not synced",
         "storage/segments/pending.py",
         "                file.sync()\n",

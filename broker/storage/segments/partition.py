@@ -168,9 +168,12 @@ class SegmentPartition:
         store = self._shared.store
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
-            for directory in (os.path.dirname(self.directory), self.directory):
+            topic_directory = os.path.dirname(self.directory)
+            for directory in (topic_directory, self.directory):
                 if self._shared.files.make_directory(directory, sync=False):
                     self._shared.pending.touch_directory(os.path.dirname(directory))
+                    if directory == topic_directory:
+                        self._shared.pending.topic_files.note(self.topic)
         else:
             mark_beyond_checkpoint(store, self.partition_id, True)
         self._beyond_checkpoint = True

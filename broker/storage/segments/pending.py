@@ -6,6 +6,7 @@ from typing import Protocol
 
 from broker.storage.files import Files, OpenFile
 from broker.storage.segments.synced_ends import SyncedEnd
+from broker.storage.segments.topic_files import TopicFiles
 
 DELETED_SUFFIX = ".deleted"
 
@@ -23,8 +24,9 @@ class Written(Protocol):
 class Pending:
     """Filled by appends and deletions, emptied by each flush."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, topic_files: TopicFiles) -> None:
         self._files = files
+        self.topic_files = topic_files
         self._touched: dict[str, OpenFile] = {}
         self._directories: dict[str, None] = {}
         self.doomed: list[str] = []
@@ -56,8 +58,10 @@ class Pending:
         self.written.pop(partition, None)
 
     def sync(self) -> None:
-        """Sync all touched files and directories."""
+        """Write the files of changed topics, and sync all touched files and directories."""
         self._sync_files()
+        for directory in self.topic_files.write():
+            self.touch_directory(directory)
         for path in self._directories:
             self._files.sync_directory(path)
         self._directories.clear()

@@ -1,7 +1,8 @@
 """Everything on disk: topics as segment files, internal topics and state in SQLite. `Log` is the face."""
 
-from broker.storage.errors import DamageError, NewerFormatError, StorageError
-from broker.storage.files import FileOps, FileSlice
+from broker.storage.errors import DamageError, NewerFormatError, ReplacedError, StorageError
+from broker.storage.file_ops import FileOps, HeldDirectory
+from broker.storage.files import FileSlice
 from broker.storage.log import Log
 from broker.storage.partition_log import LEADER_EPOCH, Appended, PartitionLog
 from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC
@@ -20,10 +21,12 @@ __all__ = [
     "DamageError",
     "FileOps",
     "FileSlice",
+    "HeldDirectory",
     "Log",
     "LogSettings",
     "NewerFormatError",
     "PartitionLog",
+    "ReplacedError",
     "RowLike",
     "StorageError",
     "StoredGroups",

@@ -25,3 +25,7 @@ class StoreDamageError(DamageError):
 
 class NewerFormatError(StorageError):
     """The data directory was written by a newer version of this broker."""
+
+
+class ReplacedError(StorageError):
+    """The data directory was removed or replaced while the broker ran."""

@@ -1,72 +1,18 @@
-"""Files of the data directory: system calls that tests can replace, and a bounded table of open files."""
+"""Files of the data directory: a bounded table of open files, and errors that name them."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import resource
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from broker.storage.errors import DamageError, StorageError
+from broker.storage.file_ops import Buffer, FileOps
 
 T = TypeVar("T")
-Buffer = bytes | bytearray | memoryview
-
-_F_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None) if sys.platform == "darwin" else None
-
-
-class FileOps:
-    """Every system call that changes or reads a stored file. Fault tests pass their own."""
-
-    sqlite_vfs: str = ""  # name of the SQLite VFS below ours; "" is the platform's own
-
-    def open(self, path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_CLOEXEC, 0o600)
-
-    def close(self, fd: int) -> None:
-        os.close(fd)
-
-    def pread(self, fd: int, size: int, position: int) -> bytes:
-        return os.pread(fd, size, position)
-
-    def pwrite(self, fd: int, content: Buffer, position: int) -> int:
-        return os.pwrite(fd, content, position)
-
-    def sync(self, fd: int) -> None:
-        """Make content and size durable."""
-        if _F_FULLFSYNC is not None:
-            fcntl.fcntl(fd, _F_FULLFSYNC)
-        else:
-            os.fdatasync(fd)
-
-    def sync_directory(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-    def sync_everything(self) -> None:
-        os.sync()
-
-    def truncate(self, fd: int, size: int) -> None:
-        os.ftruncate(fd, size)
-
-    def mkdir(self, path: str) -> None:
-        os.mkdir(path, 0o700)
-
-    def unlink(self, path: str) -> None:
-        os.unlink(path)
-
-    def rmdir(self, path: str) -> None:
-        os.rmdir(path)
-
-    def rename(self, path: str, new_path: str) -> None:
-        os.replace(path, new_path)
 
 
 def guarded(action: str, path: str, call: Callable[..., T], *arguments: object) -> T:

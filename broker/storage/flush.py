@@ -73,6 +73,8 @@ class Flush:
             if time.monotonic() - self._ends_synced_at >= ENDS_SYNC_SECONDS:
                 self.sync_ends()
             self._pending.remove_doomed()
+            # Last: nothing is acknowledged once the directory is gone.
+            self._files.ops.check_directory()
         except StorageError as error:
             self._failure.remember(error)
             raise

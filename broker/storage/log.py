@@ -8,7 +8,8 @@ from pathlib import Path
 
 from broker.storage.errors import StorageError
 from broker.storage.failure import Failure
-from broker.storage.files import FileOps, Files, guarded
+from broker.storage.file_ops import FileOps, HeldDirectory
+from broker.storage.files import Files, guarded
 from broker.storage.flush import Flush
 from broker.storage.housekeeping import Housekeeping
 from broker.storage.partition_log import PartitionLog
@@ -65,12 +66,16 @@ class Log:
         wall_ms: int,
         accept_loss: bool = False,
         file_ops: FileOps | None = None,
+        held: HeldDirectory | None = None,
     ) -> Log:
         """Open or create the log of a data directory. With `accept_loss`, `losses` names what had to be given up.
 
+        `held` is the locked data directory; once it is replaced, every change and flush raises ReplacedError.
         DamageError: acknowledged writes are lost or damaged. NewerFormatError: a newer version wrote the directory.
         """
-        return cls(data_dir, settings, wall_ms=wall_ms, accept_loss=accept_loss, file_ops=file_ops or FileOps())
+        file_ops = file_ops or FileOps()
+        file_ops.directory = held
+        return cls(data_dir, settings, wall_ms=wall_ms, accept_loss=accept_loss, file_ops=file_ops)
 
     # -- opening
 
@@ -240,12 +245,21 @@ class Log:
         """Make everything that was appended or changed durable. A StorageError is final: see `failure`."""
         self._flush.run()
 
+    def check_directory(self) -> None:
+        """Raise ReplacedError, finally, if the data directory was removed or replaced. Takes a few microseconds."""
+        self._failure.check()
+        try:
+            self._files.ops.check_directory()
+        except StorageError as error:
+            self._failure.remember(error)
+            raise
+
     def sweep(self, wall_ms: int) -> int | None:
         """Do a slice of housekeeping, some milliseconds; what it changes waits for the next flush.
 
         Call it about a second after a flush, and again after the returned number of ms, if any.
         """
-        self._failure.check()
+        self.check_directory()
         try:
             busy = self._housekeeping.tidy_store()
             more = self._housekeeping.sweep(wall_ms)

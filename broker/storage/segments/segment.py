@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.errors import DamageError, StorageError
-from broker.storage.files import Buffer, Files, FileSlice, OpenFile
+from broker.storage.file_ops import Buffer
+from broker.storage.files import Files, FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.index import Index
 from broker.storage.segments.verification import SCAN_BYTES, VerifiedRanges, verify_batches

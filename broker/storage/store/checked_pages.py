@@ -14,7 +14,8 @@ from typing import NoReturn
 import apsw
 import google_crc32c
 
-from broker.storage.errors import DamageError, StoreDamageError
+from broker.storage.errors import ReplacedError, StorageError, StoreDamageError
+from broker.storage.file_ops import FileOps
 
 PAGE_BYTES = 4096
 HEADER_BYTES = 100  # SQLite reads these first
@@ -56,7 +57,7 @@ class _CheckedFile(apsw.VFSFile):
         )
 
     def _fail(self, message: str) -> NoReturn:
-        self._vfs.damage = StoreDamageError(message)
+        self._vfs.failure = StoreDamageError(message)
         raise apsw.IOError(message)
 
     def xWrite(self, content: bytes, offset: int) -> None:
@@ -69,14 +70,32 @@ class _CheckedFile(apsw.VFSFile):
 class CheckedPages(apsw.VFS):
     """One per store, registered with SQLite until `unregister`."""
 
-    damage: DamageError | None = None  # the first page that failed
+    failure: StorageError | None = None  # the first page that failed, or the loss of the directory
 
-    def __init__(self, base: str = "") -> None:
-        self.base = base
+    def __init__(self, ops: FileOps) -> None:
+        self.base = base = ops.sqlite_vfs
+        self._ops = ops
         self.vfs_name = f"kgctl-{id(self):x}"
         super().__init__(self.vfs_name, base)
 
     def xOpen(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:
+        file = self._open(name, flags)
+        # SQLite opens by path: after the open, so that nothing is written to a file of another directory.
+        self._check_directory()
+        return file
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:
+        self._check_directory()
+        super().xDelete(filename, syncdir)
+
+    def _check_directory(self) -> None:
+        try:
+            self._ops.check_directory()
+        except ReplacedError as error:
+            self.failure = error
+            raise apsw.IOError(str(error)) from error
+
+    def _open(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:
         if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
             return _CheckedFile(self, name, flags)
         return apsw.VFSFile(self.base, name, flags)

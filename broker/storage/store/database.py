@@ -51,7 +51,7 @@ class Store:
         self._closed = False
         self.wal_pages = 0  # in the WAL since its last checkpoint
         self.is_new = False
-        self._vfs = CheckedPages(files.ops.sqlite_vfs)
+        self._vfs = CheckedPages(files.ops)
         try:
             self._open(accept_loss)
         except StorageError:
@@ -306,8 +306,8 @@ class Store:
         return translated
 
     def _translate(self, error: apsw.Error) -> StorageError:
-        if self._vfs.damage is not None:
-            return self._vfs.damage
+        if self._vfs.failure is not None:
+            return self._vfs.failure
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
             return StoreDamageError(f"{self.path} is damaged: {error}")
         if isinstance(error, apsw.BusyError):

@@ -28,4 +28,5 @@ class Part(NamedTuple):
 
 PARTS = {
     "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
+    "damage": Part("damage", 500, "damaged files, with and without --accept-loss"),
 }

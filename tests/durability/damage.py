@@ -1,0 +1,292 @@
+"""Damage at rest: a broker serves everything acknowledged or refuses; with --accept-loss it keeps what is whole."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.record_batch import Record, build_batch
+from broker.server.failures import DAMAGE
+from tests.durability import images, judge
+from tests.durability.damages import Damage, Vandal
+from tests.durability.images import QUIET, Image, as_stored, batch_of
+from tests.durability.judge import Answers, Key
+from tests.durability.parts import Violation
+from tests.durability.spawning import Nursery, Process
+from tests.harness.requests import produce_request
+from tests.harness.wire_client import ConnectionClosed, WireClient
+
+ROUNDS_PER_IMAGE = 8
+SHOWN = 12
+
+
+def run(directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> dict[str, object]:
+    """A round has the seed `seed + round`: to repeat round 12 of seed 100, run one round with seed 112."""
+    figures: Counter[str] = Counter()
+    failures: list[str] = []
+    with Nursery() as nursery:
+        image: Image | None = None
+        for number in range(rounds):
+            at = seed + number
+            where = directory / str(at)
+            if image is None or at % ROUNDS_PER_IMAGE == 0:
+                with suppress(FileNotFoundError):
+                    shutil.rmtree(directory / "image")
+                image = images.make(nursery, directory / "image", Random(at // ROUNDS_PER_IMAGE))
+            case = Case(nursery, where, image, Random(at), figures)
+            try:
+                case.run()
+            except (AssertionError, OSError, ConnectionClosed) as error:
+                failures.append(f"round {number} (seed {at}; {case.damage}): {type(error).__name__}: {error}")
+                report(failures[-1])
+                shutil.copytree(image.directory, where / "image")
+            else:
+                shutil.rmtree(where)
+            figures["rounds"] += 1
+        figures["starts"] = nursery.starts
+    if failures:
+        raise Violation(f"{len(failures)} of {rounds} rounds: " + " | ".join(failures[:SHOWN]))
+    return dict(figures)
+
+
+class Case:
+    """One damage to a copy of an image, and the starts after it."""
+
+    def __init__(
+        self,
+        nursery: Nursery,
+        directory: Path,
+        image: Image,
+        random: Random,
+        figures: Counter[str],
+        fault: str | None = None,
+    ) -> None:
+        self._nursery, self._image, self._random, self._figures = nursery, image, random, figures
+        self._ledger = copy.deepcopy(image.ledger)
+        self._fault = fault
+        self._directory = directory / "data"
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(image.directory, self._directory)
+        self.damage = Damage()
+
+    def run(self) -> None:
+        self.damage = Vandal(self._directory, self._image, self._random).damage_at_random()
+        self._examine()
+
+    def run_with(self, damage: Damage) -> None:
+        """The damage is done already."""
+        self.damage = damage
+        self._examine()
+
+    def _examine(self) -> None:
+        self._files = judge.segment_files(self._directory)
+        shutil.copytree(self._directory, self._directory.with_name("damaged"))
+        if self._random.random() < 0.2 or not self._serves_or_refuses():
+            self._accepts_loss()
+
+    # -- without --accept-loss
+
+    def _serves_or_refuses(self) -> bool:
+        """True if everything acknowledged is served."""
+        process = self._spawn()
+        if not process.starts():
+            self._check_refusal(process)
+            self._figures["refused"] += 1
+            return False
+        with process.client() as client:
+            answers = judge.examine(client, self._ledger, self._random)
+            self._check_errors(process, answers)
+            self._check_complete(answers)
+            if not answers.errors and not answers.refused:
+                self._check_appends(client, answers, exact=True)
+        self._leave(process)
+        if not answers.errors and not answers.refused and self._random.random() < 0.3:
+            self._check_again(answers)
+        self._figures["error named" if answers.errors or answers.refused else "served"] += 1
+        return not answers.errors
+
+    def _check_refusal(self, process: Process) -> None:
+        lines = process.error_lines()
+        assert process.code == DAMAGE, (
+            f"the start failed with {process.code} instead of {DAMAGE}: {process.stderr[-1000:]}"
+        )
+        assert len(lines) == 1, f"not one line: {lines}"
+        assert re.search(re.escape(str(self._directory)) + r"/[\w.-]+", lines[0]), f"the line names no file: {lines[0]}"
+        for key, topic_id in self._keys():
+            lost = self._whole(key, topic_id) - self._whole(key, topic_id, judge.segment_files(self._directory))
+            assert not lost, f"a start that was refused removed batches of {key} at {sorted(lost)}"
+
+    def _check_complete(self, answers: Answers) -> None:
+        """Everything acknowledged is served, or refused with an error."""
+        assert not answers.wrong, "; ".join(answers.wrong[:5])
+        assert not answers.missing_topics, f"topics are gone: {answers.missing_topics}"
+        for key, topic_id in self._keys():
+            known = self._ledger.partitions[key]
+            assert answers.ends[key] == known.end, f"{key} ends at {answers.ends[key]} instead of {known.end}"
+            refused = {offset for damaged, offset in answers.errors if damaged == key}
+            hidden = refused & self._whole(key, topic_id)
+            assert not hidden, f"whole batches of {key} are refused: {sorted(hidden)}"
+            missing = {b.base_offset for b in known.batches if b.last_offset >= known.log_start} - answers.served[key]
+            first = {known.log_start} if known.log_start in refused else set()
+            silent = {base for base in missing - refused if not (first and base < known.log_start)}
+            assert not silent, f"batches of {key} are neither served nor refused: {sorted(silent)}"
+        if not answers.refused:
+            for commit, offsets in self._ledger.commits.items():
+                found = answers.commits.get(commit)
+                assert found == offsets[-1], f"the committed offset of {commit} is {found} instead of {offsets[-1]}"
+
+    def _check_errors(self, process: Process, answers: Answers) -> None:
+        """Each partition that was refused has a line in the log that names one of its files."""
+        log = self._log(process)
+        for (topic, partition), offset in answers.errors:
+            _, topic_id = self._ledger.topics[topic]
+            named = f"{topic_id.hex()}/{partition}/"
+            assert named in log, (
+                f"the log does not name the damaged file of {topic}-{partition} at {offset}: {log[-600:]}"
+            )
+
+    # -- with --accept-loss
+
+    def _accepts_loss(self) -> None:
+        if self._random.random() < 0.5:
+            # As the user finds it, without a start in between.
+            shutil.rmtree(self._directory)
+            shutil.copytree(self._directory.with_name("damaged"), self._directory)
+        process = self._spawn("--accept-loss")
+        if not process.starts():
+            self._check_refusal(process)
+            self._figures["refused with --accept-loss"] += 1
+            return
+        with process.client() as client:
+            answers = judge.examine(client, self._ledger, self._random)
+            self._check_told(process, answers)
+            self._check_kept(answers)
+            self._check_appends(client, answers, exact=False)
+        self._leave(process)
+        self._figures["repaired"] += 1
+        self._check_again(answers)
+
+    def _check_told(self, process: Process, answers: Answers) -> None:
+        lines = judge.losses(self._log(process))
+        told, complete = judge.told(lines)
+        doubt = any("cannot be ruled out" in line for line in lines)
+        shown = "; told: " + (" | ".join(lines) or "nothing")
+        assert not answers.wrong, "; ".join(answers.wrong[:5]) + shown
+        assert not answers.errors, f"repaired, and still refused: {answers.errors[:5]}{shown}"
+        for topic in answers.missing_topics:
+            assert lines, f"{topic} is gone, and nothing is told"
+        for key, topic_id in self._keys(answers):
+            known = self._ledger.partitions[key]
+            served = answers.offsets(key, known)
+            lost = known.offsets - served
+            whole = self._whole(key, topic_id) - answers.served[key]
+            assert not whole, f"whole batches of {key} are lost: {sorted(whole)}{shown}"
+            assert doubt or answers.ends[key] >= known.end, f"{key} ends at {answers.ends[key]}, was {known.end}{shown}"
+            assert doubt or not complete or lost <= told[key], (
+                f"{key}: {_spell(lost - told[key])} are lost silently{shown}"
+            )
+            assert not told[key] & served, f"{key}: {_spell(told[key] & served)} are told as lost, but served{shown}"
+            self._figures["records lost and told"] += len(lost)
+            self._figures["records served"] += len(served)
+        for commit, offsets in self._ledger.commits.items():
+            found = answers.commits.get(commit)
+            assert found is None or found in offsets or commit[1] in answers.missing_topics, (
+                f"{commit} never was {found}{shown}"
+            )
+            same = found == offsets[-1]
+            assert same or any("store.db" in line for line in lines), f"{commit} is {found}, was {offsets[-1]}{shown}"
+
+    def _check_kept(self, answers: Answers) -> None:
+        """The damaged files of partitions that lost records are kept."""
+        now = judge.segment_files(self._directory)
+        for key, topic_id in self._keys(answers):
+            known = self._ledger.partitions[key]
+            if known.offsets == answers.offsets(key, known):
+                continue
+            prefix = f"segments/{topic_id.hex()}/{key[1]}/"
+            for name in self.damage.files:
+                content = self._files.get(name, b"")
+                if name.startswith(prefix) and content.strip(b"\0"):
+                    used = content.rstrip(b"\0")
+                    kept = any(found.startswith(used) for found in now.values())
+                    assert kept, f"{key} lost records, and {name} is not kept as it was"
+
+    def _check_again(self, before: Answers) -> None:
+        """A start without --accept-loss serves the same."""
+        process = self._spawn().ready()
+        with process.client() as client:
+            answers = judge.examine(client, self._ledger, self._random)
+        self._leave(process)
+        assert not answers.wrong, "in the next run: " + "; ".join(answers.wrong[:5])
+        assert not answers.errors, f"in the next run: refused {answers.errors[:5]}"
+        assert answers.served == before.served, "the next run serves other records"
+        assert answers.commits == before.commits, "the next run has other committed offsets"
+
+    # -- both
+
+    def _check_appends(self, client: WireClient, answers: Answers, *, exact: bool) -> None:
+        """A new record of each partition gets an offset that no record had."""
+        if exact:
+            self._check_duplicate(client)
+        now = 1 + max(
+            t for known in self._ledger.partitions.values() for batch in known.batches for _, t in batch.times
+        )
+        for topic, partition in self._ledger.partitions:
+            if topic in answers.missing_topics:
+                continue
+            end = answers.ends[topic, partition]
+            key = b"new" if topic == images.COMPACTED else None
+            content = build_batch([Record(0, now, key, b"new")], base_offset=0)
+            row = (
+                client.ask(produce_request(topic, content, partition=partition), 12).responses[0].partition_responses[0]
+            )
+            assert row.error_code == ErrorCode.NONE, f"Produce to {topic}-{partition}: error {row.error_code}"
+            assert row.base_offset == end, f"{topic}-{partition} ended at {end}, and gave out {row.base_offset}"
+            self._ledger.partitions[topic, partition].batches.append(batch_of(as_stored(content, end)))
+            answers.served[topic, partition].add(end)
+
+    def _check_duplicate(self, client: WireClient) -> None:
+        known = self._ledger.partitions.get(("own", 0))
+        if known is None or not known.batches:
+            return
+        last = known.batches[-1]
+        row = client.ask(produce_request("own", as_stored(last.content, 0)), 12).responses[0].partition_responses[0]
+        given = (row.error_code, row.base_offset)
+        assert given == (ErrorCode.NONE, last.base_offset), f"a repeated batch is not recognized: {given}"
+
+    def _keys(self, answers: Answers | None = None) -> Iterator[tuple[Key, bytes]]:
+        for key in self._ledger.partitions:
+            if answers is None or key[0] not in answers.missing_topics:
+                yield key, self._ledger.topics[key[0]][1]
+
+    def _whole(self, key: Key, topic_id: bytes, files: dict[str, bytes] | None = None) -> set[int]:
+        files = self._files if files is None else files
+        return judge.whole_batches(files, topic_id, key[1], self._ledger.partitions[key])
+
+    def _spawn(self, *arguments: str) -> Process:
+        log = self._directory / "broker.log"
+        self._log_size = log.stat().st_size if log.exists() else 0
+        return self._nursery.spawn(
+            self._directory, "--durability", self._image.durability, *QUIET, *arguments, fault=self._fault
+        )
+
+    def _log(self, process: Process) -> str:
+        """What the process logged."""
+        return (process.data_dir / "broker.log").read_bytes()[self._log_size :].decode(errors="replace")
+
+    def _leave(self, process: Process) -> None:
+        if self._random.random() < 0.5:
+            process.kill()
+        else:
+            process.stop()
+
+
+def _spell(offsets: set[int]) -> str:
+    return f"{len(offsets)} offsets from {min(offsets)} to {max(offsets)}"

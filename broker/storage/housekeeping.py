@@ -6,20 +6,17 @@ The server calls it about once a second while there is work; each call does a sl
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 from broker.protocol.wire_types import DecodeError, EncodeError
 from broker.storage.errors import DamageError
-from broker.storage.files import guarded
 from broker.storage.flush import Flush
 from broker.storage.partition_log import PartitionLog
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.segments import compaction
+from broker.storage.segments.leftovers import find_orphans
 from broker.storage.segments.partition import SegmentPartition
-from broker.storage.segments.pending import DELETED_SUFFIX
-from broker.storage.segments.repair import DAMAGED_SUFFIX
 from broker.storage.segments.retention import overdue_partitions, retain
 from broker.storage.segments.shared import Shared
 from broker.storage.store.catalog import Topics
@@ -73,7 +70,8 @@ class Housekeeping:
         if not self._orphans_found and not self._flush.dirty:
             # As long as a deletion waits for its flush, its directory is no orphan.
             self._orphans_found = True
-            self._find_orphans()
+            known = {topic.topic_id.hex() for topic in self._topics.values()}
+            find_orphans(self._shared, known)
         while self._shared.pending.deleted_trees:
             # Before everything else: a compaction pass is long, and the space may be needed.
             self._work.insert(0, self._shared.files.removing_tree(self._shared.pending.deleted_trees.pop()))
@@ -142,7 +140,7 @@ class Housekeeping:
             self._damaged.add(partition)
             logger.error("compaction of %s stopped: %s", partition.name, error)
 
-    # -- producers and orphans
+    # -- producers
 
     def _expire_producers(self, before_ms: int) -> None:
         store = self._shared.store
@@ -150,19 +148,6 @@ class Housekeeping:
             partition.expire_producers(before_ms)
         if store.query("SELECT 1 FROM producers WHERE last_timestamp <= ? LIMIT 1", (before_ms,)):
             store.execute("DELETE FROM producers WHERE last_timestamp <= ?", (before_ms,))
-
-    def _find_orphans(self) -> None:
-        """Remove directories of topics that were deleted just before the last run ended."""
-        known = {topic.topic_id.hex() for topic in self._topics.values()}
-        for name in os.listdir(self._shared.root):
-            path = os.path.join(self._shared.root, name)
-            if name in known or name.endswith(DAMAGED_SUFFIX):
-                continue
-            if self._shared.accept_loss and not name.endswith(DELETED_SUFFIX):
-                # The store may have lost a topic that has records.
-                guarded("rename", path, self._shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
-            else:
-                self._shared.pending.deleted_trees.append(path)
 
 
 def _is_due(last_ms: int | None, interval_ms: int, wall_ms: int) -> bool:

@@ -18,11 +18,11 @@ from broker.storage.rows.row_partition import RowPartition
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.stored_groups import StoredGroups
 from broker.storage.rows.topic_row import RowLike
+from broker.storage.segments.leftovers import note_deleted_topic, set_aside
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import delete_partitions
 from broker.storage.segments.pending import Pending
 from broker.storage.segments.recovery import recover
-from broker.storage.segments.repair import set_aside
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnds
 from broker.storage.segments.topic_files import TopicFiles
@@ -125,6 +125,7 @@ class Log:
         # Partitions that were being written to when the last run ended.
         self.recovered: list[str] = recover(self._shared, catalog.topics, self._segment_partition)
         topic_files.note_outdated(catalog.topics.values())
+        store.evidence.adopt_older_marker()
         store.mark_open()
         self.flush()
         set_aside(self._shared)
@@ -180,6 +181,7 @@ class Log:
             partition.forget()
         delete_partitions(self._store, topic.topic_id)
         self._topic_files.forget(topic)
+        note_deleted_topic(self._store, topic.topic_id)
         self._shared.pending.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))
 
     def add_partitions(self, name: str, total: int) -> None:

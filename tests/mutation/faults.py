@@ -536,9 +536,23 @@ FAULTS = (
     Fault(
         "the old commit marker can reappear after a power cut",
         "storage/store/commit_marker.py",
-        "it would overwrite a newer marker.\n        self._files.sync_directory(directory)\n",
+        'it would overwrite a newer marker.\n        guarded("sync directory", directory, self._files.ops.sync_directory, directory)\n',
         "it would overwrite a newer marker.\n",
         STORAGE,
+    ),
+    Fault(
+        "segments beside a missing store do not count",
+        "storage/store/evidence.py",
+        "if commits or beside:",
+        "if commits:",
+        ("tests/broker/storage/test_leftovers.py",),
+    ),
+    Fault(
+        "directories of unknown topics are deleted",
+        "storage/segments/leftovers.py",
+        "if name in deleted or name.endswith(DELETED_SUFFIX):",
+        "if True:",
+        ("tests/broker/storage/test_leftovers.py",),
     ),
     Fault(
         "the checksum of a row is not verified",

@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Iterator
 
 from broker.storage.errors import DamageError
+from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, note_damaged_file
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import mark_beyond_checkpoint
-from broker.storage.segments.repair import DAMAGED_SUFFIX, refuse, repair_partition, repair_segment, short_segments
+from broker.storage.segments.repair import refuse, repair_partition, repair_segment, short_segments
 from broker.storage.segments.shared import Shared
 from broker.storage.store.catalog import Topic, Topics
 from broker.storage.store.values import as_bytes, as_int
@@ -89,13 +90,14 @@ def _check_synced_end(partition: SegmentPartition, shared: Shared) -> None:
 
 def _remove_unlisted(partition: SegmentPartition, shared: Shared) -> None:
     """Remove files that the store does not list: leftovers of a roll or a compaction that was never flushed."""
+    damaged = damaged_files(shared)
     known = {os.path.basename(path) for s in partition.segments for path in (s.path, s.index_path)}
     for name in os.listdir(partition.directory):
         path = os.path.join(partition.directory, name)
-        if name in known or name.endswith(DAMAGED_SUFFIX) or path in shared.quarantine:
+        if name in known or name.endswith(DAMAGED_SUFFIX) or path in damaged:
             continue
         if shared.accept_loss and name.endswith(".log"):
             # The store may have lost the row of a file that holds records.
-            shared.quarantine.append(path)
+            note_damaged_file(shared, path)
         else:
             shared.files.unlink(path)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, build_batch, check_crc, parse_header
 from broker.storage.errors import DamageError
-from broker.storage.files import OpenFile, guarded
+from broker.storage.files import OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
+from broker.storage.segments.leftovers import damaged_name, note_damaged_file
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment, segment_name
 from broker.storage.segments.shared import Shared
@@ -21,7 +22,6 @@ from broker.storage.segments.verification import SCAN_BYTES
 from broker.storage.store.catalog import Topic, Topics
 from broker.storage.store.values import as_bytes, as_int
 
-DAMAGED_SUFFIX = ".damaged"
 MAX_OFFSETS_PER_BATCH = 2**31
 MAX_RANGES_NAMED = 20
 # Every batch has these bytes at the same place: the leader epoch and the magic.
@@ -118,19 +118,9 @@ def repair_segment(
     partition.segments[partition.segments.index(segment)] = made
     partition.segment_changed(made)
     partition.advance()
-    shared.quarantine.append(segment.path)
-    kept = "" if harm == "is missing" else f"; it is kept as {os.path.basename(segment.path)}{DAMAGED_SUFFIX}"
+    note_damaged_file(shared, segment.path)
+    kept = "" if harm == "is missing" else f"; it is kept as {os.path.basename(damaged_name(segment.path))}"
     shared.store.evidence.lose(f"{segment.path} {harm}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)
-
-
-def set_aside(shared: Shared) -> None:
-    """Rename the damaged files that the store no longer lists, and remove their indexes."""
-    for path in shared.quarantine:
-        shared.files.forget(path)
-        if os.path.exists(path):
-            guarded("rename", path, shared.files.ops.rename, path, path + DAMAGED_SUFFIX)
-        shared.files.unlink(path.removesuffix(".log") + ".index")
-    shared.quarantine.clear()
 
 
 def _harm(segment: Segment, size_bytes: int) -> str:

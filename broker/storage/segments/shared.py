@@ -42,7 +42,6 @@ class Shared:
         self.root = root  # directory of the segment files
         self.broker_configs = broker_configs
         self.accept_loss = accept_loss
-        self.quarantine: list[str] = []  # damaged files, to be renamed once the store no longer lists them
         self.loaded_indexes: dict[Segment, None] = {}
 
     def policy_of(self, topic: Topic) -> Policy:

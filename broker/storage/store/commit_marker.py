@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from broker.storage.files import Files, PinnedFile
+from broker.storage.files import Files, PinnedFile, guarded
 
 NAME = "commit-marker"
 NAME_BEFORE_FORMAT_4 = "watermark"
@@ -46,26 +46,40 @@ class CommitMarkerFile:
         self._file = PinnedFile(files, self.path)
         self._turn = 0
 
-    @property
-    def exists(self) -> bool:
-        return os.path.exists(self.path)
-
     def adopt_older(self) -> None:
-        """Take over the marker of an older format. Its file is removed only once the copy is durable."""
+        """Take over the marker of an older format. Its file is removed only once the copy is durable.
+
+        Every step is synced with durability "process" too: the older format may have promised to survive a power cut.
+        """
         if not os.path.exists(self._old_path):
             return
         directory = os.path.dirname(self.path)
         content = self._files.get(self._old_path).read(2 * self._SLOT_BYTES, 0)
         copy = self._file.get()
         copy.write(content, 0)
-        self._files.sync(copy)
-        self._files.sync_directory(directory)
+        copy.sync()
+        guarded("sync directory", directory, self._files.ops.sync_directory, directory)
         self._files.unlink(self._old_path)
         # If the old file reappeared after a power cut, it would overwrite a newer marker.
-        self._files.sync_directory(directory)
+        guarded("sync directory", directory, self._files.ops.sync_directory, directory)
+
+    @property
+    def is_damaged(self) -> bool:
+        """The file has content, but no valid slot. Zeros are what a power cut may leave of a new file."""
+        return bool(self._content().strip(b"\0")) and self.read() is None
+
+    def _content(self) -> bytes:
+        """Both slots, without creating the file."""
+        for path in (self._old_path, self.path):
+            if os.path.exists(path):
+                content = self._files.get(path).read(2 * self._SLOT_BYTES, 0)
+                self._files.forget(path)
+                return content
+        return b""
 
     def read(self) -> CommitMarker | None:
-        content = self._file.get().read(2 * self._SLOT_BYTES, 0)
+        """The newer slot; None if the file is missing or both are damaged."""
+        content = self._content()
         newest: CommitMarker | None = None
         for turn in (0, 1):
             slot = content[turn * self._SLOT_BYTES : turn * self._SLOT_BYTES + self._SLOT.size]

@@ -5,6 +5,7 @@ SQLite itself does not detect damage in the middle of a WAL: it opens the databa
 
 from __future__ import annotations
 
+import os
 import struct
 import time
 
@@ -25,6 +26,7 @@ class Evidence:
     def __init__(self, files: Files, directory: str, store_path: str) -> None:
         self._files = files
         self._store_path = store_path
+        self._segments = os.path.join(directory, "segments")
         self._marker = CommitMarkerFile(files, directory)
         self._boot_id = boot_id()
         self._synced_at = time.monotonic()
@@ -39,13 +41,19 @@ class Evidence:
 
     def check_new(self, accept_loss: bool) -> None:
         """An empty or missing database is right only if no commit was ever acknowledged."""
-        self._marker.adopt_older()
-        marker = self._marker.read() if self._marker.exists else None
-        if marker is not None and marker.commit_seq > 0:
+        marker = self._marker.read()
+        if marker is not None:
             self._bind(marker)
-            message = f"{self._store_path} is empty or missing; it held {marker.commit_seq} commits"
-            self.lose(message, accept_loss or not self.binding)
+        topics = _topic_directories(self._segments)
+        commits = f"; it held {marker.commit_seq} commits" if marker is not None and marker.commit_seq else ""
+        beside = f"; {self._segments} has the files of {topics} topics" if topics else ""
+        if commits or beside:
+            self.lose(f"{self._store_path} is empty or missing{commits}{beside}", accept_loss or not self.binding)
+        elif marker is None and self._marker.is_damaged:
+            self.lose(f"{self._store_path} is empty or missing, and {self._marker.path} is damaged", accept_loss)
+        if marker is not None:
             self.seq = marker.commit_seq
+        self._marker.adopt_older()
         if marker is None:
             # From here on a database without a marker has lost it.
             self._marker.write(CommitMarker(0, bytes(16), self._files.durable, self._boot_id))
@@ -64,7 +72,6 @@ class Evidence:
                 raise StoreDamageError(f"{self._store_path}: the hash chain breaks at commit {seq}")
             self.seq, self._chain = seq, chain
             chains[seq] = chain
-        self._marker.adopt_older()
         marker = self._marker.read()
         if marker is None:
             self.lose(f"{self._marker.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
@@ -94,6 +101,10 @@ class Evidence:
 
     # -- at each commit
 
+    def adopt_older_marker(self) -> None:
+        """All checks passed: from here on the start may change the directory."""
+        self._marker.adopt_older()
+
     def next_commit(self, digest: int) -> tuple[int, bytes]:
         """The number and the chain of a commit with this digest of its changes."""
         seq = self.seq + 1
@@ -113,6 +124,13 @@ class Evidence:
         if self._unsynced and self._files.durable:
             self._marker.sync()
         self._unsynced = False
+
+
+def _topic_directories(segments: str) -> int:
+    """How many directories may hold records: not those that were set aside or wait for removal."""
+    if not os.path.isdir(segments):
+        return 0
+    return len([name for name in os.listdir(segments) if not name.endswith((".damaged", ".deleted"))])
 
 
 def _link(chain: bytes, seq: int, digest: int) -> bytes:

@@ -4,3 +4,9 @@
 ALTER TABLE segments ADD COLUMN digest INTEGER;
 -- 1: a trailer follows the batches of a sealed segment; an active segment may have lost it to a later append.
 ALTER TABLE segments ADD COLUMN has_trailer INTEGER NOT NULL DEFAULT 0;
+
+-- Paths below segments/ that the store stopped listing and that may still be there.
+CREATE TABLE unlisted (
+    path TEXT PRIMARY KEY,
+    fate TEXT NOT NULL  -- deleted: the directory of a deleted topic; damaged: the original of a repaired segment
+) STRICT, WITHOUT ROWID;

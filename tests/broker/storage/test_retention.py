@@ -144,16 +144,3 @@ def test_a_segment_spans_no_more_time_than_segment_ms(tmp_path: Path) -> None:
     log.flush()
     assert [int(path.stem) for path in segment_files(tmp_path)] == [0, 2, 4]
     log.close()
-
-
-def test_orphaned_topic_directories_are_removed(tmp_path: Path) -> None:
-    log = open_log(tmp_path)
-    append(topic_log(log), b"x")
-    log.flush()
-    stray = tmp_path / "segments" / ("0" * 32) / "0"
-    stray.mkdir(parents=True)
-    (stray / f"{0:020d}.log").write_bytes(b"x")
-    sweep(log)
-    assert not stray.parent.exists()
-    assert values(topic_log(log)) == [(0, b"x")]
-    log.close()

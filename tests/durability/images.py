@@ -26,7 +26,7 @@ TOPICS = {"a": (3, ALL), "b": (2, ALL), "large": (1, ALL), "own": (1, ALL)}
 COMPACTED = "keys"
 GROUPS = ("readers", "writers")
 BATCH_EVERY_MS = 130
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
 # Nothing changes segments while they are compared.
 QUIET = ("--override", "log.cleaner.backoff.ms=3600000", "--override", "log.retention.check.interval.ms=3600000")
 COMPACTING = ("--override", "log.cleaner.backoff.ms=50")
@@ -130,7 +130,7 @@ class _Writer:
 
     def __init__(self, ledger: Ledger, random: Random) -> None:
         self._ledger, self._random = ledger, random
-        self._now = int(time.time() * 1000) - DAY_MS
+        self._now = int(time.time() * 1000) - HOUR_MS
         self._number = 0
 
     def write(self, client: WireClient, run: int) -> None:

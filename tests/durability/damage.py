@@ -131,8 +131,9 @@ class Case:
             known = self._ledger.partitions[key]
             assert answers.ends[key] == known.end, f"{key} ends at {answers.ends[key]} instead of {known.end}"
             refused = {offset for damaged, offset in answers.errors if damaged == key}
-            hidden = refused & self._whole(key, topic_id)
-            assert not hidden, f"whole batches of {key} are refused: {sorted(hidden)}"
+            hidden = refused & judge.readable_batches(self._files, topic_id, key[1], known)
+            assert not hidden, f"batches of {key} before the damage are refused: {sorted(hidden)}"
+            self._figures["whole batches behind damage refused"] += len(refused & self._whole(key, topic_id))
             missing = {b.base_offset for b in known.batches if b.last_offset >= known.log_start} - answers.served[key]
             first = {known.log_start} if known.log_start in refused else set()
             silent = {base for base in missing - refused if not (first and base < known.log_start)}

@@ -92,7 +92,7 @@ def make(nursery: Nursery, directory: Path, random: Random) -> Image:
     runs = random.randrange(2, 4)
     directory.mkdir(parents=True, exist_ok=True)
     image = Image(directory / "data", [], Ledger(), durability, ())
-    writer = _Writer(image.ledger, random)
+    writer = Writer(image.ledger, random)
     for run in range(runs):
         is_last, rests = run == runs - 1, random.random() < 0.1
         settings = COMPACTING if rests and not is_last else QUIET
@@ -125,8 +125,8 @@ def as_stored(batch: bytes, base_offset: int) -> bytes:
     return struct.pack(">q", base_offset) + batch[8:12] + bytes(4) + batch[16:]
 
 
-class _Writer:
-    """The clients of an image: what it sends is in the ledger once it is acknowledged."""
+class Writer:
+    """A client: what it sends is in the ledger once it is acknowledged."""
 
     def __init__(self, ledger: Ledger, random: Random) -> None:
         self._ledger, self._random = ledger, random
@@ -137,28 +137,32 @@ class _Writer:
         random, ledger = self._random, self._ledger
         if run == 0:
             for name, (partitions, configs) in TOPICS.items():
-                self._create(client, name, partitions, configs)
-            self._create(client, COMPACTED, 1, {**ALL, "cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0"})
-            self._create(client, "gone", 1, ALL)
-            self._produce(client, "gone", 0)
+                self.create(client, name, partitions, configs)
+            self.create(client, COMPACTED, 1, {**ALL, "cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0"})
+            self.create(client, "gone", 1, ALL)
+            self.produce(client, "gone", 0)
             answer = client.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000))
             ledger.producer = (answer.producer_id, answer.producer_epoch)
         elif run == 1:
             self._delete(client, "gone")
-            self._create(client, "late", 2, ALL)
+            self.create(client, "late", 2, ALL)
         # Some partitions rest for a whole run, so that the store says that they were closed.
         busy = [(t, p) for t, (n, _) in ledger.topics.items() for p in range(n) if random.random() < 0.7]
         for _ in range(random.randrange(10, 26)):
-            self._now += BATCH_EVERY_MS
+            self.later()
             for topic, partition in busy:
                 if random.random() < 0.8:
-                    self._produce(client, topic, partition)
+                    self.produce(client, topic, partition)
             if random.random() < 0.4:
-                self._commit(client)
+                self.commit(client)
         if random.random() < 0.5:
             self._delete_records(client)
 
-    def _create(self, client: WireClient, name: str, partitions: int, configs: dict[str, str]) -> None:
+    def later(self) -> None:
+        """The next records are some milliseconds newer."""
+        self._now += BATCH_EVERY_MS
+
+    def create(self, client: WireClient, name: str, partitions: int, configs: dict[str, str]) -> None:
         create_topic(client, name, partitions, **configs)
         answer = client.ask(MetadataRequest(topics=[MetadataRequest.Topic(name=name)]), 12)
         self._ledger.topics[name] = (partitions, answer.topics[0].topic_id)
@@ -171,15 +175,15 @@ class _Writer:
         for partition in range(partitions):
             del self._ledger.partitions[name, partition]
 
-    def _produce(self, client: WireClient, topic: str, partition: int) -> None:
+    def produce(self, client: WireClient, topic: str, partition: int) -> None:
         count = 1 + self._number % 3
-        size = 30_000 if topic == "large" else 40
+        size = 30_000 if topic.startswith("large") else 40
         records = []
         for at in range(count):
             self._number += 1
             # Values of one length: segments of `a` and `b` then have the same shape.
             value = f"{topic} {partition} {self._number:08} ".ljust(size, "-").encode()
-            key = b"k%d" % self._random.randrange(12) if topic == COMPACTED else None
+            key = b"k%d" % self._random.randrange(12) if topic.startswith(COMPACTED) else None
             records.append(Record(at, self._now + self._random.randrange(100), key, value))
         arguments = {}
         if topic == "own":
@@ -197,7 +201,7 @@ class _Writer:
         if topic == COMPACTED:
             self._ledger.latest.update((record.key or b"", record.value or b"") for record in records)
 
-    def _commit(self, client: WireClient) -> None:
+    def commit(self, client: WireClient) -> None:
         group, topic = self._random.choice(GROUPS), self._random.choice(("a", "b"))
         partition = self._random.randrange(self._ledger.topics[topic][0])
         offset = self._random.randrange(self._ledger.partitions[topic, partition].end + 1)

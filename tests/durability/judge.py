@@ -12,7 +12,8 @@ from random import Random
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
-from broker.protocol.record_batch import batches, check_crc
+from broker.protocol.record_batch import Record, batches, check_crc, decode_records
+from broker.protocol.wire_types import DecodeError
 from tests.durability.images import GROUPS, Ledger, Partition
 from tests.harness.requests import fetch, list_offset
 from tests.harness.wire_client import WireClient
@@ -63,13 +64,13 @@ def examine(client: WireClient, ledger: Ledger, random: Random) -> Answers:
     for key, known in ledger.partitions.items():
         if key[0] in answers.missing_topics:
             continue
-        _read(client, key, known, answers, random)
-        _look_up(client, key, known, answers, random)
+        read_partition(client, key, known, answers, random)
+        look_up(client, key, known, answers, random)
     _fetch_offsets(client, answers)
     return answers
 
 
-def _read(client: WireClient, key: Key, known: Partition, answers: Answers, random: Random) -> None:
+def read_partition(client: WireClient, key: Key, known: Partition, answers: Answers, random: Random) -> None:
     topic, partition = key
     row = list_offset(client, topic, LATEST, partition=partition)
     if row.error_code != ErrorCode.NONE:
@@ -94,7 +95,12 @@ def _read(client: WireClient, key: Key, known: Partition, answers: Answers, rand
             )
             return
         reached = offset
-        for position, header in batches(content):
+        try:
+            headers = list(batches(content))
+        except DecodeError as error:
+            answers.wrong.append(f"{topic}-{partition}: undecodable batches at offset {offset}: {error}")
+            return
+        for position, header in headers:
             batch = content[position : position + header.size_bytes]
             if not check_crc(content, position, header):
                 answers.wrong.append(f"{topic}-{partition}: a batch with a bad CRC at offset {header.base_offset}")
@@ -110,7 +116,30 @@ def _read(client: WireClient, key: Key, known: Partition, answers: Answers, rand
         offset = max(reached, offset + 1)
 
 
-def _look_up(client: WireClient, key: Key, known: Partition, answers: Answers, random: Random) -> None:
+def read_records(client: WireClient, key: Key, known: Partition) -> tuple[dict[int, Record], set[int]]:
+    """All records by offset, whatever their batches, and the offsets of the acknowledged batches that are refused."""
+    topic, partition = key
+    found: dict[int, Record] = {}
+    refused: set[int] = set()
+    offset = known.log_start
+    while offset < known.end:
+        row = fetch(client, topic, offset, partition=partition)
+        content = bytes(row.records or b"")
+        if row.error_code in DAMAGE_CODES:
+            batch = next(batch for batch in known.batches if batch.last_offset >= offset)
+            refused.update(range(offset, batch.last_offset + 1))
+            offset = batch.last_offset + 1
+            continue
+        assert row.error_code == ErrorCode.NONE, f"Fetch of {topic}-{partition} at {offset}: error {row.error_code}"
+        assert content, f"{topic}-{partition} stops silently at offset {offset}"
+        for position, header in batches(content):
+            assert check_crc(content, position, header), f"{topic}-{partition}: a bad CRC at {header.base_offset}"
+            found.update({r.offset: r for r in decode_records(content, position) if r.offset >= known.log_start})
+            offset = header.next_offset
+    return found, refused
+
+
+def look_up(client: WireClient, key: Key, known: Partition, answers: Answers, random: Random) -> None:
     """Offsets by time: exact, or an error. Records that are lost do not count."""
     topic, partition = key
     served = answers.offsets(key, known)
@@ -146,6 +175,20 @@ def _fetch_offsets(client: WireClient, answers: Answers) -> None:
         for topic in found.topics:
             for row in topic.partitions:
                 answers.commits[group, topic.name, row.partition_index] = row.committed_offset
+
+
+def readable_batches(files: dict[str, bytes], topic_id: bytes, partition: int, known: Partition) -> set[int]:
+    """Base offsets of the acknowledged batches before the first damaged one of their file."""
+    found: set[int] = set()
+    batches_at = {batch.base_offset: batch for batch in known.batches}
+    for name, content in files.items():
+        if not (name.startswith(f"segments/{topic_id.hex()}/{partition}/") and name.endswith(".log")):
+            continue
+        offset, position = int(Path(name).name.partition(".")[0]), 0
+        while (batch := batches_at.get(offset)) is not None and content.startswith(batch.content, position):
+            found.add(offset)
+            offset, position = batch.last_offset + 1, position + len(batch.content)
+    return found
 
 
 # -- what a broker tells

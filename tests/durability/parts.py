@@ -29,4 +29,5 @@ class Part(NamedTuple):
 PARTS = {
     "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
     "damage": Part("damage", 500, "damaged files, with and without --accept-loss"),
+    "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest"),
 }

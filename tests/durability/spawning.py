@@ -143,12 +143,13 @@ class Process:
             os.kill(self.pid, number)
         self.wait()
 
-    def wait(self, within_s: float = PATIENCE_S) -> int:
+    def wait(self, within_s: float = PATIENCE_S, *, kill: bool = True) -> int:
         """Its exit code, once it has ended."""
         deadline = time.monotonic() + within_s
         while (code := self.code) is None:
             if time.monotonic() >= deadline:
-                os.kill(self.pid, signal.SIGKILL)
+                if kill:
+                    os.kill(self.pid, signal.SIGKILL)
                 raise Ended(f"still running {within_s:g} s after it should have ended")
             self._nursery.listen(0.01)
         return code

@@ -80,14 +80,24 @@ class Case:
         self.damage = Vandal(self._directory, self._image, self._random).damage_at_random()
         self._examine()
 
-    def run_with(self, damage: Damage) -> None:
-        """The damage is done already."""
+    def refuses_and_repairs(self, damage: Damage) -> None:
+        """The damage is done already, and no start can serve after it: starts are refused and change no segment."""
         self.damage = damage
-        self._examine()
+        self._take_stock()
+        for _ in range(2):
+            process = self._spawn()
+            assert not process.starts(), "the broker started"
+            self._check_refusal(process)
+            assert judge.segment_files(self._directory) == self._files, "a start that was refused changed segments"
+            self._figures["refused"] += 1
+        self._accepts_loss()
 
-    def _examine(self) -> None:
+    def _take_stock(self) -> None:
         self._files = judge.segment_files(self._directory)
         shutil.copytree(self._directory, self._directory.with_name("damaged"))
+
+    def _examine(self) -> None:
+        self._take_stock()
         if self._random.random() < 0.2 or not self._serves_or_refuses():
             self._accepts_loss()
 

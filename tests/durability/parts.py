@@ -30,4 +30,6 @@ PARTS = {
     "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
     "damage": Part("damage", 500, "damaged files, with and without --accept-loss"),
     "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest"),
+    "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker"),
+    "missing-store": Part("missing_store", 20, "segments without a store"),
 }

@@ -506,6 +506,27 @@ FAULTS = (
         ("tests/broker/storage/test_topic_files.py",),
     ),
     Fault(
+        "a stored batch is used without a check of its CRC",
+        "storage/segments/verification.py",
+        "            if crc != _crc(chunk[at + _CHECKED_FROM : at + size]):\n",
+        "            if at + size > len(chunk):\n",
+        STORAGE,
+    ),
+    Fault(
+        "a damaged batch hides the batches before it",
+        "storage/segments/verification.py",
+        "        if end == start:\n            raise\n",
+        "        raise\n",
+        STORAGE,
+    ),
+    Fault(
+        "a read that misses its batch continues in the next segment",
+        "storage/segments/segment.py",
+        "        if until and offset < self.end_offset:\n",
+        "        if not until and offset < self.end_offset:\n",
+        STORAGE,
+    ),
+    Fault(
         "segments are not synced",
         "storage/segments/pending.py",
         "                file.sync()\n",

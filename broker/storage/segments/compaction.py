@@ -60,8 +60,8 @@ def compact(partition: SegmentPartition, shared: Shared, wall_ms: int) -> Iterat
     for segment in dirty_segments(partition, wall_ms):
         if len(last_offsets) >= MAX_KEYS:
             break
-        for position, header in segment.headers(segment.base_offset, 0):
-            for record in _records(segment, position, header) or ():
+        for batch in segment.batches(segment.base_offset, 0):
+            for record in _decoded(batch.content, batch.header) or ():
                 if record.key is not None:
                     last_offsets[_digest(record.key)] = record.offset
             yield
@@ -87,15 +87,15 @@ def _rewrite(
     )
     writer = _Writer(segment, wall_ms)
     try:
-        for position, header in segment.headers(segment.base_offset, 0):
-            records = _records(segment, position, header)
+        for batch in segment.batches(segment.base_offset, 0):
+            records = _decoded(batch.content, batch.header)
             kept = None if records is None else [r for r in records if _stays(r, last_offsets, drop_tombstones)]
             if not writer.started and kept is not None and len(kept) != len(records or ()):
-                yield from _copy(partition, segment, position, writer)
+                yield from _copy(partition, segment, batch.position, writer)
                 if _is_gone(partition, segment):
                     return writer.discard()
             if writer.started:
-                writer.add_kept(segment.batch(position, header), header, kept)
+                writer.add_kept(batch.content, batch.header, kept)
             yield
             if _is_gone(partition, segment):
                 return writer.discard()
@@ -117,10 +117,10 @@ def _is_gone(partition: SegmentPartition, segment: Segment) -> bool:
 def _copy(partition: SegmentPartition, segment: Segment, until: int, writer: _Writer) -> Iterator[None]:
     """Copy the batches before the first one that changes."""
     writer.started = True
-    for position, header in segment.headers(segment.base_offset, 0):
-        if position >= until:
+    for batch in segment.batches(segment.base_offset, 0):
+        if batch.position >= until:
             return
-        writer.add(segment.batch(position, header))
+        writer.add(batch.content)
         yield
         if _is_gone(partition, segment):
             return
@@ -199,12 +199,8 @@ class _Writer:
             self._old.files.unlink(self._new.path)
 
 
-def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record] | None:
-    """The records of a batch; None if they cannot be decoded, and the batch stays as it is."""
-    return _decoded(segment.batch(position, header), header)
-
-
 def _decoded(batch: bytes, header: BatchHeader) -> list[Record] | None:
+    """The records of a batch; None if they cannot be decoded, and the batch stays as it is."""
     try:
         records = decoded(batch)
     except DecodeError:

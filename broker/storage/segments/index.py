@@ -47,10 +47,6 @@ class Index:
         """(base offset, position) of the batch to walk from to the first one with a timestamp >= `timestamp`."""
         return self._last_before(2, timestamp)
 
-    def at_position(self, position: int) -> tuple[int, int] | None:
-        """(base offset, position) of the last entry at or before `position`."""
-        return self._last_before(1, position + 1)
-
     def _last_before(self, field: int, bound: int) -> tuple[int, int] | None:
         """The last entry with this field below `bound`."""
         entries = self._entries

@@ -270,7 +270,7 @@ class SegmentPartition:
                 continue
             if spot.size > max_bytes and not at_least_one:
                 return b""
-            return segment.slice(spot, segment.whole_batches_end(spot, min(visible, spot.position + max_bytes)))
+            return segment.slice(spot, min(visible, spot.position + max_bytes))
         return b""
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:

@@ -72,7 +72,7 @@ def repair_partition(partition: SegmentPartition, shared: Shared) -> None:
     for segment in list(partition.segments):
         try:
             segment.file()
-            segment.verify(segment.base_offset, 0, segment.size_bytes)
+            segment.verify()
             _ = segment.index
             segment.drop_index()
         except DamageError:

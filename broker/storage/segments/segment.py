@@ -10,15 +10,14 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
+from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.errors import DamageError, StorageError
 from broker.storage.file_ops import Buffer
 from broker.storage.files import Files, FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.index import Index
-from broker.storage.segments.verification import SCAN_BYTES, VerifiedRanges, verify_batches
+from broker.storage.segments.verification import SCAN_BYTES, StoredBatch, checked_batches, checked_end
 
-LENGTH_OVERHEAD = 12  # base offset and length, which a batch's length field does not count
 # Preallocation doubles the segment, between these bounds.
 PREALLOCATED_BYTES = (64 << 10, 1 << 20)
 # Flushes of larger batches are limited by bandwidth, not by the cost of growing a file.
@@ -48,7 +47,6 @@ class Segment:
         "_file_seen",
         "_index",
         "_index_file_bytes",
-        "_verified",
         "allocated",
         "base_offset",
         "compacted_at_ms",
@@ -96,7 +94,6 @@ class Segment:
         self.digest = digest
         self.has_trailer = has_trailer
         self.allocated = size_bytes
-        self._verified = VerifiedRanges()
         self._index: Index | None = None
         self._index_file_bytes = 0
         self._file_seen = False
@@ -131,10 +128,7 @@ class Segment:
         if not self._file_seen:
             length = file.size()
             if length < self.size_bytes:
-                raise DamageError(
-                    f"{self.path} is truncated: it has {length} bytes of {self.size_bytes}"
-                    f" (offsets up to {self.end_offset - 1})"
-                )
+                raise self._truncated(length)
             self.allocated = length
             self._file_seen = True
         return file
@@ -169,7 +163,6 @@ class Segment:
             self.max_timestamp_offset = header.base_offset
         self.size_bytes = position + size
         self.end_offset = header.next_offset
-        self._verified.add(position, position + size)
 
     def cut(self) -> None:
         """Truncate the file behind the last whole batch."""
@@ -209,12 +202,13 @@ class Segment:
             file.truncate(held)
         self._index_file_bytes = held
         offset, position, timestamp = index.last or (self.base_offset, 0, -1)
-        for at, header in self.headers(offset, position, SCAN_BYTES):
-            index.add(header.base_offset, at, timestamp)
-            timestamp = max(timestamp, header.max_timestamp)
-            offset = header.next_offset
-        if offset != self.end_offset:
-            raise self.damage(self.size_bytes)
+        try:
+            for batch in self.batches(offset, position):
+                index.add(batch.header.base_offset, batch.position, timestamp)
+                timestamp = max(timestamp, batch.header.max_timestamp)
+        except DamageError:
+            # Readers meet it where it is; the batches before it can still be found.
+            pass
         return index
 
     def save_index(self) -> None:
@@ -235,99 +229,76 @@ class Segment:
 
     # -- reading
 
-    def headers(self, offset: int, position: int, chunk_bytes: int = WALK_BYTES) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position, header) of the batches from `position`, whose base offset is `offset`, to the end.
+    def damage(self, position: int) -> DamageError:
+        length = self.file().size()
+        if length < self.size_bytes:
+            return self._truncated(length)
+        return DamageError(f"{self.path} is damaged: the batch at position {position} does not match what was written")
+
+    def _truncated(self, length: int) -> DamageError:
+        return DamageError(
+            f"{self.path} is truncated: it has {length} bytes of {self.size_bytes}"
+            f" (offsets up to {self.end_offset - 1})"
+        )
+
+    def batches(self, offset: int, position: int, chunk_bytes: int = SCAN_BYTES) -> Iterator[StoredBatch]:
+        """Yield the batches from `position`, whose base offset is `offset`, to the end, with checked CRCs.
 
         No offset is ever missing between two batches: a batch covers the offsets that compaction removed behind it.
         """
-        file = self.file()
-        end = self.size_bytes
-        while position < end:
-            chunk = file.read(min(chunk_bytes, end - position), position)
-            at = 0
-            while at + HEADER_BYTES <= len(chunk):
-                header = parse_header(chunk, at)
-                size = header.size_bytes
-                if header.base_offset != offset or size < HEADER_BYTES or position + at + size > end:
-                    raise self.damage(position + at)
-                yield position + at, header
-                at += size
-                offset = header.next_offset
-            if at == 0:
-                raise self.damage(position)
-            position += at
+        end, end_offset = self.size_bytes, self.end_offset
+        for batch in checked_batches(self._read, self.damage, offset, position, end, chunk_bytes):
+            yield batch
+            offset = batch.header.next_offset
+        if offset != end_offset:
+            raise self.damage(end)
 
-    def walk(self, offset: int, position: int, until: int) -> Iterator[Spot]:
-        """Yield the batches from `position`, whose base offset is `offset`, that end at or before `until`."""
+    def _read(self, size: int, position: int) -> bytes:
+        return self.file().read(size, position)
+
+    def verify(self) -> None:
+        """Read everything; DamageError at the first batch that is not as it was written."""
+        for _ in self.batches(self.base_offset, 0):
+            pass
+
+    def find_offset(self, offset: int, until: int) -> Spot | None:
+        """The first batch with `offset` or a later offset that ends at or before `until`. Its CRC is not checked."""
+        start, position = self.index.at_offset(offset) or (self.base_offset, 0)
         file = self.file()
         while position < until:
             chunk = file.read(min(WALK_BYTES, until - position), position)
             at = 0
             while at + _WALK.size <= len(chunk):
                 base_offset, length, last_delta = _WALK.unpack_from(chunk, at)
-                size = length + LENGTH_OVERHEAD
-                if base_offset != offset or size < HEADER_BYTES or last_delta < 0:
+                spot = Spot(position + at, length + LOG_OVERHEAD_BYTES, base_offset, base_offset + last_delta)
+                if base_offset != start or spot.size < HEADER_BYTES or last_delta < 0 or spot.end > until:
                     raise self.damage(position + at)
-                if position + at + size > until:
-                    return
-                offset = base_offset + last_delta + 1
-                yield Spot(position + at, size, base_offset, offset - 1)
-                at += size
+                if spot.last_offset >= offset:
+                    return spot
+                start = spot.last_offset + 1
+                at += spot.size
             if at == 0:
-                return
+                raise self.damage(position)
             position += at
-
-    def find_offset(self, offset: int, until: int) -> Spot | None:
-        """The first batch with `offset` or a later offset."""
-        base_offset, position = self.index.at_offset(offset) or (self.base_offset, 0)
-        for spot in self.walk(base_offset, position, until):
-            if spot.last_offset >= offset:
-                return spot
+        if until and offset < self.end_offset:
+            # A changed length or last offset leads past the batch.
+            raise self.damage(position)
         return None
 
-    def find_timestamp(self, timestamp: int, until: int) -> Iterator[tuple[int, BatchHeader]]:
+    def find_timestamp(self, timestamp: int, until: int) -> Iterator[StoredBatch]:
         """Yield candidates for the first record at or after `timestamp`: a batch may promise one and have none."""
         base_offset, position = self.index.at_timestamp(timestamp) or (self.base_offset, 0)
-        for at, header in self.headers(base_offset, position):
-            if at + header.size_bytes > until:
+        for batch in self.batches(base_offset, position, WALK_BYTES):
+            if batch.position >= until:
                 return
-            if header.max_timestamp >= timestamp:
-                yield at, header
+            if batch.header.max_timestamp >= timestamp:
+                yield batch
 
-    def whole_batches_end(self, first: Spot, limit: int) -> int:
-        """The largest position <= `limit` where a batch from `first` on ends; at least the end of `first`."""
-        if limit <= first.end:
-            return first.end
-        start = self.index.at_position(limit)
-        if start is None or start[1] < first.end:
-            start = (first.last_offset + 1, first.end)
-        end = start[1]
-        for spot in self.walk(*start, limit):
-            end = spot.end
-        return end
-
-    def slice(self, spot: Spot, end: int) -> FileSlice:
-        """The bytes from the start of one batch to the end of another, with checked CRCs."""
-        self.verify(spot.base_offset, spot.position, end)
+    def slice(self, spot: Spot, limit: int) -> FileSlice:
+        """The batch at `spot` and those behind it that end at or before `limit`, up to the first damaged one."""
+        limit = max(limit, spot.end)
+        end = checked_end(self._read, self.damage, spot.base_offset, spot.position, limit)
         return FileSlice(self.file(), spot.position, end - spot.position)
-
-    def batch(self, position: int, header: BatchHeader) -> bytes:
-        """One whole batch with a checked CRC."""
-        self.verify(header.base_offset, position, position + header.size_bytes)
-        return self.file().read(header.size_bytes, position)
-
-    # -- verification
-
-    def damage(self, position: int) -> DamageError:
-        return DamageError(f"{self.path} is damaged: the batch at position {position} does not match what was written")
-
-    def verify(self, offset: int, start: int, end: int) -> None:
-        """Check the CRCs of the batches from `start` (base offset `offset`) to `end`, unless they are known to be good."""
-        for low, high in self._verified.ranges:
-            if low <= start and end <= high:
-                return
-        verify_batches(self.file(), offset, start, end, self.damage)
-        self._verified.add(start, end)
 
     # -- recovery
 
@@ -340,15 +311,18 @@ class Segment:
         length = file.size()
         while self.size_bytes + HEADER_BYTES <= length:
             position = self.size_bytes
-            header = parse_header(file.read(HEADER_BYTES, position))
-            size = header.size_bytes
+            size = LOG_OVERHEAD_BYTES + int.from_bytes(file.read(4, position + 8), "big", signed=True)
+            if not HEADER_BYTES <= size <= length - position:
+                return
+            batch = file.read(size, position)
+            header = parse_header(batch)
             if (
                 header.base_offset != self.end_offset
                 or header.magic != 2
                 or header.partition_leader_epoch != LEADER_EPOCH
-                or not HEADER_BYTES <= size <= length - position
+                or header.size_bytes != size
                 or header.last_offset_delta < 0
-                or not check_crc(file.read(size, position), 0, header)
+                or not check_crc(batch, 0, header)
             ):
                 return
             self.note(header, position, size)

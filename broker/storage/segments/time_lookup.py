@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from broker.protocol.record_batch import BatchHeader, parse_header
 from broker.protocol.wire_types import DecodeError
 from broker.storage.segments.bounded_records import scanned
 from broker.storage.segments.segment import Segment
+from broker.storage.segments.verification import StoredBatch
 
 NOTHING = (-1, -1)
 
 
 def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: int) -> tuple[int, int] | None:
     """Return (offset, timestamp) of the first record at or after both `log_start` and `timestamp`."""
-    for position, header in segment.find_timestamp(timestamp, visible):
-        if header.next_offset > log_start:
-            for offset, stamp in timestamps(segment, position, header):
+    for batch in segment.find_timestamp(timestamp, visible):
+        if batch.header.next_offset > log_start:
+            for offset, stamp in timestamps(batch):
                 if stamp >= timestamp and offset >= log_start:
                     return offset, stamp
     return None
@@ -31,14 +31,15 @@ def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_sta
         return known
     best = NOTHING
     start = segment.index.at_offset(log_start) or (segment.base_offset, 0)
-    for position, header in segment.headers(*start):
-        if position >= visible:
+    for batch in segment.batches(*start):
+        header = batch.header
+        if batch.position >= visible:
             break
         if header.next_offset <= log_start or header.max_timestamp <= best[0]:
             continue
         newest = header.max_timestamp
         if header.base_offset < log_start:
-            stamps = timestamps(segment, position, header)
+            stamps = timestamps(batch)
             newest = max((stamp for offset, stamp in stamps if offset >= log_start), default=NOTHING[0])
         if newest > best[0]:
             best = (newest, header.base_offset)
@@ -56,18 +57,18 @@ def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log
     segment, visible, (timestamp, base_offset) = best
     spot = segment.find_offset(base_offset, visible)
     assert spot is not None
-    header = parse_header(segment.file().read(spot.size, spot.position))
-    for offset, stamp in timestamps(segment, spot.position, header):
+    batch = next(segment.batches(spot.base_offset, spot.position, spot.size))
+    for offset, stamp in timestamps(batch):
         if stamp == timestamp and offset >= log_start:
             return offset, timestamp
-    return header.last_offset, timestamp
+    return batch.header.last_offset, timestamp
 
 
-def timestamps(segment: Segment, position: int, header: BatchHeader) -> Iterator[tuple[int, int]]:
+def timestamps(batch: StoredBatch) -> Iterator[tuple[int, int]]:
     """Yield (offset, timestamp) of the records of a batch; an undecodable one counts as a record at each of its ends."""
     try:
-        for offset, timestamp, _ in scanned(segment.batch(position, header)):
+        for offset, timestamp, _ in scanned(batch.content):
             yield offset, timestamp
     except DecodeError:
-        yield header.base_offset, header.max_timestamp
-        yield header.last_offset, header.max_timestamp
+        yield batch.header.base_offset, batch.header.max_timestamp
+        yield batch.header.last_offset, batch.header.max_timestamp

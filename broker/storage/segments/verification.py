@@ -1,86 +1,90 @@
-"""CRC checks of stored batches. Bytes that this run did not write are checked once, before they are first served."""
+"""CRC checks of stored batches, on the very bytes that are used.
+
+A batch is checked each time it is read: what this run wrote or checked earlier may have changed since.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
+import google_crc32c
+
+from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
-from broker.storage.files import OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 
 SCAN_BYTES = 1 << 20
 
+# (size, position): up to that number of bytes; fewer only at the end of the file.
+Read = Callable[[int, int], bytes]
+# The error for a damaged batch at this position.
+Damage = Callable[[int], DamageError]
 
-class VerifiedRanges:
-    """The positions of a segment file whose batches are known to be good: disjoint, ascending ranges."""
-
-    __slots__ = ("ranges",)
-
-    def __init__(self) -> None:
-        self.ranges: list[tuple[int, int]] = []
-
-    def add(self, start: int, end: int) -> None:
-        ranges = self.ranges
-        if ranges and ranges[-1][1] == start:
-            ranges[-1] = (ranges[-1][0], end)
-            return
-        merged: list[tuple[int, int]] = []
-        for low, high in ranges:
-            if high < start or low > end:
-                merged.append((low, high))
-            else:
-                start, end = min(start, low), max(end, high)
-        merged.append((start, end))
-        merged.sort()
-        self.ranges = merged
+_crc = google_crc32c.value
+_FIELDS = struct.Struct(">qiiBI2xi")  # base offset, length, leader epoch, magic, CRC, last offset delta
+_CHECKED_FROM = 21
+_MAGIC = 2
 
 
-def verify_batches(file: OpenFile, offset: int, start: int, end: int, damage: Callable[[int], DamageError]) -> None:
-    """Check the batches from position `start`, whose base offset is `offset`, to `end`; raise `damage(position)`."""
-    position = start
+class StoredBatch(NamedTuple):
+    """One batch of a segment file with a correct checksum."""
+
+    position: int
+    header: BatchHeader
+    content: bytes
+
+
+def checked_batches(
+    read: Read, damage: Damage, offset: int, start: int, end: int, chunk_bytes: int
+) -> Iterator[StoredBatch]:
+    """Yield the batches from `start`, whose base offset is `offset`, to `end`; raise `damage` at the first bad one."""
+    for position, chunk, at, size in _checked(read, damage, offset, start, end, chunk_bytes):
+        yield StoredBatch(position, parse_header(chunk, at), chunk[at : at + size])
+
+
+def checked_end(read: Read, damage: Damage, offset: int, start: int, limit: int) -> int:
+    """Where the whole, undamaged batches from `start` on end, at most at `limit`. Raise `damage` if the first is bad."""
+    end = start
+    try:
+        for position, _, _, size in _checked(read, damage, offset, start, limit, SCAN_BYTES):
+            end = position + size
+    except DamageError:
+        # It is reported when it is the first: readers get what lies before it.
+        if end == start:
+            raise
+    return end
+
+
+def _checked(
+    read: Read, damage: Damage, offset: int, position: int, end: int, chunk_bytes: int
+) -> Iterator[tuple[int, bytes, int, int]]:
+    """Yield (position, chunk, place in the chunk, size) of each batch."""
     while position < end:
-        chunk = file.read(min(SCAN_BYTES, end - position), position)
+        chunk = read(min(chunk_bytes, end - position), position)
         at = 0
         while at + HEADER_BYTES <= len(chunk):
-            header = _plausible(chunk, at, offset, position + at, end, damage)
-            if at + header.size_bytes > len(chunk):
-                break
-            if not check_crc(chunk, at, header):
+            base_offset, length, epoch, magic, crc, last_delta = _FIELDS.unpack_from(chunk, at)
+            size = length + LOG_OVERHEAD_BYTES
+            if (
+                base_offset != offset
+                or epoch != LEADER_EPOCH
+                or magic != _MAGIC
+                or last_delta < 0
+                or not HEADER_BYTES <= size <= end - position - at
+            ):
                 raise damage(position + at)
-            at += header.size_bytes
-            offset = header.next_offset
+            if at + size > len(chunk):
+                if at:
+                    break
+                chunk = read(size, position)
+            # A chunk that ends early, as the file was cut, fails as well.
+            if crc != _crc(chunk[at + _CHECKED_FROM : at + size]):
+                raise damage(position + at)
+            yield position + at, chunk, at, size
+            at += size
+            offset += last_delta + 1
         if at == 0:
-            header = _verify_large(file, offset, position, end, damage)
-            at = header.size_bytes
-            offset = header.next_offset
+            raise damage(position)
         position += at
-
-
-def _plausible(
-    chunk: bytes, at: int, offset: int, position: int, end: int, damage: Callable[[int], DamageError]
-) -> BatchHeader:
-    """The header, if the fields that the CRC does not cover are as they were written."""
-    header = parse_header(chunk, at)
-    if (
-        header.base_offset != offset
-        or header.magic != 2
-        or header.partition_leader_epoch != LEADER_EPOCH
-        or not HEADER_BYTES <= header.size_bytes <= end - position
-    ):
-        raise damage(position)
-    return header
-
-
-def _verify_large(
-    file: OpenFile, offset: int, position: int, end: int, damage: Callable[[int], DamageError]
-) -> BatchHeader:
-    """Check one batch that is larger than a chunk."""
-    head = file.read(HEADER_BYTES, position)
-    if len(head) < HEADER_BYTES:
-        raise damage(position)
-    header = _plausible(head, 0, offset, position, end, damage)
-    batch = file.read(header.size_bytes, position)
-    if len(batch) != header.size_bytes or not check_crc(batch, 0, header):
-        raise damage(position)
-    return header

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker.storage import OFFSETS_TOPIC, DamageError, Log, TopicRow
+from broker.protocol.record_batch import batches
+from broker.storage import OFFSETS_TOPIC, DamageError, Log, PartitionLog, TopicRow
 from tests.harness.stores import (
+    NOW,
     append,
     batch,
     open_log,
@@ -28,9 +31,9 @@ SMALL: dict[str, Any] = {"segment_bytes": 700}
 QUICK: dict[str, Any] = SMALL | {"durability": "process"}
 
 
-def flip(path: Path, position: int) -> None:
+def flip(path: Path, position: int, bit: int | None = None) -> None:
     content = bytearray(path.read_bytes())
-    content[position] ^= 1 << (position % 8)
+    content[position] ^= 1 << (position % 8 if bit is None else bit)
     path.write_bytes(content)
 
 
@@ -172,6 +175,79 @@ def test_a_damaged_or_missing_index_is_rebuilt(tmp_path: Path) -> None:
             assert next(stored(topic_log(log), offset)).offset == offset
         log.close()
         shutil.rmtree(path)
+
+
+def three_hundred(path: Path) -> tuple[Log, PartitionLog, Path, list[int]]:
+    """A log with 300 batches in one segment, its file and the positions of the batches."""
+    log = open_log(path, durability="process")
+    partition = topic_log(log)
+    for number in range(300):
+        append(partition, b"value %03d" % number, ts=NOW + number)
+    log.flush()
+    (file,) = segment_files(path)
+    return log, partition, file, [position for position, _ in batches(file.read_bytes()[: used(file)])]
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("reopened", [True, False])
+def test_whole_batches_before_a_bad_one_are_served(tmp_path: Path, index: bool, reopened: bool) -> None:
+    log, partition, file, positions = three_hundred(tmp_path)
+    if reopened:
+        log.close()
+        if not index:
+            file.with_suffix(".index").unlink()
+        log = open_log(tmp_path)
+        partition = topic_log(log)
+    flip(file, positions[150] + 65)
+    assert [header.base_offset for _, header in batches(raw(partition.read(0, 1 << 20, at_least_one=True)))] == [
+        *range(150)
+    ]
+    with pytest.raises(DamageError, match=rf"{file.name} is damaged: the batch at position {positions[150]} "):
+        partition.read(150, 1 << 20, at_least_one=True)
+    assert [header.base_offset for _, header in batches(raw(partition.read(151, 1 << 20, at_least_one=True)))] == [
+        *range(151, 300)
+    ]
+    log.close(clean=False)
+
+
+def test_a_segment_cut_under_an_open_log_is_an_error(tmp_path: Path) -> None:
+    log, partition, file, positions = three_hundred(tmp_path)
+    os.truncate(file, positions[199] + 20)
+    served = [header.base_offset for _, header in batches(raw(partition.read(0, 1 << 20, at_least_one=True)))]
+    assert served == [*range(199)]
+    for offset in (199, 250, 299):
+        with pytest.raises(DamageError, match=rf"{file.name} is truncated"):
+            partition.read(offset, 1 << 20, at_least_one=True)
+    log.close(clean=False)
+
+
+def test_a_changed_timestamp_does_not_decide_a_look_up(tmp_path: Path) -> None:
+    log, partition, file, positions = three_hundred(tmp_path)
+    for number in range(0, 300, 17):
+        flip(file, positions[number] + 40)  # a byte of its max timestamp
+        with pytest.raises(DamageError, match=rf"{file.name}.* {positions[number]} "):
+            partition.offset_for_timestamp(NOW + number)
+        flip(file, positions[number] + 40)
+        assert partition.offset_for_timestamp(NOW + number) == (number, NOW + number)
+    log.close(clean=False)
+
+
+def test_a_changed_header_at_the_end_of_a_segment_skips_no_record(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=500, durability="process")
+    partition = topic_log(log)
+    for number in range(0, 30, 5):
+        append(partition, *(b"value %03d" % (number + at) for at in range(5)))
+    log.flush()
+    for file in segment_files(tmp_path)[:-1]:
+        last = max(position for position, _ in batches(file.read_bytes()))
+        end = int(segment_files(tmp_path)[segment_files(tmp_path).index(file) + 1].name[:20])
+        for position, bit in product(range(last, last + 61), range(8)):
+            flip(file, position, bit)
+            with pytest.raises(DamageError, match=file.name):
+                partition.read(end - 1, 1, at_least_one=True)
+            flip(file, position, bit)
+    assert [offset for offset, _ in values(partition)] == [*range(30)]
+    log.close()
 
 
 def test_an_accepted_loss_keeps_the_lost_offset_used(tmp_path: Path) -> None:

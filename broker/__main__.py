@@ -22,6 +22,7 @@ exit codes (up to 7 they are those of kgctl; `kgctl broker start` exits with the
   16  the data directory is on a network file system
   17  the data directory cannot be used, or holds data of another program
   18  a write or sync failed; the broker stopped rather than acknowledge data that could be lost
+  19  the data directory was removed or replaced while the broker ran
 A second SIGTERM or SIGINT during a clean stop ends the broker immediately, with 128 plus the signal number."""
 
 

@@ -1,18 +1,14 @@
-"""A data directory seen from outside: default location, lock, ready file, last run, type of file system."""
+"""A data directory seen from outside: default location, names in it, last run, type of file system."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
-import json
 import os
 import re
 import sys
-import time
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+
+from broker.atomic_file import read_json, write_json
 
 LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME = "lock", "ready.json", "broker.log", "last-run.json"
 # The reason of a run that recorded none.
@@ -29,23 +25,6 @@ NETWORK_FILE_SYSTEMS = frozenset((
     "smbfs", "webdav",
 ))
 # fmt: on
-
-
-class HeldError(Exception):
-    """Another broker holds the lock of the data directory."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ready:
-    """The content of the ready file of a broker that serves requests."""
-
-    address: str
-    pid: int
-    data_dir: str
-    log_file: str
-    durability: str
-    started_ms: int
-    unimplemented_options: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,104 +44,18 @@ def default_data_dir() -> Path:
     return Path(home if os.path.isabs(home) else Path.home() / ".local" / "share") / "kgctl" / "broker"
 
 
-def hold(data_dir: Path) -> int:
-    """Lock the directory until this process ends. Returns the file descriptor of the lock. Raises HeldError."""
-    descriptor = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    # `holder_pid` takes a shared lock for an instant: retry before giving up.
-    for attempt in range(10):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise
-            if attempt == 9:
-                os.close(descriptor)
-                raise HeldError(_describe_holder(data_dir)) from None
-            time.sleep(0.01)
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()}\n".encode())
-    return descriptor
-
-
-def _describe_holder(data_dir: Path) -> str:
-    ready = read_ready(data_dir / READY_NAME)
-    pid = holder_pid(data_dir)
-    if ready is not None and ready.pid == pid:
-        return f"pid {pid}, at {ready.address}"
-    return f"pid {pid}, not serving yet" if pid is not None else "another program"
-
-
-def holder_pid(data_dir: Path) -> int | None:
-    """The pid of the broker that holds the lock; None if there is none."""
-    try:
-        descriptor = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        text = os.read(descriptor, 32)
-        return int(text) if text.strip().isdigit() else None
-    finally:
-        os.close(descriptor)
-    return None
-
-
-def running(data_dir: Path) -> Ready | None:
-    """The ready file of the broker that serves this directory; None if there is none or the file is stale."""
-    ready = read_ready(data_dir / READY_NAME)
-    return ready if ready is not None and ready.pid == holder_pid(data_dir) else None
-
-
-def read_ready(path: Path) -> Ready | None:
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-        # A later version may have more fields.
-        return Ready(**{field.name: content[field.name] for field in fields(Ready)})
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-
-
-def write_ready(path: Path, ready: Ready) -> None:
-    _write_atomically(path, asdict(ready))
-
-
-def _write_atomically(path: Path, content: dict[str, Any]) -> None:
-    """Write a file atomically: a reader sees the old file, no file, or all of the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def remove_ready(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
-
-
-def remove_stale_ready(path: Path) -> None:
-    """Remove a ready file if its broker no longer runs."""
-    ready = read_ready(path)
-    if ready is not None and holder_pid(Path(ready.data_dir)) != ready.pid:
-        remove_ready(path)
-
-
 def last_run(data_dir: Path) -> Run | None:
     """The record of the last run; None if there is none."""
+    found = read_json(data_dir / RUN_NAME)
     try:
-        content: dict[str, Any] = json.loads((data_dir / RUN_NAME).read_bytes())
-        return Run(**{field.name: content[field.name] for field in fields(Run)})
-    except (OSError, ValueError, TypeError, KeyError):
+        return None if found is None else Run(**{field.name: found[0][field.name] for field in fields(Run)})
+    except KeyError:
         return None
 
 
-def write_run(data_dir: Path, run: Run) -> None:
-    _write_atomically(data_dir / RUN_NAME, asdict(run))
+def write_run(directory: int, data_dir: Path, run: Run) -> None:
+    """Write the record into the open data directory, which is at `data_dir` unless it was moved."""
+    write_json(directory, data_dir / RUN_NAME, asdict(run))
 
 
 def is_foreign(data_dir: Path) -> bool:

@@ -16,30 +16,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from broker.data_directory import (
-    KILLED,
-    LOG_NAME,
-    READY_NAME,
-    Ready,
-    Run,
-    default_data_dir,
-    holder_pid,
-    last_run,
-    read_ready,
-    running,
-)
+from broker.data_directory import KILLED, LOG_NAME, READY_NAME, Run, default_data_dir, last_run
+from broker.directory_lock import Holder, find_holder, holder_pid, running
+from broker.process_identity import OtherProcessError
+from broker.ready_file import Ready, read_ready
 
 __all__ = [
     "DURABILITIES",
     "KILLED",
     "LOG_NAME",
     "BrokerFailed",
+    "Holder",
     "LocalBroker",
+    "OtherProcessError",
     "Ready",
     "Run",
     "broker_command",
     "broker_environment",
     "default_data_dir",
+    "find_holder",
     "holder_pid",
     "last_run",
     "running",

@@ -20,6 +20,7 @@ from broker.server.handlers import find_declaration
 from broker.server.listener import Listener
 from broker.server.resources import Resources, wall_ms
 from broker.server.router import Router
+from broker.storage import StorageError
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # How long a stop waits for clients to read their answers.
 STOP_GRACE_S = 2.0
+# How often an idle broker checks that its data directory is still in place.
+DIRECTORY_CHECK_S = 0.5
 # How soon after a flush the log may do background work.
 SWEEP_DELAY_S = 1.0
 # With Kafka's 50, hundreds of clients that connect at once wait for seconds: the system drops most of them, and they retry.
@@ -82,6 +85,7 @@ class Broker:
             raise
         self._loop.set_exception_handler(_log_loop_error)
         self._sweep_later(config.log_retention_check_interval_ms / 1000)
+        self._check_directory()
         return listener.bound
 
     async def stop(self) -> None:
@@ -135,6 +139,14 @@ class Broker:
         self.connections.abort_all()
         if not self.failed.done():
             self.failed.set_result(None)
+
+    def _check_directory(self) -> None:
+        try:
+            self._log.check_directory()
+        except StorageError as error:
+            self._flusher.fail(error)
+        else:
+            self._loop.call_later(DIRECTORY_CHECK_S, self._check_directory)
 
     def _sweep_later(self, delay_s: float) -> None:
         if self._stopping:

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 from broker import data_directory
 from broker.config.config import BrokerConfig, load_config
 from broker.config.listeners import Endpoint
-from broker.data_directory import KILLED, Ready, Run
+from broker.data_directory import KILLED, Run
+from broker.directory_lock import Hold, hold, remove_stale_ready
+from broker.ready_file import Ready, ReadyFile
 from broker.server.failures import (
     ADDRESS,
     DESCRIPTORS,
     DIRECTORY,
     LIMITS,
     NETWORK,
+    REPLACED,
     STORAGE,
     UNEXPECTED,
     USAGE,
@@ -71,6 +74,10 @@ def run(settings: Settings) -> int:
         return start.run()
     except Exception as error:  # noqa: BLE001  the root of the program reports any failure in one line
         code, line = explain(error, start.data_dir)
+        lost = start.lost_directory()
+        if lost is not None and code != REPLACED:
+            # The failure is a consequence.
+            code, line = REPLACED, f"stopped: {lost}"
         start.note_end(line)
         return _report(error, code, line)
     finally:
@@ -84,17 +91,18 @@ class _Start:
         self._settings = settings
         given = settings.data_dir
         self.data_dir = Path(os.path.abspath(given)) if given else data_directory.default_data_dir()
-        self._ready_files = [self.data_dir / data_directory.READY_NAME]
-        if settings.ready_file is not None:
-            self._ready_files.append(Path(os.path.abspath(settings.ready_file)))
-        self._lock: int | None = None
+        self._ready_files: list[ReadyFile] = []
+        self._hold: Hold | None = None
         self._run: Run | None = None
 
     def run(self) -> int:
         settings = self._settings
+        ready_path = self.data_dir / data_directory.READY_NAME
+        given_ready_path = Path(os.path.abspath(settings.ready_file)) if settings.ready_file is not None else None
         # First of all: a program that waits for the file must not find the file of a killed broker.
-        for path in self._ready_files:
-            data_directory.remove_stale_ready(path)
+        for path in (ready_path, given_ready_path):
+            if path is not None:
+                remove_stale_ready(path)
         config = load_config(
             map(Path, settings.config), settings.override, listen=settings.listen, durability=settings.durability
         )
@@ -105,8 +113,11 @@ class _Start:
                 "authenticated; pass --insecure-listen to allow it",
             )
         _prepare_data_dir(self.data_dir)
-        self._lock = data_directory.hold(self.data_dir)
-        self.remove_ready_files()
+        given_ready_file = ReadyFile.in_safe_directory(given_ready_path) if given_ready_path is not None else None
+        self._hold = held = hold(self.data_dir)
+        ready_file = ReadyFile(ready_path, held.descriptor)
+        ready_file.clear()
+        self._ready_files = [ready_file, *([given_ready_file] if given_ready_file is not None else [])]
         log_file = self.data_dir / data_directory.LOG_NAME
         if settings.log_file:
             log_file = Path(os.path.abspath(settings.log_file))
@@ -116,28 +127,34 @@ class _Start:
         previous = self._note_start()
         _raise_descriptor_limit()
 
-        log = _open_log(config, self.data_dir, settings)
+        log = _open_log(config, self.data_dir, settings, held)
         _log_recovery(previous, log)
         program = _Program(settings, config, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
-        os.close(self._lock)
         if settings.temporary and program.parent_is_gone:
             import shutil
 
-            shutil.rmtree(self.data_dir, ignore_errors=True)
+            # Remove the held directory, not one that took its place.
+            shutil.rmtree(".", ignore_errors=True, dir_fd=held.descriptor)
+            with contextlib.suppress(OSError):
+                self.data_dir.rmdir()
+        held.close()
         return code
 
     def remove_ready_files(self) -> None:
-        """Remove the ready files of this broker or of a dead one, never those of another broker that holds the directory."""
-        if self._lock is not None:
-            for path in self._ready_files:
-                data_directory.remove_ready(path)
+        """Remove the ready files that this broker wrote."""
+        for file in self._ready_files:
+            file.remove()
+
+    def lost_directory(self) -> str | None:
+        """Why the data directory is no longer the one that this broker locked; None if it is, or was never locked."""
+        return None if self._hold is None else self._hold.lost()
 
     def _note_start(self) -> Run | None:
         previous = data_directory.last_run(self.data_dir)
         self._run = Run(pid=os.getpid(), started_ms=time.time_ns() // 1_000_000)
-        data_directory.write_run(self.data_dir, self._run)
+        self._write_run(self._run)
         return previous
 
     def note_end(self, reason: str, *, clean: bool = False) -> None:
@@ -145,7 +162,11 @@ class _Start:
             ended = replace(self._run, ended_ms=time.time_ns() // 1_000_000, clean=clean, reason=reason)
             # The failure may be that of the disk.
             with contextlib.suppress(OSError):
-                data_directory.write_run(self.data_dir, ended)
+                self._write_run(ended)
+
+    def _write_run(self, run: Run) -> None:
+        assert self._hold is not None
+        data_directory.write_run(self._hold.descriptor, self.data_dir, run)
 
 
 def _log_recovery(previous: Run | None, log: Log) -> None:
@@ -193,11 +214,15 @@ def _raise_descriptor_limit() -> None:
         )
 
 
-def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings) -> Log:
+def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings, held: Hold) -> Log:
     from broker.storage import Log
 
     return Log.open(
-        data_dir, config.log_settings(), wall_ms=time.time_ns() // 1_000_000, accept_loss=settings.accept_loss
+        data_dir,
+        config.log_settings(),
+        wall_ms=time.time_ns() // 1_000_000,
+        accept_loss=settings.accept_loss,
+        held=held,
     )
 
 
@@ -211,7 +236,7 @@ class _Program:
         data_dir: Path,
         log_file: Path,
         log: Log,
-        ready_files: list[Path],
+        ready_files: list[ReadyFile],
     ) -> None:
         self._settings, self._config, self._log, self._ready_files = settings, config, log, ready_files
         self._data_dir, self._log_file = data_dir, log_file
@@ -232,8 +257,8 @@ class _Program:
             clean = True
             raise
         finally:
-            for path in self._ready_files:
-                data_directory.remove_ready(path)
+            for file in self._ready_files:
+                file.remove()
             self._close_log(clean)
         logger.info("stopped")
         return 0
@@ -271,8 +296,8 @@ class _Program:
         self._announce(reachable(bound))
         ends: set[asyncio.Future[Any]] = {self._stop, broker.failed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for path in self._ready_files:
-            data_directory.remove_ready(path)
+        for file in self._ready_files:
+            file.remove()
         if not self._stop.done():
             raise FailStop from broker.failure
         self.reason = f"stopped: {self._stop.result()}"
@@ -289,8 +314,9 @@ class _Program:
             started_ms=time.time_ns() // 1_000_000,
             unimplemented_options=list(self._config.unimplemented),
         )
-        for path in self._ready_files:
-            data_directory.write_ready(path, ready)
+        self._log.check_directory()
+        for file in self._ready_files:
+            file.write(ready)
         logger.info("serving at %s, pid %s, data in %s", ready.address, ready.pid, ready.data_dir)
         if self._settings.background:
             self._go_to_background()

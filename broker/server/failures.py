@@ -9,10 +9,11 @@ import errno
 from pathlib import Path
 
 from broker.config.options import ConfigError
-from broker.data_directory import HeldError
+from broker.directory_lock import HeldError
+from broker.ready_file import UnsafeDirectoryError
 
 UNEXPECTED, USAGE, HELD = 1, 2, 6
-DAMAGE, NEWER, NO_SPACE, DESCRIPTORS, ADDRESS, NETWORK, DIRECTORY, STORAGE = range(11, 19)
+DAMAGE, NEWER, NO_SPACE, DESCRIPTORS, ADDRESS, NETWORK, DIRECTORY, STORAGE, REPLACED = range(11, 20)
 
 # Limits of the operating system, wherever the broker meets them.
 LIMITS = {errno.ENOSPC: NO_SPACE, errno.EDQUOT: NO_SPACE, errno.EMFILE: DESCRIPTORS, errno.ENFILE: DESCRIPTORS}
@@ -34,7 +35,7 @@ def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, st
     """The exit code and the line for the user."""
     if isinstance(error, Refusal):
         return error.code, str(error)
-    if isinstance(error, ConfigError):
+    if isinstance(error, (ConfigError, UnsafeDirectoryError)):
         return USAGE, str(error)
     if isinstance(error, HeldError):
         return HELD, f"another broker uses the data directory: {error}"
@@ -45,8 +46,10 @@ def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, st
 
 
 def _explain_storage(error: BaseException, data_dir: Path | None) -> tuple[int, str]:
-    from broker.storage import DamageError, NewerFormatError, StorageError
+    from broker.storage import DamageError, NewerFormatError, ReplacedError, StorageError
 
+    if isinstance(error, ReplacedError):
+        return REPLACED, str(error)
     if isinstance(error, NewerFormatError):
         return NEWER, str(error)
     if isinstance(error, DamageError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
+from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 LOG_FILE_BYTES, OLD_LOG_FILES = 10 * 1024 * 1024, 5
 
@@ -27,12 +30,20 @@ def start_logging(log_file: Path, to_stderr: int) -> None:
 
 
 class RotatingLog(logging.FileHandler):
-    """Appends to a log file and keeps a few numbered old files. (Importing logging.handlers would take 5 ms.)"""
+    """Appends to a log file and keeps a few numbered old files. (Importing logging.handlers would take 5 ms.)
+
+    The directory stays open: a rotation never touches the files of a directory that took its place.
+    """
 
     def __init__(self, path: Path, max_bytes: int = LOG_FILE_BYTES, old_files: int = OLD_LOG_FILES) -> None:
-        super().__init__(path, encoding="utf-8")
+        self._directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._max_bytes, self._old_files = max_bytes, old_files
         self._has_stderr = False
+        try:
+            super().__init__(path, encoding="utf-8")
+        except BaseException:
+            os.close(self._directory)
+            raise
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -48,11 +59,21 @@ class RotatingLog(logging.FileHandler):
         if self.stream is not None:
             os.dup2(self.stream.fileno(), 2)
 
+    def _open(self) -> TextIOWrapper:
+        def open_in_directory(path: str, flags: int) -> int:
+            try:
+                return os.open(os.path.basename(path), flags, 0o666, dir_fd=self._directory)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from error
+
+        return cast(TextIOWrapper, open(self.baseFilename, self.mode, encoding=self.encoding, opener=open_in_directory))
+
     def _rotate(self) -> None:
-        names = [self.baseFilename, *(f"{self.baseFilename}.{number}" for number in range(1, self._old_files + 1))]
+        name = os.path.basename(self.baseFilename)
+        names = [name, *(f"{name}.{number}" for number in range(1, self._old_files + 1))]
         for newer, older in reversed(list(pairwise(names))):
-            if os.path.exists(newer):
-                os.replace(newer, older)
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(newer, older, src_dir_fd=self._directory, dst_dir_fd=self._directory)
         if self.stream is not None:
             self.stream.close()
         self.stream = self._open()

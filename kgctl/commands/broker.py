@@ -36,7 +36,7 @@ EXIT_CODES = (
     "Exit codes of a failed start, in addition to those of kgctl: 2 wrong usage or configuration, 6 another broker holds the "
     "data directory, 11 damaged data (see --accept-loss), 12 data of a newer version, 13 no space left, 14 too few file "
     "descriptors, 15 cannot listen on the address, 16 network file system, 17 the data directory cannot be used, "
-    "18 a write or sync failed. With --foreground the broker exits with the same codes."
+    "18 a write or sync failed. A running broker exits with 19 if its data directory was removed or replaced. With --foreground the broker exits with the same codes."
 )
 
 broker_app = typer.Typer(

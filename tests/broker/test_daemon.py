@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from broker import data_directory
+from broker.directory_lock import hold
 from broker.local import broker_command, broker_environment
 from tests.harness.broker_program import PATIENCE_S, accepts, eventually, refused, started
 
@@ -163,9 +163,9 @@ def test_the_next_start_removes_the_ready_file_of_a_killed_broker(tmp_path: Path
         program.process.wait()
     assert mine.exists()
     # Hold the lock so that the start fails before it serves.
-    lock = data_directory.hold(tmp_path / "d")
+    lock = hold(tmp_path / "d")
     refused(tmp_path / "d", "--ready-file", str(mine), *arguments)
-    os.close(lock)
+    lock.close()
     assert not mine.exists()
     assert not (tmp_path / "d" / "ready.json").exists()
 

@@ -8,8 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from broker.data_directory import READY_NAME, read_ready
+from broker.data_directory import READY_NAME
 from broker.local import broker_command, broker_environment
+from broker.ready_file import read_ready
 from tests.harness.wire_client import WireClient
 
 READY_WITHIN_S = 30.0

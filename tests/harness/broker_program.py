@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from broker.data_directory import Ready, read_ready
 from broker.local import broker_command, broker_environment
+from broker.ready_file import Ready, read_ready
 
 PATIENCE_S = 30.0
 

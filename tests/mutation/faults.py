@@ -17,6 +17,11 @@ CORE = (
 RUNNER = ("tests/broker/cores/groups/test_simulation.py", "tests/broker/server")
 LOADING = ("tests/durability/test_many_commits.py",)
 STORAGE = ("tests/broker/storage",)
+DIRECTORY = (
+    "tests/broker/test_directory_lock.py",
+    "tests/broker/test_process_identity.py",
+    "tests/broker/test_ready_file.py",
+)
 LARGE = ("tests/broker/server/test_long_requests.py", "tests/broker/cores/groups/test_group_requests.py")
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
@@ -588,5 +593,48 @@ FAULTS = (
         "        if self.cause is None:\n            self.cause = error\n",
         "        del error\n",
         STORAGE,
+    ),
+    # ---- the data directory
+    Fault(
+        "a replaced data directory is not noticed",
+        "directory_lock.py",
+        "        if file_id(directory) != self._directory_id:\n",
+        "        if file_id(directory) == self._lock_id:\n",
+        DIRECTORY,
+    ),
+    Fault(
+        "a directory without its lock file is free",
+        "directory_lock.py",
+        "        opened.callback(os.close, directory)\n        _lock(directory, data_dir)\n",
+        "        opened.callback(os.close, directory)\n",
+        DIRECTORY,
+    ),
+    Fault(
+        "a flush acknowledges what a replaced directory does not hold",
+        "storage/flush.py",
+        "            self._files.ops.check_directory()\n",
+        "",
+        STORAGE,
+    ),
+    Fault(
+        "a change reaches the directory that took the place of the held one",
+        "storage/file_ops.py",
+        "            return path[len(root) + 1 :], held.descriptor\n",
+        "            return path, None\n",
+        STORAGE,
+    ),
+    Fault(
+        "a process with the same pid is stopped",
+        "process_identity.py",
+        "            if start_time != self.start_time:\n",
+        "            if start_time == 0:\n",
+        DIRECTORY,
+    ),
+    Fault(
+        "a broker removes the ready file of another",
+        "atomic_file.py",
+        "        if file_id(os.stat(name, dir_fd=directory, follow_symlinks=False)) == expected:\n",
+        "        if expected:\n",
+        DIRECTORY,
     ),
 )

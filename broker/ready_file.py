@@ -1,0 +1,96 @@
+"""Ready files: the address of a broker that serves requests, for programs that wait for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from broker.atomic_file import FileId, read_json, remove_file, write_json
+
+
+class UnsafeDirectoryError(Exception):
+    """Other users could replace a ready file. The text names the file and the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """The content of the ready file of a broker that serves requests."""
+
+    address: str
+    pid: int
+    data_dir: str
+    log_file: str
+    durability: str
+    started_ms: int
+    unimplemented_options: list[str]
+
+
+def read_ready(path: Path) -> Ready | None:
+    found = read_ready_file(path)
+    return None if found is None else found[0]
+
+
+def read_ready_file(path: Path) -> tuple[Ready, FileId] | None:
+    """The content and the id of a ready file; None if there is none."""
+    found = read_json(path)
+    if found is None:
+        return None
+    content, file = found
+    try:
+        # A later version may have more fields.
+        ready = Ready(**{field.name: content[field.name] for field in fields(Ready)})
+    except KeyError:
+        return None
+    return (ready, file) if isinstance(ready.pid, int) and isinstance(ready.data_dir, str) else None
+
+
+class ReadyFile:
+    """A ready file of this broker, in a directory that stays open."""
+
+    def __init__(self, path: Path, directory: int) -> None:
+        self._path = path
+        self._directory = directory
+        self._written: FileId | None = None
+
+    @classmethod
+    def in_safe_directory(cls, path: Path) -> ReadyFile:
+        """Raises UnsafeDirectoryError where a user other than this one and root could replace the file."""
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        danger = _danger(directory, path)
+        if danger is not None:
+            os.close(directory)
+            raise UnsafeDirectoryError(
+                f"cannot write the ready file {path}: {danger}; give a file in a directory of your own"
+            )
+        return cls(path, directory)
+
+    def write(self, ready: Ready) -> None:
+        self._written = write_json(self._directory, self._path, asdict(ready))
+
+    def remove(self) -> None:
+        """Remove the file if this broker wrote it."""
+        if self._written is not None:
+            remove_file(self._directory, self._path.name, self._written)
+            self._written = None
+
+    def clear(self) -> None:
+        """Remove the file, whoever wrote it."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._path.name, dir_fd=self._directory)
+
+
+def _danger(directory: int, path: Path) -> str | None:
+    """Why others could replace the file; None if they cannot. Members of the directory's group are trusted."""
+    status = os.fstat(directory)
+    if status.st_uid not in (0, os.geteuid()):
+        return f"the directory belongs to another user (uid {status.st_uid})"
+    if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+        return "every user may replace files in its directory, which has no sticky bit"
+    try:
+        owner = os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_uid
+    except FileNotFoundError:
+        return None
+    return None if owner == os.geteuid() else f"it exists and belongs to another user (uid {owner})"

@@ -46,22 +46,19 @@ class Hold:
 
     def lost(self) -> str | None:
         """Why the path no longer leads to the locked directory and lock file; None while it does."""
+        path = self.path
         try:
-            directory, lock = os.stat(self.path), os.lstat(self._lock_path)
+            if file_id(os.stat(path)) != self._directory_id:
+                return f"another directory took the place of the data directory {path}; {MOVE_ADVICE}"
+            path = self._lock_path
+            if file_id(os.lstat(path)) != self._lock_id:
+                return f"another file took the place of {path}; {MOVE_ADVICE}"
         except OSError as error:
-            return self._explain(error)
-        if file_id(directory) != self._directory_id:
-            return f"another directory took the place of the data directory {self.path}; {MOVE_ADVICE}"
-        if file_id(lock) != self._lock_id:
-            return f"another file took the place of {self._lock_path}; {MOVE_ADVICE}"
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                return f"cannot check the data directory: {path}: {error.strerror}"
+            what = path if path == self._lock_path else f"the data directory {path}"
+            return f"{what} was removed or renamed while the broker ran; {MOVE_ADVICE}"
         return None
-
-    def _explain(self, error: OSError) -> str:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            return f"cannot check the data directory: {error.filename}: {error.strerror}"
-        if os.path.isdir(self.path):
-            return f"{self._lock_path} was removed while the broker ran; {MOVE_ADVICE}"
-        return f"the data directory {self.path} was removed or renamed while the broker ran; {MOVE_ADVICE}"
 
     def close(self) -> None:
         os.close(self._lock)

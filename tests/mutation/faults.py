@@ -598,8 +598,8 @@ FAULTS = (
     Fault(
         "a replaced data directory is not noticed",
         "directory_lock.py",
-        "        if file_id(directory) != self._directory_id:\n",
-        "        if file_id(directory) == self._lock_id:\n",
+        "            if file_id(os.stat(path)) != self._directory_id:\n",
+        "            if file_id(os.stat(path)) == self._lock_id:\n",
         DIRECTORY,
     ),
     Fault(

@@ -65,6 +65,8 @@ class Flush:
             for partition in written:
                 partition.synced()
             self._store.commit()
+            # Before any high watermark moves: nothing is visible or acknowledged once the directory is gone.
+            self._files.ops.check_directory()
             self._pending.written.clear()
             for partition in written:
                 self._ends.write(*partition.flushed())
@@ -73,8 +75,6 @@ class Flush:
             if time.monotonic() - self._ends_synced_at >= ENDS_SYNC_SECONDS:
                 self.sync_ends()
             self._pending.remove_doomed()
-            # Last: nothing is acknowledged once the directory is gone.
-            self._files.ops.check_directory()
         except StorageError as error:
             self._failure.remember(error)
             raise

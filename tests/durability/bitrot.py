@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,6 +32,7 @@ BATCHES = 60
 ROUNDS_PER_BROKER = 100
 COMPACTED_AT_ONCE = 10
 COMPACTS_WITHIN_S = 15.0
+CONSUMES_WITHIN_S = 10.0
 PLAN_EVERY = 20
 GROUP = "readers"
 SHOWN = 12
@@ -228,6 +230,8 @@ class Campaign:
                 answers = self._examine(client)
                 if number % PLAN_EVERY == 0:
                     self._plan(process, answers)
+                elif number % PLAN_EVERY == PLAN_EVERY // 2:
+                    self._consume(process, answers)
         except (ConnectionClosed, ConnectionError):
             # A broker may also stop when it finds damage where it writes.
             with suppress(Ended):
@@ -332,6 +336,47 @@ class Campaign:
         else:
             assert answers.errors or answers.refused, f"--to-datetime failed without damage: {result.output}"
             self._figures["plans refused"] += 1
+
+    def _consume(self, process: Process, answers: Answers) -> None:
+        """A librdkafka consumer gets the records in order up to the damage, and then an error."""
+        import confluent_kafka as ck
+
+        topic, partition = self._key
+        known = self._ledger.partitions[self._key]
+        host, port = process.address
+        errors: list[str] = []
+        consumer = ck.Consumer(
+            {
+                "bootstrap.servers": f"{host}:{port}",
+                "group.id": "reading",
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "check.crcs": True,
+                "error_cb": lambda error: errors.append(str(error)),
+            }
+        )
+        consumer.assign([ck.TopicPartition(topic, partition, known.log_start)])
+        expected = [record for batch in known.batches for record in decode_records(batch.content)]
+        received, deadline = 0, time.monotonic() + CONSUMES_WITHIN_S
+        try:
+            while received < len(expected) and not errors and time.monotonic() < deadline:
+                message = consumer.poll(0.2)
+                if message is None:
+                    continue
+                if message.error():
+                    errors.append(str(message.error()))
+                    continue
+                found, record = (message.offset(), message.value()), expected[received]
+                assert found == (record.offset, record.value), f"a consumer got offset {found[0]}, not {record.offset}"
+                received += 1
+        finally:
+            consumer.close()
+        first = min((offset for _, offset in answers.errors), default=known.end)
+        assert received == sum(record.offset < first for record in expected), (
+            f"a consumer got {received} records and {errors or 'no error'}; the first refused offset is {first}"
+        )
+        assert errors or not answers.errors, "a consumer got no error"
+        self._figures["consumers that met damage" if errors else "consumers that read all"] += 1
 
     # -- compaction
 

@@ -97,8 +97,12 @@ class Campaign:
                 failed(f"round {number} ({words}): {type(error).__name__}: {error}")
                 self._keep(number)
             self._figures["rounds"] += 1
-            if change is not None:
-                self._restore(change)
+            if change is not None and not self._restore(change):
+                failed(
+                    f"round {number} ({self._label(change.name)}: {change.words}): restored, it does not start: {self._last_words()}"
+                )
+                self._keep(number)
+                return
         if compacted:
             try:
                 self._compact(compacted)
@@ -195,7 +199,8 @@ class Campaign:
             os.pwrite(file.fileno(), new, at)
         return Change(name, words, before, at)
 
-    def _restore(self, change: Change) -> None:
+    def _restore(self, change: Change) -> bool:
+        """Undo the damage. Returns whether the broker runs."""
         if self._at_rest and self._process is not None:
             self._process.kill()
         path = self._directory / change.name
@@ -204,15 +209,17 @@ class Campaign:
             content = self._true_content(change)
         with path.open("r+b" if path.exists() else "wb") as file:
             file.write(content)
-        process = self._start()
-        assert process.code is None, f"the restored directory does not start: {process.stderr[-500:]}"
+        return self._start().code is None
+
+    def _last_words(self) -> str:
+        return self._process.stderr[-500:] if self._process is not None else ""
 
     def _true_content(self, change: Change) -> bytes:
-        """The file as it was, with what was appended since."""
-        base = int(Path(change.name).name.partition(".")[0])
-        true = b"".join(b.content for b in self._ledger.partitions[self._key].batches if b.base_offset >= base)
-        used = change.before.rstrip(b"\0")
-        return true if len(true) > len(used) and true.startswith(used) else change.before
+        """The file as it was, with what was appended since. It may have been sealed meanwhile."""
+        base, later = _base(change.name), [_base(name) for name in self._names(*self._key, ".log")]
+        until = min((other for other in later if other > base), default=self._ledger.partitions[self._key].end)
+        true = b"".join(b.content for b in self._ledger.partitions[self._key].batches if base <= b.base_offset < until)
+        return change.before if change.before.startswith(true) else true
 
     def _round(self, change: Change, number: int) -> None:
         kind = f"{'at rest' if self._at_rest else 'live'}: "
@@ -289,7 +296,7 @@ class Campaign:
 
     def _in_trailer(self, change: Change) -> bool:
         """Whether the damage lies behind the batches of a sealed segment: then all of it is in doubt."""
-        base = int(Path(change.name).name.partition(".")[0])
+        base = _base(change.name)
         size = 0
         for batch in self._ledger.partitions[self._key].batches:
             if batch.base_offset >= base:
@@ -439,3 +446,7 @@ class Campaign:
         assert not lost, f"{about}: the last values of keys at {sorted(lost)} are gone silently"
         if refused:
             assert Path(change.name).name in self._log(), f"{about}: the log does not name it"
+
+
+def _base(name: str) -> int:
+    return int(Path(name).name.partition(".")[0])

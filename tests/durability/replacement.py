@@ -13,11 +13,12 @@ from random import Random
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.wire_types import DecodeError
+from broker.server.failures import HELD
 from tests.durability import judge
 from tests.durability.images import ALL, Ledger, Writer
 from tests.durability.judge import Answers
 from tests.durability.parts import Violation
-from tests.durability.spawning import Nursery, Process
+from tests.durability.spawning import Ended, Nursery, Process
 from tests.harness.requests import commit_request, produce
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
@@ -81,7 +82,7 @@ class Case:
             old_client.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name="short")], timeout_ms=1000))
         before = WAYS[self.way](self._directory)
         replaced_at = time.monotonic()
-        new = self._spawn()
+        new = self._spawn_new(replaced_at + GONE_WITHIN_S)
         new_ledger = ledger if before else Ledger()
         writer = Writer(new_ledger, random)
         with new.client() as client:
@@ -113,6 +114,16 @@ class Case:
         settings = [word for name in BUSY for word in ("--override", name)]
         self._processes.append(self._nursery.spawn(self._directory, *settings, fault=self._fault))
         return self._processes[-1].ready()
+
+    def _spawn_new(self, deadline: float) -> Process:
+        """As long as the old broker holds the directory itself, the new one may be refused."""
+        while True:
+            try:
+                return self._spawn()
+            except Ended:
+                if self._processes[-1].code != HELD or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
 
     def _fill(self, client: WireClient, ledger: Ledger, writer: Writer, *, again: bool = False) -> None:
         if not again:

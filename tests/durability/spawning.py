@@ -13,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from broker.data_directory import READY_NAME, read_ready
+from broker.data_directory import READY_NAME
 from broker.local import broker_environment
+from broker.ready_file import read_ready
 from tests.harness.wire_client import WireClient
 
 PATIENCE_S = 30.0

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from broker.data_directory import KILLED, LOG_NAME, READY_NAME, Run, default_data_dir, last_run
+from broker.data_directory import KILLED, LOCK_NAME, LOG_NAME, READY_NAME, Run, default_data_dir, last_run
 from broker.directory_lock import Holder, find_holder, holder_pid, running
 from broker.process_identity import OtherProcessError
 from broker.ready_file import Ready, read_ready
@@ -24,6 +24,7 @@ from broker.ready_file import Ready, read_ready
 __all__ = [
     "DURABILITIES",
     "KILLED",
+    "LOCK_NAME",
     "LOG_NAME",
     "BrokerFailed",
     "Holder",

@@ -52,7 +52,7 @@ class ProcessIdentity(NamedTuple):
         Raises OtherProcessError, ProcessLookupError if it has ended, PermissionError.
         """
         if self.pid <= 0 or self.pid_namespace is None or self.start_time is None:
-            raise OtherProcessError("the lock does not say enough about its process")
+            raise OtherProcessError("which process this is cannot be verified; an older version may have started it")
         if self.pid_namespace != _own_pid_namespace():
             raise OtherProcessError("it runs in another PID namespace, such as a container")
         if not _proc_shows_own_namespace():

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.help import examples
+from kgctl.commands.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.settings import settings
-from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, UNRESPONSIVE, LocalBrokerRow, LogLineRow
+from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, UNRESPONSIVE, LocalBrokerRow
 from kgctl.render import TABLES, note, show
 from kgctl.render.sheet import show_sheet
 
 if TYPE_CHECKING:
-    from broker.local import Ready
+    from broker.local import Holder, Ready
 
-LOG_LINE = re.compile(r"(?P<time>\S+Z) (?P<level>[A-Z]+) (?P<logger>\S+) (?P<message>.*)", re.DOTALL)
 PROBE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05
-FOLLOW_INTERVAL_S = 0.2
+IDENTIFY_S = 0.5
 EXIT_CODES = (
     "Exit codes of a failed start, in addition to those of kgctl: 2 wrong usage or configuration, 6 another broker holds the "
     "data directory, 11 damaged data (see --accept-loss), 12 data of a newer version, 13 no space left, 14 too few file "
@@ -141,21 +138,18 @@ def start(
     # The broker outlives this process: keep Popen from warning about a child that still runs.
     process.returncode = 0
     for line in warnings:
-        note(f"Warning: {_parse_log_line(line).message}")
+        note(f"Warning: {parse_log_line(line).message}")
     _show_row(ctx, _row_of(ready))
 
 
 @broker_app.command(epilog=examples("kgctl broker stop", "kgctl broker stop --data-dir ./data"))
 def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
-    """Stop the broker cleanly and wait until it has exited. Succeeds if no broker runs."""
-    from broker.local import holder_pid
+    """Stop the broker cleanly and wait until it has exited. Succeeds if no broker runs.
 
+    Run it where the broker runs: the broker of another container cannot be stopped from outside.
+    """
     directory = _directory(data_dir)
-    pid = holder_pid(directory)
-    if pid is None:
-        note(f"No broker runs on {directory}.")
-    else:
-        _stop(pid, directory, settings(ctx).timeout)
+    _stop(directory, settings(ctx).timeout)
     _show_row(ctx, _read_state(directory))
 
 
@@ -193,7 +187,7 @@ def logs(
 
     With -o json, one object per line.
     """
-    render = _line_renderer(ctx)
+    render = line_renderer(ctx)
     path = log_file or Path(_read_state(_directory(data_dir)).log_file)
     try:
         stream = path.open(encoding="utf-8", errors="replace")
@@ -204,7 +198,7 @@ def logs(
         if not follow:
             return
         try:
-            _follow(path, stream, render)
+            follow_log(path, stream, render)
         except KeyboardInterrupt:
             raise typer.Exit(exit_codes.INTERRUPTED) from None
 
@@ -226,17 +220,17 @@ def _directory(given: Path | None) -> Path:
 
 def _read_state(directory: Path) -> LocalBrokerRow:
     """What the files of the data directory say: a broker that is `running` here may still not answer."""
-    from broker.local import KILLED, LOG_NAME, holder_pid, last_run, running
+    from broker.local import KILLED, LOG_NAME, find_holder, last_run, running
 
     ready = running(directory)
     if ready is not None:
         return _row_of(ready)
-    pid = holder_pid(directory)
-    run = last_run(directory) if pid is None else None
+    holder = find_holder(directory)
+    run = last_run(directory) if holder is None else None
     return LocalBrokerRow(
-        state=STOPPED if pid is None else STARTING,
+        state=STOPPED if holder is None else STARTING,
         address=None,
-        pid=pid,
+        pid=None if holder is None else holder.pid,
         durability=None,
         started=None if run is None else _iso(run.started_ms),
         data_dir=str(directory),
@@ -292,73 +286,43 @@ def _show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
         show([row], output, kind="local-broker")
 
 
-def _stop(pid: int, directory: Path, timeout_s: float) -> None:
-    from broker.local import holder_pid
+def _stop(directory: Path, timeout_s: float) -> None:
+    from broker.local import find_holder
 
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
+    holder = _send_stop(directory)
+    if holder is None:
+        note(f"No broker runs on {directory}.")
         return
-    except PermissionError:
-        raise Precondition(f"the broker (pid {pid}) belongs to another user") from None
     deadline = time.monotonic() + timeout_s
-    while holder_pid(directory) == pid:
+    while find_holder(directory) == holder:
         if time.monotonic() > deadline:
-            raise TimedOut(f"the broker (pid {pid}) has not stopped within {timeout_s:g} seconds")
+            raise TimedOut(f"the broker (pid {holder.pid}) has not stopped within {timeout_s:g} seconds")
         time.sleep(POLL_INTERVAL_S)
 
 
-def _line_renderer(ctx: typer.Context) -> Callable[[str], str]:
-    """How `logs` prints a line in the chosen output format."""
-    output = settings(ctx).output
-    if output in TABLES:
-        return str
-    if output == "json":
-        return lambda line: json.dumps(asdict(_parse_log_line(line))) + "\n"
-    raise typer.BadParameter(
-        f"{output!r} is not available for log lines; use table (plain lines) or json (one object per line).",
-        ctx=ctx,
-        param_hint="'-o'",
-    )
+def _send_stop(directory: Path) -> Holder | None:
+    """Send SIGTERM to the process that holds the directory, and to no other. None if no process holds it."""
+    from broker.local import LOCK_NAME, OtherProcessError, find_holder
 
-
-def _parse_log_line(line: str) -> LogLineRow:
-    text = line.rstrip("\n")
-    found = LOG_LINE.fullmatch(text)
-    return LogLineRow(**found.groupdict()) if found else LogLineRow(None, None, None, text)
-
-
-def _follow(path: Path, stream: IO[str], render: Callable[[str], str]) -> None:
-    """Print new lines as they arrive. After a rotation, continue with the file that replaced this one."""
-    current = stream
-    partial = ""
-
-    def print_new_lines() -> None:
-        nonlocal partial
-        for chunk in current:
-            partial += chunk
-            if partial.endswith("\n"):
-                sys.stdout.write(render(partial))
-                partial = ""
-
-    try:
-        while True:
-            print_new_lines()
-            sys.stdout.flush()
-            time.sleep(FOLLOW_INTERVAL_S)
-            if _was_replaced(path, current):
-                print_new_lines()
-                new = path.open(encoding="utf-8", errors="replace")
-                if current is not stream:
-                    current.close()
-                current = new
-    finally:
-        if current is not stream:
-            current.close()
-
-
-def _was_replaced(path: Path, stream: IO[str]) -> bool:
-    try:
-        return path.stat().st_ino != os.fstat(stream.fileno()).st_ino
-    except FileNotFoundError:
-        return False
+    # A broker that is starting or ending may not be found at once.
+    deadline = time.monotonic() + IDENTIFY_S
+    while True:
+        holder = find_holder(directory)
+        if holder is None:
+            return None
+        try:
+            if holder.identity is None:
+                raise OtherProcessError(f"{directory / LOCK_NAME} does not name the process that holds the directory")
+            holder.identity.send_signal(signal.SIGTERM)
+        except PermissionError:
+            raise Precondition(f"the broker (pid {holder.pid}) belongs to another user") from None
+        except (OtherProcessError, ProcessLookupError) as error:
+            if time.monotonic() > deadline:
+                reason = error if isinstance(error, OtherProcessError) else "there is no process with this pid"
+                pid = f" (pid {holder.pid})" if holder.pid is not None else ""
+                raise Precondition(
+                    f"cannot stop the broker of {directory}{pid}: {reason}; stop it where it was started"
+                ) from None
+            time.sleep(POLL_INTERVAL_S)
+        else:
+            return holder

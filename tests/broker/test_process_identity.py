@@ -46,10 +46,10 @@ def test_another_process_with_the_same_pid_is_not_signalled(
     for other, reason in (
         (identity._replace(start_time=identity.start_time - 1), "started at another time"),
         (identity._replace(pid_namespace=identity.pid_namespace - 1), "another PID namespace"),
-        (identity._replace(start_time=None), "does not say enough"),
-        (identity._replace(pid_namespace=None), "does not say enough"),
-        (identity._replace(pid=0), "does not say enough"),
-        (identity._replace(pid=-identity.pid), "does not say enough"),
+        (identity._replace(start_time=None), "cannot be verified"),
+        (identity._replace(pid_namespace=None), "cannot be verified"),
+        (identity._replace(pid=0), "cannot be verified"),
+        (identity._replace(pid=-identity.pid), "cannot be verified"),
     ):
         with pytest.raises(OtherProcessError, match=reason):
             other.send_signal(signal.SIGKILL)

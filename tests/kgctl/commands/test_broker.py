@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from broker.local import broker_environment, holder_pid
+from broker.local import broker_command, broker_environment, holder_pid
+from broker.process_identity import ProcessIdentity
 from tests.harness.broker_program import PATIENCE_S, accepts, eventually, is_alive
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
@@ -88,6 +90,99 @@ def test_stopping_without_a_broker_succeeds_and_says_so(tmp_path: Path):
     ended = kgctl("broker", "stop", "--data-dir", tmp_path)
     assert ended.returncode == 0
     assert "No broker runs" in ended.stderr
+
+
+HOLD = """
+import fcntl, sys
+lock = open(sys.argv[1] + "/lock", "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+lock.write(sys.argv[2])
+lock.flush()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def held(data_dir: Path, content: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock of a directory, which contains this text."""
+    command = [sys.executable, "-c", HOLD, str(data_dir), content]
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    program.stdout.readline()
+    try:
+        yield program
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def a_lock(**fields: object) -> str:
+    """The lock of a broker with the pid of this process, except for these fields."""
+    return json.dumps({**ProcessIdentity.own()._asdict(), **fields})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (f"{os.getpid()}\n", "cannot be verified"),
+        (a_lock(start_time=1), "started at another time"),
+        (a_lock(pid_namespace=1), "runs in another PID namespace"),
+        (a_lock(pid=2**22 + 1), "there is no process with this pid"),
+        ("", "does not name the process"),
+    ],
+    ids=["older version", "other start", "other namespace", "no process", "empty"],
+)
+def test_stop_signals_no_process_that_did_not_write_the_lock(tmp_path: Path, content: str, reason: str):
+    signals: list[int] = []
+    previous = signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
+    try:
+        with held(tmp_path, content):
+            ended = kgctl("broker", "stop", "--data-dir", tmp_path)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert ended.returncode == 6
+    assert f"cannot stop the broker of {tmp_path}" in ended.stderr
+    assert reason in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert signals == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs PID namespaces")
+def test_stop_refuses_a_broker_in_another_pid_namespace(tmp_path: Path):
+    contain = ["unshare", "-Urpf", "--kill-child", "--mount-proc"]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*contain, "true"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("this user may not make a PID namespace")
+    command = [*contain, *broker_command(), "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0"]
+    program = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=broker_environment())
+    try:
+        eventually((tmp_path / "ready.json").exists, "the ready file")
+        ended = kgctl("broker", "stop", "--data-dir", tmp_path)
+        assert ended.returncode == 6
+        assert "it runs in another PID namespace, such as a container; stop it where it was started" in ended.stderr
+        row = row_of("broker", "status", "--data-dir", tmp_path)
+        assert (row["state"], row["pid"]) == ("running", 1)
+    finally:
+        program.kill()
+        program.wait()
+
+
+def test_a_broker_without_its_lock_file_is_not_reported_as_stopped(tmp_path: Path):
+    with running(tmp_path) as row:
+        pid = int(str(row["pid"]))
+        # Stopped, it cannot notice yet that the file is gone.
+        os.kill(pid, signal.SIGSTOP)
+        (tmp_path / "lock").unlink()
+        assert row_of("broker", "status", "--data-dir", tmp_path)["state"] == "starting"
+        ended = kgctl("broker", "stop", "--data-dir", tmp_path)
+        assert ended.returncode == 6
+        assert f"{tmp_path}/lock does not name the process" in ended.stderr
+        os.kill(pid, signal.SIGCONT)
+        eventually(lambda: not is_alive(pid), "the broker to end")
+        assert "lock was removed" in str(row_of("broker", "status", "--data-dir", tmp_path)["reason"])
 
 
 def test_status_in_every_output_format(tmp_path: Path):

@@ -153,7 +153,7 @@ class Options:
         "socket.listen.backlog.size", 50, "The length of the queue of connections to accept.", least=1
     )
     connections_max_idle_ms: int = _long(
-        "connections.max.idle.ms", 600000, "Close a connection after this time without requests."
+        "connections.max.idle.ms", 600000, "Close a connection after this time without requests; no Fetch waits longer."
     )
     max_connections: int = _int("max.connections", INT_MAX, "The maximum number of connections.", least=0)
     max_connections_per_ip: int = _int(

@@ -53,7 +53,8 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[None] = self._loop.create_future()
         self._flusher = Flusher(log, self._loop, flushed=self._after_flush, wake=self._wake, failed=self._fail)
-        self.waiters = FetchWaiters(self._loop, self._flusher.fail)
+        # A client whose fetch waits is not idle, but Kafka closes its connection as if it were: answer the fetch before.
+        self.waiters = FetchWaiters(self._loop, self._flusher.fail, config.connections_max_idle_ms)
         self.groups: GroupRunner
         self._listeners: list[Listener] = []
         self.connections = Connections(

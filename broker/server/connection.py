@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 # asyncio's own 256 KiB per read cost an mmap and a munmap each time.
 READ_BYTES = 64 * 1024
-# Bytes of requests that may wait behind an unanswered one; above it the connection stops reading.
-QUEUE_BYTES = 64 * 1024
-# An incomplete request up to this size is not counted.
+# Bytes of requests that may wait for the client's turn, or until it reads its answers; above it the connection stops reading.
+QUEUE_BYTES = 128 * 1024
+# A chunk of received bytes takes this much more.
+CHUNK_BYTES = 64
+# Incomplete and queued requests up to this size are not counted.
 SMALL_BYTES = 4096
 # How long one client's pipelined requests may run before other clients get their turn.
 TURN_S = 0.005
@@ -45,6 +47,7 @@ class Connection(asyncio.Protocol):
         "_chunks",
         "_connections",
         "_counted",
+        "_ended",
         "_exchanges",
         "_flusher",
         "_frames",
@@ -52,10 +55,12 @@ class Connection(asyncio.Protocol):
         "_outbox",
         "_parked",
         "_pumping",
+        "_queued_bytes",
         "_reading",
         "_refused",
         "_router",
         "_transport",
+        "_watched",
         "active_at",
         "client_host",
         "lost",
@@ -78,13 +83,17 @@ class Connection(asyncio.Protocol):
         self._frames: Iterator[bytes] = iter(())
         # Received while a request is parked; cut into frames afterwards.
         self._chunks: deque[bytes] = deque()
+        # The size of the chunk that is being cut, and of all that are received.
         self._chunk_bytes = 0
+        self._queued_bytes = 0
         self._exchanges: deque[Exchange] = deque()
         self._parked: Exchange | None = None
         self._pumping = False
         self._reading = True
         self._behind = False
         self._counted = False
+        self._watched: int | None = None
+        self._ended = False
         self._refused = False
         self.lost = False
         self.active_at = 0.0
@@ -110,15 +119,14 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.active_at = self._loop.time()
         self._chunks.append(data)
-        self._chunk_bytes += len(data)
+        self._queued_bytes += len(data) + CHUNK_BYTES
         self._pump()
-        unfinished = self._buffer.pending_bytes
-        if unfinished > SMALL_BYTES or self._counted:
-            self._counted = unfinished > SMALL_BYTES
-            self._connections.count_unfinished(self, unfinished if self._counted else 0)
 
     def eof_received(self) -> bool:
-        return False
+        """Execute what the client has sent, except behind a parked request; then close. True: the connection closes itself."""
+        self._ended = True
+        self._pump()
+        return True
 
     def pause_writing(self) -> None:
         self._outbox.pause()
@@ -131,8 +139,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.lost = True
-        self._counted = False
+        self._unwatch()
         self._connections.forget(self)
+        self._drop_queue()
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()
         self._parked = None
@@ -154,6 +163,7 @@ class Connection(asyncio.Protocol):
         self._flusher.release(exchange)
         if self._parked is exchange and not self._pumping:
             self._parked = None
+            self.active_at = self._loop.time()
             self._loop.call_soon(self._pump)
 
     def released(self) -> None:
@@ -183,6 +193,23 @@ class Connection(asyncio.Protocol):
         """Continue the parked request in another turn of the event loop."""
         self._loop.call_soon(self._guarded, run)
 
+    def regulate_reading(self) -> None:
+        """Pause or resume reading. While it is paused behind a parked request, watch for the end of the connection."""
+        if self.lost or self._ended or self._transport.is_closing():
+            return
+        full = self._refused or self._is_full()
+        if full and self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+        elif not full and not self._reading:
+            self._reading = True
+            self._transport.resume_reading()
+        if not full or self._parked is None:
+            self._unwatch()
+        elif self._watched is None:
+            self._watched = self._transport.get_extra_info("socket").fileno()
+            self._connections.hangups.watch(self._watched, self._hung_up)
+
     def abort(self) -> None:
         """Close now."""
         self._transport.abort()
@@ -204,7 +231,10 @@ class Connection(asyncio.Protocol):
                 self._loop.call_soon(self._pump)
             self._flusher.schedule_if_dirty()
             self.released()
-        self._regulate_reading()
+        if self._ended and not self._behind and (self._parked is not None or not self._outbox.blocked):
+            self.finish()
+        self.regulate_reading()
+        self._count_held()
 
     def _guarded(self, run: Callable[[], None]) -> None:
         """Run requests. A request that fails closes its connection; storage that fails stops the broker."""
@@ -240,9 +270,13 @@ class Connection(asyncio.Protocol):
                 return
 
     def _next_frame(self) -> bytes | None:
-        while (frame := next(self._frames, None)) is None and self._chunks:
+        while (frame := next(self._frames, None)) is None:
+            self._queued_bytes -= self._chunk_bytes
+            self._chunk_bytes = 0
+            if not self._chunks:
+                break
             chunk = self._chunks.popleft()
-            self._chunk_bytes -= len(chunk)
+            self._chunk_bytes = len(chunk) + CHUNK_BYTES
             self._frames = self._buffer.feed(chunk)
         return frame
 
@@ -251,19 +285,37 @@ class Connection(asyncio.Protocol):
         if reason:
             logger.warning("closing the connection from %s: %s", self.client_host, reason)
         self._refused = True
+        self._drop_queue()
         if self._parked is not None:
             # The failed request gets no answer; earlier ones do.
             self._exchanges.remove(self._parked)
             self._parked = None
 
-    def _regulate_reading(self) -> None:
-        if self.lost or self._transport.is_closing():
-            return
-        waits = self._stalled() or self._behind
-        full = self._refused or (waits and self._chunk_bytes > QUEUE_BYTES)
-        if full and self._reading:
-            self._reading = False
-            self._transport.pause_reading()
-        elif not full and not self._reading:
-            self._reading = True
-            self._transport.resume_reading()
+    def _drop_queue(self) -> None:
+        self._frames = iter(())
+        self._chunks.clear()
+        self._chunk_bytes = self._queued_bytes = 0
+
+    def _count_held(self) -> None:
+        unfinished = self._buffer.pending_bytes
+        held = unfinished + self._queued_bytes > SMALL_BYTES
+        if held or self._counted:
+            self._counted = held
+            self._connections.held.count(self, unfinished if held else 0, self._queued_bytes if held else 0)
+
+    def _is_full(self) -> bool:
+        """Whether enough requests wait."""
+        if self._parked is None:
+            return self._queued_bytes > QUEUE_BYTES and (self._behind or self._outbox.blocked)
+        return not self._connections.held.may_queue(self, self._queued_bytes)
+
+    def _unwatch(self) -> None:
+        if self._watched is not None:
+            self._connections.hangups.forget(self._watched)
+            self._watched = None
+
+    def _hung_up(self) -> None:
+        self._watched = None
+        # Otherwise the request has just been answered, and what the client sent before its end is read next.
+        if self._parked is not None:
+            self.eof_received()

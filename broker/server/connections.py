@@ -1,4 +1,4 @@
-"""All open connections: how many there may be, how much memory unfinished requests may take, and which are idle."""
+"""All open connections: how many there may be, and which are idle."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from broker.server.hangups import HangupWatch
+from broker.server.held_bytes import HeldBytes
+
 if TYPE_CHECKING:
     from broker.server.session import Session
 
-# The most memory of all incomplete requests together; two requests of the largest size may exceed it.
-UNFINISHED_BYTES = 256 * 1024 * 1024
 # How many times per idle limit the registry looks for idle connections.
 IDLE_CHECKS = 10
 
@@ -27,6 +28,7 @@ class Open(Protocol):
 
     @property
     def parked(self) -> bool: ...
+    def regulate_reading(self) -> None: ...
     def finish(self) -> None: ...
     def abort(self) -> None: ...
 
@@ -46,6 +48,8 @@ class Connections:
     ) -> None:
         """Call `when_room` whenever a connection closes."""
         self.frame_bytes = frame_bytes
+        self.held = HeldBytes(loop, frame_bytes)
+        self.hangups = HangupWatch(loop)
         self._loop = loop
         self._idle_s = idle_ms / 1000
         self._most = most
@@ -54,9 +58,6 @@ class Connections:
         self._open: set[Open] = set()
         self._per_host: dict[str, int] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
-        self._unfinished: dict[Open, int] = {}
-        self._unfinished_bytes = 0
-        self._unfinished_limit = max(UNFINISHED_BYTES, 2 * frame_bytes)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -81,19 +82,8 @@ class Connections:
             self._idle_timer = self._loop.call_later(self._idle_s / IDLE_CHECKS, self._close_idle)
         return True
 
-    def count_unfinished(self, connection: Open, size: int) -> None:
-        """Note how many bytes of an incomplete request have arrived. Above the limit, close the connection with the most."""
-        self._unfinished_bytes += size - self._unfinished.pop(connection, 0)
-        if size:
-            self._unfinished[connection] = size
-        if self._unfinished_bytes > self._unfinished_limit:
-            largest = max(self._unfinished, key=self._unfinished.__getitem__)
-            logger.warning("unfinished requests fill the memory: closing the connection from %s", largest.client_host)
-            self._unfinished_bytes -= self._unfinished.pop(largest)
-            largest.abort()
-
     def forget(self, connection: Open) -> None:
-        self._unfinished_bytes -= self._unfinished.pop(connection, 0)
+        self.held.forget(connection)
         if connection in self._open:
             self._open.remove(connection)
             count = self._per_host.pop(connection.client_host) - 1
@@ -119,6 +109,8 @@ class Connections:
         self.abort_all()
         while self._open:
             await asyncio.sleep(0)
+        self.held.close()
+        self.hangups.close()
 
     def _close_idle(self) -> None:
         self._idle_timer = None

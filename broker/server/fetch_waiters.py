@@ -38,10 +38,11 @@ class Wait(Protocol):
 class FetchWaiters:
     """Attempts a wait when a watched partition grows or its deadline passes."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, fail: Callable[[BaseException], None]) -> None:
-        """`fail` takes a StorageError, which stops the broker."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, fail: Callable[[BaseException], None], longest_ms: int) -> None:
+        """`fail` takes a StorageError, which stops the broker. No fetch waits longer than `longest_ms`, if that is positive."""
         self._loop = loop
         self._fail = fail
+        self._longest_ms = longest_ms
         # Dictionaries serve as ordered sets: the longest wait is served first.
         self._watching: dict[PartitionKey, dict[Wait, None]] = {}
         self._moved: dict[PartitionKey, None] = {}
@@ -55,6 +56,8 @@ class FetchWaiters:
 
     def park(self, wait: Wait, max_wait_ms: int) -> None:
         """Keep `wait` until it answers. After `max_wait_ms` comes its final attempt."""
+        if self._longest_ms > 0:
+            max_wait_ms = min(max_wait_ms, self._longest_ms)
         deadline = self._loop.time() + max_wait_ms / 1000
         keys = tuple(wait.keys)
         self._waits[wait] = deadline, keys

@@ -19,6 +19,8 @@ ACCEPTS_PER_TURN = 100
 PAUSE_S = 1.0
 # The shortest time between two log lines of one listener about accepting.
 WARNING_INTERVAL_S = 10.0
+# After this silence the system asks a client's system whether it still has the connection, this often and this many times.
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 10, 6
 # Where a client on this machine reaches a broker that is bound to every interface.
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -145,8 +147,7 @@ class _Acceptor:
 
     async def _connect(self, client: socket.socket) -> None:
         try:
-            # Detects a host that vanished while a request is parked: the idle limit spares such connections.
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            _keep_alive(client)
             await self._loop.connect_accepted_socket(self._make, client)
         except OSError:
             # The client disconnected first.
@@ -157,6 +158,19 @@ class _Acceptor:
         if now >= self._quiet_until:
             self._quiet_until = now + WARNING_INTERVAL_S
             logger.warning("%s", line)
+
+
+def _keep_alive(client: socket.socket) -> None:
+    """Detect a host that vanishes while a request is parked: the idle limit spares such connections.
+
+    TCP_USER_TIMEOUT would also close the connections of consumers that do not read for minutes.
+    """
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # macOS has another name for it.
+    idle = getattr(socket, "TCP_KEEPIDLE", None) or socket.TCP_KEEPALIVE  # type: ignore[attr-defined]
+    client.setsockopt(socket.IPPROTO_TCP, idle, KEEPALIVE_IDLE_S)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:

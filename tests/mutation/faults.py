@@ -23,6 +23,7 @@ DIRECTORY = (
     "tests/broker/test_ready_file.py",
 )
 LARGE = ("tests/broker/server/test_long_requests.py", "tests/broker/cores/groups/test_group_requests.py")
+DISCONNECTS = ("tests/broker/server/test_disconnects.py",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -431,6 +432,41 @@ FAULTS = (
         "call_soon(self._guarded, run)",
         "call_soon(run)",
         LARGE,
+    ),
+    Fault(
+        "the end of a connection behind a parked request is not noticed while reading is paused",
+        "server/connection.py",
+        "            self._connections.hangups.watch(self._watched, self._hung_up)\n",
+        "            pass\n",
+        DISCONNECTS,
+    ),
+    Fault(
+        "a client that half-closes loses the answers to requests that have not run",
+        "server/connection.py",
+        "if self._ended and not self._behind and",
+        "if self._ended and",
+        DISCONNECTS,
+    ),
+    Fault(
+        "connections with parked requests stop reading for ever when memory is scarce",
+        "server/held_bytes.py",
+        "            self._reading[holder] = -1\n",
+        "            pass\n",
+        DISCONNECTS,
+    ),
+    Fault(
+        "requests queued behind a parked one do not count in the memory limit",
+        "server/connection.py",
+        "unfinished + self._queued_bytes > SMALL_BYTES",
+        "unfinished > SMALL_BYTES",
+        DISCONNECTS,
+    ),
+    Fault(
+        "a fetch may wait longer than the idle limit",
+        "server/fetch_waiters.py",
+        "            max_wait_ms = min(max_wait_ms, self._longest_ms)\n",
+        "            pass\n",
+        DISCONNECTS,
     ),
     Fault(
         "all slices run in one turn of the event loop",

@@ -137,7 +137,7 @@ def test_a_request_without_client_id_is_served(client: WireClient) -> None:
 
 
 def test_unfinished_requests_cannot_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.server.connections.UNFINISHED_BYTES", 1 << 20)
+    monkeypatch.setattr("broker.server.held_bytes.HELD_BYTES", 1 << 20)
     with RunningBroker(tmp_path, socket_request_max_bytes="500000") as running, contextlib.ExitStack() as stack:
         small = stack.enter_context(running.client())
         small.send_bytes(struct.pack(">i", 400_000) + bytes(100_000))

@@ -167,6 +167,9 @@ class Broker:
             return
         try:
             again_ms = self._log.sweep(wall_ms())
+        except StorageError as error:
+            self._flusher.fail(error)
+            return
         except Exception as error:
             self._flusher.fail(error)
             raise

@@ -213,6 +213,18 @@ def test_an_address_that_other_machines_can_reach_causes_a_warning(tmp_path: Pat
         assert "advertised.listeners" in program.process.stderr.read()
 
 
+@pytest.mark.parametrize("path", ["link", "link/below"])
+def test_links_in_the_path_of_the_data_directory_are_followed(tmp_path: Path, path: str):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    for _ in range(2):
+        with started(tmp_path / path) as program:
+            assert program.ready().data_dir == str(tmp_path / path)
+            program.process.terminate()
+            assert program.end()[0] == 0
+    assert {found.name for found in (tmp_path / "real").rglob("store.db")} == {"store.db"}
+
+
 def test_a_data_directory_that_is_a_file_is_reported(tmp_path: Path):
     (tmp_path / "d").write_text("")
     code, line = refused(tmp_path / "d")

@@ -163,6 +163,18 @@ def test_a_removed_or_replaced_directory_or_lock_is_noticed(
     assert lost.startswith(message.format(tmp_path / "d"))
 
 
+def test_a_link_that_leads_elsewhere_is_noticed(tmp_path: Path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("one")
+    held = hold(tmp_path / "link")
+    assert held.lost() is None
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("two")
+    assert "another directory took the place" in str(held.lost())
+    held.close()
+
+
 @pytest.mark.parametrize("data_dir", ["/nonexistent", "\0", "/dev/null", ""])
 def test_a_ready_file_that_names_no_directory_is_stale(tmp_path: Path, data_dir: str):
     put_ready(tmp_path / "r", a_ready(1, Path(data_dir)))

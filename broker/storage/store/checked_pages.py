@@ -84,6 +84,10 @@ class CheckedPages(apsw.VFS):
         self._check_directory()
         return file
 
+    def xFullPathname(self, name: str) -> str:
+        # SQLite's own reports a link in the path with a result code that apsw takes for an error.
+        return os.path.realpath(name)
+
     def xDelete(self, filename: str, syncdir: bool) -> None:
         self._check_directory()
         super().xDelete(filename, syncdir)

@@ -20,7 +20,13 @@ class DamageError(StorageError):
 class StoreDamageError(DamageError):
     """Damage to the database that no start can skip, not even with --accept-loss."""
 
-    advice = "nothing can be read without it: restore a copy of the data directory, or start with an empty one"
+    advice = "`kgctl broker rescue` brings the records back into a new data directory"
+
+
+class StoreMissingError(DamageError):
+    """The database is missing beside the segments of topics that it listed."""
+
+    advice = "`kgctl broker rescue` brings the records back; with --accept-loss the broker starts without them"
 
 
 class NewerFormatError(StorageError):

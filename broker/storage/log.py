@@ -168,10 +168,16 @@ class Log:
         return self._catalog.topics.by_id(topic_id)
 
     def create_topic(
-        self, name: str, partition_count: int, configs: Mapping[str, str], *, internal: bool = False
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str],
+        *,
+        internal: bool = False,
+        topic_id: bytes | None = None,
     ) -> Topic:
-        """ValueError if it exists. The caller checks names and configs (see TOPIC_CONFIGS)."""
-        return self._catalog.create(name, partition_count, configs, internal=internal)
+        """ValueError if it exists. The caller checks names and configs (see TOPIC_CONFIGS). The id is random by default."""
+        return self._catalog.create(name, partition_count, configs, internal=internal, topic_id=topic_id)
 
     def delete_topic(self, name: str) -> None:
         """KeyError if it does not exist. The files are removed after the next flush."""
@@ -205,6 +211,13 @@ class Log:
         number = int(self._store.meta("next_producer_id") or 0)
         self._store.set_meta("next_producer_id", str(number + 1))
         return number
+
+    def adopt(self, cluster_id: str | None, next_producer_id: int) -> None:
+        """Continue a lost store: keep the id of its cluster, if it is known, and give out no producer id again."""
+        if cluster_id is not None:
+            self._store.set_meta("cluster_id", cluster_id)
+            self.cluster_id = cluster_id
+        self._store.set_meta("next_producer_id", str(next_producer_id))
 
     # -- partitions and rows
 

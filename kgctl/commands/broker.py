@@ -16,6 +16,7 @@ import typer
 
 from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
+from kgctl.commands import rescue
 from kgctl.commands.help import examples
 from kgctl.commands.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.settings import settings
@@ -201,6 +202,9 @@ def logs(
             follow_log(path, stream, render)
         except KeyboardInterrupt:
             raise typer.Exit(exit_codes.INTERRUPTED) from None
+
+
+broker_app.command("rescue", epilog=rescue.EPILOG)(rescue.rescue)
 
 
 class _StartFailed(KgctlError):

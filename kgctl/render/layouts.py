@@ -13,6 +13,7 @@ from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, Rebalan
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.history import GroupEventRow
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
 
@@ -258,6 +259,31 @@ LAYOUTS: dict[str, Layout] = {
             Column("REPLICAS", "replicas", 8, rank=1),
             STATUS,
             ERROR,
+        ),
+    ),
+    "broker-rescue": Layout(
+        RescueRow,
+        (
+            NAME("TOPIC", "topic", 30),
+            Column("PARTITION", "partition", 10),
+            Column("LOG-START-OFFSET", "log_start_offset", 16, rank=RELUCTANTLY),
+            Column("LOG-END-OFFSET", "log_end_offset", 15),
+            Column("RECORDS", "records", 10),
+            Column("BYTES", "size_bytes", 10, rank=1),
+            Column("LOST-OFFSETS", "lost_offsets", 12),
+            STATUS,
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
+        ),
+    ),
+    "rescued-offsets": Layout(
+        RescuedOffsetRow,
+        (
+            NAME("GROUP", "group", 15),
+            NAME("TOPIC", "topic", 15),
+            Column("PARTITION", "partition", 10),
+            Column("OFFSET", "offset", 15),
+            Column("COMMITTED", "committed", 25, rank=1),
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
         ),
     ),
     "pipeline-jobs": Layout(

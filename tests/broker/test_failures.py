@@ -76,7 +76,7 @@ def test_a_damaged_store_is_reported(tmp_path: Path):
     code, line = refused(tmp_path)
     assert code == 11
     assert "store.db" in line
-    assert "restore a copy" in line
+    assert "kgctl broker rescue" in line
 
 
 def test_lost_commits_are_reported_and_can_be_accepted(tmp_path: Path):

@@ -148,7 +148,18 @@ class SegmentPartition:
             self.producers.note(header)
         return Appended(header.base_offset, wall_ms if log_append_time else -1, self.log_start_offset, duplicate=False)
 
-    def _write(self, batch: bytearray, header: BatchHeader) -> None:
+    def restore(self, batch: bytes, header: BatchHeader) -> None:
+        """Append a batch that has its offset already: the log end. Its producer is not noted."""
+        self._shared.failure.check()
+        self._write(batch, header)
+
+    def start_segment(self, base_offset: int) -> None:
+        """Begin a segment at this offset, which is not before the log end."""
+        if not self._beyond_checkpoint:
+            self._begin_writing()
+        self.roll(base_offset)
+
+    def _write(self, batch: bytes | bytearray, header: BatchHeader) -> None:
         shared = self._shared
         try:
             if not self._beyond_checkpoint:
@@ -188,9 +199,10 @@ class SegmentPartition:
             or (active.first_timestamp >= 0 and header.max_timestamp - active.first_timestamp > policy.roll_ms)
         )
 
-    def roll(self) -> None:
-        """Seal the active segment and start a new one at the log end."""
-        base_offset = self.log_end_offset
+    def roll(self, base_offset: int | None = None) -> None:
+        """Seal the active segment and start a new one at this offset; by default, at the log end."""
+        if base_offset is None:
+            base_offset = self.log_end_offset
         if self.segments:
             sealed = self.active
             sealed.cut()

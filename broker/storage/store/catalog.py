@@ -66,10 +66,18 @@ class Catalog:
         for name, value in store.query("SELECT name, value FROM broker_configs"):
             self.broker_configs[as_text(name)] = as_text(value)
 
-    def create(self, name: str, partition_count: int, configs: Mapping[str, str], *, internal: bool) -> Topic:
+    def create(
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str],
+        *,
+        internal: bool,
+        topic_id: bytes | None = None,
+    ) -> Topic:
         if name in self.topics:
             raise ValueError(f"topic {name} exists")
-        topic = Topic(name, _new_topic_id(), partition_count, dict(configs), internal)
+        topic = Topic(name, topic_id or _new_topic_id(), partition_count, dict(configs), internal)
         self._store.execute(
             "INSERT INTO topics VALUES (?, ?, ?, ?)", (topic.topic_id, name, partition_count, int(internal))
         )

@@ -25,6 +25,15 @@ _NUMBER = struct.Struct(">I")
 _crc = google_crc32c.value
 
 
+def page_is_intact(content: bytes, number: int) -> bool:
+    """Whether the bytes are the page with this number as a checkpoint wrote it."""
+    return (
+        len(content) == PAGE_BYTES
+        and _NUMBER.unpack_from(content, _BODY_BYTES)[0] == _crc(content[:_BODY_BYTES])
+        and _NUMBER.unpack_from(content, _BODY_BYTES - 4)[0] == number
+    )
+
+
 class _CheckedFile(apsw.VFSFile):
     def __init__(self, vfs: CheckedPages, name: apsw.URIFilename | str | None, flags: list[int]) -> None:
         super().__init__(vfs.base, name, flags)
@@ -45,11 +54,7 @@ class _CheckedFile(apsw.VFSFile):
 
     def _check(self, content: bytes, offset: int) -> None:
         number = offset // PAGE_BYTES + 1
-        if (
-            len(content) == PAGE_BYTES
-            and _NUMBER.unpack_from(content, _BODY_BYTES)[0] == _crc(content[:_BODY_BYTES])
-            and _NUMBER.unpack_from(content, _BODY_BYTES - 4)[0] == number
-        ):
+        if page_is_intact(content, number):
             return
         name = os.path.basename(self._path)
         self._fail(

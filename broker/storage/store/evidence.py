@@ -10,7 +10,7 @@ import struct
 import time
 
 from broker.storage.digests import blake2b
-from broker.storage.errors import DamageError, StoreDamageError
+from broker.storage.errors import DamageError, StoreDamageError, StoreMissingError
 from broker.storage.files import Files
 from broker.storage.store.commit_marker import CommitMarker, CommitMarkerFile, boot_id
 from broker.storage.store.values import Row
@@ -48,7 +48,11 @@ class Evidence:
         commits = f"; it held {marker.commit_seq} commits" if marker is not None and marker.commit_seq else ""
         beside = f"; {self._segments} has the files of {topics} topics" if topics else ""
         if commits or beside:
-            self.lose(f"{self._store_path} is empty or missing{commits}{beside}", accept_loss or not self.binding)
+            self.lose(
+                f"{self._store_path} is empty or missing{commits}{beside}",
+                accept_loss or not self.binding,
+                StoreMissingError if beside else DamageError,
+            )
         elif marker is None and self._marker.is_damaged:
             self.lose(f"{self._store_path} is empty or missing, and {self._marker.path} is damaged", accept_loss)
         if marker is not None:
@@ -93,10 +97,10 @@ class Evidence:
         self.was_synced = marker.synced
         self.binding = marker.synced or (marker.boot_id == self._boot_id and marker.boot_id != b"")
 
-    def lose(self, message: str, accepted: bool) -> None:
-        """Note a loss that was accepted; raise DamageError for one that was not."""
+    def lose(self, message: str, accepted: bool, error: type[DamageError] = DamageError) -> None:
+        """Note a loss that was accepted; raise an error for one that was not."""
         if not accepted:
-            raise DamageError(message)
+            raise error(message)
         self.losses.append(message)
 
     # -- at each commit

@@ -34,6 +34,7 @@ class FileOps:
     call between two checks touches the files of the other.
     """
 
+    boot_id: bytes | None = None  # of the operating system; None: its own
     sqlite_vfs: str = ""  # name of the SQLite VFS below ours; "" is the platform's own
     directory: HeldDirectory | None = None
 

@@ -38,7 +38,6 @@ class Flush:
         self._ends = ends
         self._failure = failure
         self._ends_synced_at = time.monotonic()
-        self._ends_unsynced = False
         self.count = 0  # of flushes so far
 
     @property
@@ -64,14 +63,17 @@ class Flush:
             written = list(self._pending.written)
             for partition in written:
                 partition.synced()
+            if self._ends.must_sync:
+                self.sync_ends()
             self._store.commit()
             # Before any high watermark moves: nothing is visible or acknowledged once the directory is gone.
             self._files.ops.check_directory()
             self._pending.written.clear()
             for partition in written:
                 self._ends.write(*partition.flushed())
-            if written:
-                self._ends_unsynced = True
+            for partition_id in self._pending.dropped_partitions:
+                self._ends.clear(partition_id)
+            self._pending.dropped_partitions.clear()
             if time.monotonic() - self._ends_synced_at >= ENDS_SYNC_SECONDS:
                 self.sync_ends()
             self._pending.remove_doomed()
@@ -85,6 +87,6 @@ class Flush:
     def sync_ends(self) -> None:
         """Sync the synced ends, which each flush only writes."""
         self._ends_synced_at = time.monotonic()
-        if self._ends_unsynced and self._files.durable:
-            self._ends.sync()
-        self._ends_unsynced = False
+        if self._ends.unsynced:
+            evidence = self._store.evidence
+            evidence.ends_synced(self._ends.sync(evidence.last_commit))

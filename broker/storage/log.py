@@ -22,7 +22,7 @@ from broker.storage.segments.leftovers import note_deleted_topic, set_aside
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import delete_partitions
 from broker.storage.segments.pending import Pending
-from broker.storage.segments.recovery import recover
+from broker.storage.segments.recovery import Recovery
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnds
 from broker.storage.segments.topic_files import TopicFiles
@@ -83,7 +83,7 @@ class Log:
         store, files = self._store, self._files
         self._catalog = catalog = Catalog(store)
         self.losses: list[str] = store.evidence.losses
-        ends = SyncedEnds(files, os.path.join(directory, "synced-ends"))
+        ends = SyncedEnds(files, directory)
         root = os.path.join(directory, "segments")
         self._topic_files = topic_files = TopicFiles(files, store, root)
         pending = Pending(files, topic_files)
@@ -100,10 +100,7 @@ class Log:
         )
         self._partitions: dict[tuple[str, int], SegmentPartition] = {}
         if store.is_new:
-            ends.sync()
             self._initialise()
-        elif not ends.exists:
-            store.evidence.lose(f"{ends.path} is missing: lost records cannot be ruled out", accept_loss)
         self.cluster_id = store.meta("cluster_id") or ""
         self._row_topics = self._open_row_topics(settings)
         self._row_partitions = {
@@ -123,9 +120,10 @@ class Log:
             wall_ms,
         )
         # Partitions that were being written to when the last run ended.
-        self.recovered: list[str] = recover(self._shared, catalog.topics, self._segment_partition)
+        self.recovered: list[str] = Recovery(
+            self._shared, catalog.topics, self._segment_partition, self._flush.run
+        ).run()
         topic_files.note_outdated(catalog.topics.values())
-        store.evidence.adopt_older_marker()
         store.mark_open()
         self.flush()
         set_aside(self._shared)
@@ -185,7 +183,7 @@ class Log:
         for key in [key for key in self._partitions if key[0] == name]:
             partition = self._partitions.pop(key)
             partition.forget()
-        delete_partitions(self._store, topic.topic_id)
+        self._shared.pending.dropped_partitions += delete_partitions(self._store, topic.topic_id)
         self._topic_files.forget(topic)
         note_deleted_topic(self._store, topic.topic_id)
         self._shared.pending.unlink_tree_after(os.path.join(self._shared.root, topic.topic_id.hex()))

@@ -603,6 +603,27 @@ FAULTS = (
         STORAGE,
     ),
     Fault(
+        "older synced ends are accepted",
+        "storage/segments/end_checks.py",
+        "if head.epoch < evidence.ends_epoch:",
+        "if False:",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
+        "a database older than the synced ends is accepted",
+        "storage/segments/end_checks.py",
+        "if newest >= evidence.seq:",
+        "if False:",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
+        "the content of the last batch is not compared with its synced end",
+        "storage/segments/recovery.py",
+        "if not end.last_size or end.base",
+        "if True or end.base",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
         "segments beside a missing store do not count",
         "storage/store/evidence.py",
         "if commits or beside:",

@@ -179,6 +179,7 @@ class SegmentPartition:
         store = self._shared.store
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
+            self._shared.ends.announce(self.partition_id, self.topic.topic_id, self.index, store.evidence.last_commit)
             topic_directory = os.path.dirname(self.directory)
             for directory in (topic_directory, self.directory):
                 if self._shared.files.make_directory(directory, sync=False):
@@ -230,8 +231,21 @@ class SegmentPartition:
 
     def flushed(self) -> tuple[int, SyncedEnd]:
         self.advance()
+        return self.partition_id, self.synced_end()
+
+    def synced_end(self) -> SyncedEnd:
+        """The end of the active segment, all of which is on disk."""
         active = self.active
-        return self.partition_id, SyncedEnd(active.base_offset, active.size_bytes, active.end_offset)
+        return SyncedEnd(
+            self.topic.topic_id,
+            self.index,
+            active.base_offset,
+            active.size_bytes,
+            active.end_offset,
+            self._shared.store.evidence.last_commit,
+            active.last_size,
+            active.last_crc,
+        )
 
     @property
     def is_beyond_checkpoint(self) -> bool:

@@ -45,14 +45,16 @@ def set_log_start(store: Store, partition_id: int, offset: int) -> None:
     store.execute("UPDATE partitions SET log_start_offset = ? WHERE partition_id = ?", (offset, partition_id))
 
 
-def delete_partitions(store: Store, topic_id: bytes) -> None:
-    """Delete all rows of the partitions of a topic."""
+def delete_partitions(store: Store, topic_id: bytes) -> list[int]:
+    """Delete all rows of the partitions of a topic; return their numbers."""
+    numbers = [as_int(n) for (n,) in store.query("SELECT partition_id FROM partitions WHERE topic_id = ?", (topic_id,))]
     for table in ("segments", "producers"):
         store.execute(
             f"DELETE FROM {table} WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
             (topic_id,),
         )
     store.execute("DELETE FROM partitions WHERE topic_id = ?", (topic_id,))
+    return numbers
 
 
 def load_segments(store: Store, partition_id: int, files: Files, directory: str, interval_bytes: int) -> list[Segment]:

@@ -31,6 +31,7 @@ class Pending:
         self._directories: dict[str, None] = {}
         self.doomed: list[str] = []
         self.doomed_trees: list[str] = []
+        self.dropped_partitions: list[int] = []  # numbers that the store no longer lists
         self.written: dict[Written, None] = {}
         self.deleted_trees: list[str] = []  # renamed directories that housekeeping removes
 

@@ -18,6 +18,7 @@ from broker.storage.segments.leftovers import damaged_name, note_damaged_file
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment, segment_name
 from broker.storage.segments.shared import Shared
+from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.segments.verification import SCAN_BYTES
 from broker.storage.store.catalog import Topic, Topics
 from broker.storage.store.values import as_bytes, as_int
@@ -67,7 +68,7 @@ def refuse(short: list[Short]) -> DamageError:
     return DamageError(short[0].message + more)
 
 
-def repair_partition(partition: SegmentPartition, shared: Shared) -> None:
+def repair_partition(partition: SegmentPartition, shared: Shared, end: SyncedEnd | None) -> None:
     """Read everything up to the checkpoint, and replace each damaged segment by one with its whole batches."""
     for segment in list(partition.segments):
         try:
@@ -77,7 +78,6 @@ def repair_partition(partition: SegmentPartition, shared: Shared) -> None:
             segment.drop_index()
         except DamageError:
             size_bytes, end_offset = segment.size_bytes, segment.end_offset
-            end = shared.ends.read(partition.partition_id)
             if end is not None and end.base_offset == segment.base_offset and end.end_offset > end_offset:
                 size_bytes, end_offset = end.position, end.end_offset
             repair_segment(partition, segment, shared, size_bytes, end_offset)
@@ -96,6 +96,7 @@ def repair_segment(
         revision=segment.revision + 1,
         compacted_at_ms=segment.compacted_at_ms,
     )
+    shared.files.make_directories(made.directory)
     file = made.create()
     lost: list[tuple[int, int]] = []
     for batch, header in _whole_batches(segment, size_bytes, end_offset):
@@ -118,6 +119,7 @@ def repair_segment(
     partition.segments[partition.segments.index(segment)] = made
     partition.segment_changed(made)
     partition.advance()
+    shared.pending.written[partition] = None
     note_damaged_file(shared, segment.path)
     kept = "" if harm == "is missing" else f"; it is kept as {os.path.basename(damaged_name(segment.path))}"
     shared.store.evidence.lose(f"{segment.path} {harm}: lost {_spell(lost)} of {partition.name}{kept}", accepted=True)

@@ -57,6 +57,8 @@ class Segment:
         "first_timestamp",
         "has_trailer",
         "interval_bytes",
+        "last_crc",
+        "last_size",
         "max_timestamp",
         "max_timestamp_offset",
         "revision",
@@ -91,6 +93,7 @@ class Segment:
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
         self.compacted_at_ms = compacted_at_ms
+        self.last_size = self.last_crc = 0  # of the last batch, as far as this run wrote or read it
         self.digest = digest
         self.has_trailer = has_trailer
         self.allocated = size_bytes
@@ -163,6 +166,7 @@ class Segment:
             self.max_timestamp_offset = header.base_offset
         self.size_bytes = position + size
         self.end_offset = header.next_offset
+        self.last_size, self.last_crc = size, header.crc
 
     def cut(self) -> None:
         """Truncate the file behind the last whole batch."""

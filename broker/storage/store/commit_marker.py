@@ -30,14 +30,18 @@ class CommitMarker(NamedTuple):
     chain: bytes
     synced: bool  # acknowledged after a sync (durability "power")
     boot_id: bytes  # of the machine when it was written; empty if unknown
+    ends_epoch: int = 0  # of synced-ends when it was last synced; 0: that file has an older format
 
 
 class CommitMarkerFile:
     """Two slots, the newer of which counts."""
 
-    _SLOT = struct.Struct(">8sq16s?16sI")
+    _SLOT = struct.Struct(">8sq16s?16sqI")
     _SLOT_BYTES = 64
-    _MAGIC = b"kgctlwm1"
+    _MAGIC = b"kgctlwm2"
+    # Before format 5: without the epoch.
+    _OLD_SLOT = struct.Struct(">8sq16s?16sI")
+    _OLD_MAGIC = b"kgctlwm1"
 
     def __init__(self, files: Files, directory: str) -> None:
         self.path = os.path.join(directory, NAME)
@@ -82,24 +86,32 @@ class CommitMarkerFile:
         content = self._content()
         newest: CommitMarker | None = None
         for turn in (0, 1):
-            slot = content[turn * self._SLOT_BYTES : turn * self._SLOT_BYTES + self._SLOT.size]
-            if len(slot) < self._SLOT.size:
-                continue
-            magic, seq, chain, synced, boot_id, crc = self._SLOT.unpack(slot)
-            if magic != self._MAGIC or crc != _crc(slot[:-4]):
-                continue
-            if newest is None or seq > newest.commit_seq:
-                newest = CommitMarker(seq, chain, synced, boot_id.rstrip(b"\0"))
+            found = self._unpack(content[turn * self._SLOT_BYTES : (turn + 1) * self._SLOT_BYTES])
+            if found is not None and (newest is None or _age(found) > _age(newest)):
+                newest = found
                 self._turn = 1 - turn
         return newest
 
+    def _unpack(self, slot: bytes) -> CommitMarker | None:
+        for layout, known in ((self._SLOT, self._MAGIC), (self._OLD_SLOT, self._OLD_MAGIC)):
+            if len(slot) >= layout.size and slot.startswith(known):
+                _, seq, chain, synced, boot_id, *epoch, crc = layout.unpack_from(slot)
+                if crc == _crc(slot[: layout.size - 4]):
+                    return CommitMarker(seq, chain, synced, boot_id.rstrip(b"\0"), *epoch)
+        return None
+
     def write(self, marker: CommitMarker) -> None:
-        body = self._SLOT.pack(self._MAGIC, marker.commit_seq, marker.chain, marker.synced, marker.boot_id, 0)[:-4]
+        seq, chain, synced, written_at_boot, ends_epoch = marker
+        body = self._SLOT.pack(self._MAGIC, seq, chain, synced, written_at_boot, ends_epoch, 0)[:-4]
         self._file.get().write(body + struct.pack(">I", _crc(body)), self._turn * self._SLOT_BYTES)
         self._turn = 1 - self._turn
 
     def sync(self) -> None:
         self._file.get().sync()
+
+
+def _age(marker: CommitMarker) -> tuple[int, int, bool]:
+    return marker.commit_seq, marker.ends_epoch, not marker.synced
 
 
 def boot_id() -> bytes:

@@ -28,7 +28,7 @@ class Evidence:
         self._store_path = store_path
         self._segments = os.path.join(directory, "segments")
         self._marker = CommitMarkerFile(files, directory)
-        self._boot_id = boot_id()
+        self._boot_id = boot_id() if files.ops.boot_id is None else files.ops.boot_id
         self._synced_at = time.monotonic()
         self._unsynced = False
         self.seq = 0
@@ -36,6 +36,11 @@ class Evidence:
         self.losses: list[str] = []
         self.binding = True  # evidence must be met; not after a power cut with durability "process"
         self.was_synced = True  # the last run acknowledged after a sync
+        self.is_same_boot = False  # no power cut since the last acknowledgement
+        self.stored_seq = 0  # the last commit that the database held at the start
+        self.last_commit = 0  # in the database
+        self.ends_epoch = 0  # of synced-ends when it was last synced
+        self._last: CommitMarker | None = None
 
     # -- at the start
 
@@ -57,10 +62,9 @@ class Evidence:
             self.lose(f"{self._store_path} is empty or missing, and {self._marker.path} is damaged", accept_loss)
         if marker is not None:
             self.seq = marker.commit_seq
-        self._marker.adopt_older()
-        if marker is None:
+        else:
             # From here on a database without a marker has lost it.
-            self._marker.write(CommitMarker(0, bytes(16), self._files.durable, self._boot_id))
+            self._write(CommitMarker(0, bytes(16), self._files.durable, self._boot_id))
             if self._files.durable:
                 self._marker.sync()
 
@@ -76,6 +80,7 @@ class Evidence:
                 raise StoreDamageError(f"{self._store_path}: the hash chain breaks at commit {seq}")
             self.seq, self._chain = seq, chain
             chains[seq] = chain
+        self.stored_seq = self.last_commit = self.seq
         marker = self._marker.read()
         if marker is None:
             self.lose(f"{self._marker.path} is missing or damaged: lost commits cannot be ruled out", accept_loss)
@@ -89,13 +94,22 @@ class Evidence:
                 )
             elif marker.chain != chains.get(marker.commit_seq, marker.chain):
                 self.lose(f"{self._store_path} and {self._marker.path} do not share one history", accept_loss)
+            elif self.is_same_boot and len([seq for seq in chains if seq > marker.commit_seq]) > 1:
+                # A killed run leaves a marker that misses the last commit at most.
+                self.lose(
+                    f"{self._marker.path} is older than {self._store_path}: lost commits cannot be ruled out",
+                    accept_loss,
+                )
             self.seq = max(self.seq, marker.commit_seq)
         # A commit that failed before a crash may be here or not. Its number is never given to another.
         self.seq += 1
 
     def _bind(self, marker: CommitMarker) -> None:
+        self._last = marker
         self.was_synced = marker.synced
-        self.binding = marker.synced or (marker.boot_id == self._boot_id and marker.boot_id != b"")
+        self.ends_epoch = marker.ends_epoch
+        self.is_same_boot = marker.boot_id == self._boot_id != b""
+        self.binding = marker.synced or self.is_same_boot
 
     def lose(self, message: str, accepted: bool, error: type[DamageError] = DamageError) -> None:
         """Note a loss that was accepted; raise an error for one that was not."""
@@ -105,9 +119,30 @@ class Evidence:
 
     # -- at each commit
 
-    def adopt_older_marker(self) -> None:
+    def skip_to(self, seq: int) -> None:
+        """Commits up to `seq` were acknowledged: no other commit gets their numbers."""
+        self.seq = max(self.seq, seq + 1)
+
+    def begin(self) -> None:
         """All checks passed: from here on the start may change the directory."""
         self._marker.adopt_older()
+        marker = self._last
+        if marker is None:
+            return
+        if not self._files.durable and marker.synced:
+            # Before anything else that a power cut may lose: this run does not promise what the last one did.
+            self._write(marker._replace(synced=False, boot_id=self._boot_id))
+            self._marker.sync()
+        elif 0 < marker.commit_seq < self.stored_seq:
+            # At the next start, more than one newer commit is evidence of damage.
+            self._write(marker._replace(commit_seq=self.stored_seq, chain=self._chain))
+
+    def ends_synced(self, epoch: int) -> None:
+        """A sync of synced-ends began this epoch: an older file is one that lost records."""
+        self.ends_epoch = epoch
+        if self._last is not None:
+            self._write(self._last._replace(ends_epoch=epoch))
+            self._unsynced = True
 
     def next_commit(self, digest: int) -> tuple[int, bytes]:
         """The number and the chain of a commit with this digest of its changes."""
@@ -116,11 +151,16 @@ class Evidence:
 
     def committed(self, seq: int, chain: bytes) -> None:
         """The commit is in the database: write the marker."""
-        self.seq, self._chain = seq, chain
-        self._marker.write(CommitMarker(seq, chain, self._files.durable, self._boot_id))
+        self.seq = self.last_commit = seq
+        self._chain = chain
+        self._write(CommitMarker(seq, chain, self._files.durable, self._boot_id, self.ends_epoch))
         self._unsynced = True
         if time.monotonic() - self._synced_at >= MARKER_SYNC_SECONDS:
             self.sync()
+
+    def _write(self, marker: CommitMarker) -> None:
+        self._marker.write(marker)
+        self._last = marker
 
     def sync(self) -> None:
         """Sync the marker if it was written since the last sync."""

@@ -42,7 +42,13 @@ class State:
 Event = tuple[str, str, int, bytes]  # kind, path or note, position, content
 
 
-class RecordingOps(FileOps):
+class EarlierOps(FileOps):
+    """The disk before the power cut."""
+
+    boot_id = b"before the cut"
+
+
+class RecordingOps(EarlierOps):
     """Records what happens below `root`. Files that are there already count as durable."""
 
     def __init__(self, root: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broker.storage import OFFSETS_TOPIC, DamageError, TopicRow
-from tests.broker.storage.power import RecordingOps
+from tests.broker.storage.power import EarlierOps, RecordingOps
 from tests.harness.stores import NOW, append, open_log, stored, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
@@ -137,11 +137,11 @@ def test_durability_power_syncs_what_durability_process_acknowledged(tmp_path: P
 
 def test_the_marker_of_an_older_format_survives_every_power_cut_of_its_adoption(tmp_path: Path) -> None:
     live = tmp_path / "live"
-    log = open_log(live)
+    log = open_log(live, file_ops=EarlierOps())
     log.groups.set_generation_floor("g", 1)
     log.close()
     older_database = (live / "store.db").read_bytes()
-    log = open_log(live)
+    log = open_log(live, file_ops=EarlierOps())
     log.groups.set_generation_floor("g", 2)
     log.close()
     database = (live / "store.db").read_bytes()

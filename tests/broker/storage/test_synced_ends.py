@@ -1,0 +1,178 @@
+"""Database, commit marker and synced ends must share one history: an older copy of any of them is noticed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from broker.storage import DamageError, Log
+from tests.harness.stores import append, open_log, segment_files, topic_log, values
+
+STORE = ("store.db", "store.db-wal")
+ENDS, MARKER = "synced-ends", "commit-marker"
+COUNT = 12
+
+
+def write(log: Log, count: int, topic: str = "t") -> None:
+    for number in range(count):
+        append(topic_log(log, topic), b"value %03d" % number)
+        log.flush()
+
+
+def keep(path: Path, copy: Path) -> None:
+    copy.mkdir()
+    for name in (*STORE, ENDS, MARKER):
+        if (path / name).exists():
+            shutil.copy(path / name, copy / name)
+
+
+def put_back(copy: Path, path: Path, *names: str) -> None:
+    for name in names:
+        (path / name).unlink(missing_ok=True)
+        if (copy / name).exists():
+            shutil.copy(copy / name, path / name)
+
+
+def used(file: Path) -> int:
+    return len(file.read_bytes().rstrip(b"\0"))
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """Two runs on tmp_path/live, and a copy of the files of the first."""
+    live = tmp_path / "live"
+    log = open_log(live)
+    write(log, COUNT // 2)
+    log.close()
+    keep(live, tmp_path / "older")
+    log = open_log(live)
+    write(log, COUNT // 2)
+    write(log, 3, "second")
+    log.close(clean=False)
+    return tmp_path / "older"
+
+
+def test_a_database_that_was_rolled_back_with_its_marker_is_noticed(tmp_path: Path, older: Path) -> None:
+    put_back(older, tmp_path / "live", *STORE, MARKER)
+    with pytest.raises(DamageError, match=r"store.db is older than .*synced-ends: acknowledged commits \d+ to \d+"):
+        open_log(tmp_path / "live")
+
+
+def test_older_synced_ends_are_noticed(tmp_path: Path, older: Path) -> None:
+    put_back(older, tmp_path / "live", ENDS)
+    for _ in range(2):
+        with pytest.raises(DamageError, match=r"synced-ends is older than the commit marker"):
+            open_log(tmp_path / "live")
+
+
+def test_an_older_marker_is_noticed(tmp_path: Path, older: Path) -> None:
+    put_back(older, tmp_path / "live", MARKER)
+    with pytest.raises(DamageError, match=r"commit-marker is older than .*store.db"):
+        open_log(tmp_path / "live")
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_synced_ends_without_a_head_or_a_slot_are_refused(tmp_path: Path, clean: bool) -> None:
+    log = open_log(tmp_path / "live")
+    write(log, COUNT)
+    log.close(clean=clean)
+    content = (tmp_path / "live" / ENDS).read_bytes()
+    harms = {
+        "is missing": None,
+        "is damaged": [b"", bytes(len(content)), bytes(128) + content[128:], content[:60]],
+        "does not hold the end of t-0": [content[:128], content[:128] + bytes(128)],
+    }
+    for message, contents in harms.items():
+        for harm in contents or [None]:
+            path = tmp_path / "harmed"
+            shutil.copytree(tmp_path / "live", path)
+            if harm is None:
+                (path / ENDS).unlink()
+            else:
+                (path / ENDS).write_bytes(harm)
+            before = {file.name: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+            with pytest.raises(DamageError, match=rf"synced-ends {message}.*cannot be ruled out"):
+                open_log(path)
+            assert before == {file.name: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+            log = open_log(path, accept_loss=True)
+            assert len(values(topic_log(log))) == COUNT
+            assert len(log.losses) == 1
+            log.close(clean=False)
+            log = open_log(path)
+            assert (len(values(topic_log(log))), log.losses) == (COUNT, [])
+            log.close()
+            shutil.rmtree(path)
+
+
+def test_one_damaged_slot_of_a_pair_is_harmless(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "live")
+    write(log, COUNT)
+    log.close(clean=False)
+    content = bytearray((tmp_path / "live" / ENDS).read_bytes())
+    refused = 0
+    for position in range(128, 256, 5):
+        path = tmp_path / "flipped"
+        shutil.copytree(tmp_path / "live", path)
+        flipped = bytearray(content)
+        flipped[position] ^= 8
+        (path / ENDS).write_bytes(flipped)
+        os.truncate(segment_files(path)[0], used(segment_files(path)[0]) - 5)
+        # The older slot of the pair still proves all but the last record.
+        try:
+            log = open_log(path)
+        except DamageError:
+            refused += 1
+        else:
+            assert len(values(topic_log(log))) == COUNT - 1
+            log.close()
+        shutil.rmtree(path)
+    assert refused >= 12
+
+
+def test_a_tail_that_the_row_does_not_announce_is_scanned(tmp_path: Path) -> None:
+    """The end of every partition counts, not only of those that were being written to."""
+    log = open_log(tmp_path / "live")
+    write(log, COUNT // 2)
+    log.close()
+    keep(tmp_path / "live", tmp_path / "older")
+    log = open_log(tmp_path / "live")
+    write(log, COUNT // 2)
+    log.close(clean=False)
+    put_back(tmp_path / "older", tmp_path / "live", *STORE)
+    log = open_log(tmp_path / "live", accept_loss=True)
+    assert len(values(topic_log(log))) == COUNT
+    log.close()
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_active_segments_that_changed_places_are_noticed(tmp_path: Path, idle: bool) -> None:
+    log = open_log(tmp_path)
+    for topic in ("one", "two"):
+        for number in range(COUNT):
+            append(topic_log(log, topic), b"%s %03d" % (topic.encode(), number))
+            log.flush()
+    if idle:
+        while log.sweep(0) is not None:
+            log.flush()
+    log.close(clean=False)
+    one, two = segment_files(tmp_path)
+    one.rename(tmp_path / "kept")
+    two.rename(one)
+    (tmp_path / "kept").rename(two)
+    with pytest.raises(DamageError, match="damaged or was replaced"):
+        open_log(tmp_path)
+
+
+def test_deleted_topics_leave_no_synced_ends(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    write(log, 3)
+    log.delete_topic("t")
+    log.flush()
+    log.close(clean=False)
+    assert not (tmp_path / ENDS).read_bytes()[128:].strip(b"\0")
+    log = open_log(tmp_path)
+    assert log.losses == []
+    log.close()

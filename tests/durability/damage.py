@@ -110,17 +110,27 @@ class Case:
             self._check_refusal(process)
             self._figures["refused"] += 1
             return False
-        with process.client() as client:
-            answers = judge.examine(client, self._ledger, self._random)
-            self._check_errors(process, answers)
-            self._check_complete(answers)
-            if not answers.errors and not answers.refused:
-                self._check_appends(client, answers, exact=True)
+        try:
+            with process.client() as client:
+                answers = judge.examine(client, self._ledger, self._random)
+                self._check_errors(process, answers)
+                self._check_complete(answers)
+                if not answers.errors and not answers.refused:
+                    self._check_appends(client, answers, exact=True)
+        except (ConnectionClosed, ConnectionError):
+            self._check_end(process)
+            return False
         self._leave(process)
         if not answers.errors and not answers.refused and self._random.random() < 0.3:
             self._check_again(answers)
         self._figures["error named" if answers.errors or answers.refused else "served"] += 1
         return not answers.errors
+
+    def _check_end(self, process: Process) -> None:
+        """The store is read while the broker runs: damage to it ends the broker."""
+        process.wait(5)
+        self._check_refusal(process)
+        self._figures["stopped"] += 1
 
     def _check_refusal(self, process: Process) -> None:
         lines = process.error_lines()
@@ -137,9 +147,13 @@ class Case:
         """Everything acknowledged is served, or refused with an error."""
         assert not answers.wrong, "; ".join(answers.wrong[:5])
         assert not answers.missing_topics, f"topics are gone: {answers.missing_topics}"
+        assert not answers.returned_topics, f"deleted topics are back: {answers.returned_topics}"
         for key, topic_id in self._keys():
             known = self._ledger.partitions[key]
             assert answers.ends[key] == known.end, f"{key} ends at {answers.ends[key]} instead of {known.end}"
+            assert answers.starts[key] == known.log_start, (
+                f"{key} starts at {answers.starts[key]} instead of {known.log_start}"
+            )
             refused = {offset for damaged, offset in answers.errors if damaged == key}
             hidden = refused & judge.readable_batches(self._files, topic_id, key[1], known)
             assert not hidden, f"batches of {key} before the damage are refused: {sorted(hidden)}"
@@ -175,11 +189,15 @@ class Case:
             self._check_refusal(process)
             self._figures["refused with --accept-loss"] += 1
             return
-        with process.client() as client:
-            answers = judge.examine(client, self._ledger, self._random)
-            self._check_told(process, answers)
-            self._check_kept(answers)
-            self._check_appends(client, answers, exact=False)
+        try:
+            with process.client() as client:
+                answers = judge.examine(client, self._ledger, self._random)
+                self._check_told(process, answers)
+                self._check_kept(answers)
+                self._check_appends(client, answers, exact=False)
+        except (ConnectionClosed, ConnectionError):
+            self._check_end(process)
+            return
         self._leave(process)
         self._figures["repaired"] += 1
         self._check_again(answers)
@@ -191,14 +209,19 @@ class Case:
         shown = "; told: " + (" | ".join(lines) or "nothing")
         assert not answers.wrong, "; ".join(answers.wrong[:5]) + shown
         assert not answers.errors, f"repaired, and still refused: {answers.errors[:5]}{shown}"
-        for topic in answers.missing_topics:
-            assert lines, f"{topic} is gone, and nothing is told"
+        told_of_store = any("store.db" in line for line in lines)
+        changed = answers.missing_topics | answers.returned_topics
+        assert told_of_store or not changed, f"{changed} are gone, or back after their deletion{shown}"
         for key, topic_id in self._keys(answers):
             known = self._ledger.partitions[key]
             served = answers.offsets(key, known)
             lost = known.offsets - served
             whole = self._whole(key, topic_id) - answers.served[key]
             assert not whole, f"whole batches of {key} are lost: {sorted(whole)}{shown}"
+            back = answers.starts[key] != known.log_start
+            assert told_of_store or not back, (
+                f"{key} starts at {answers.starts[key]} instead of {known.log_start}{shown}"
+            )
             assert doubt or answers.ends[key] >= known.end, f"{key} ends at {answers.ends[key]}, was {known.end}{shown}"
             assert doubt or not complete or lost <= told[key], (
                 f"{key}: {_spell(lost - told[key])} are lost silently{shown}"
@@ -212,7 +235,7 @@ class Case:
                 f"{commit} never was {found}{shown}"
             )
             same = found == offsets[-1]
-            assert same or any("store.db" in line for line in lines), f"{commit} is {found}, was {offsets[-1]}{shown}"
+            assert same or told_of_store, f"{commit} is {found}, was {offsets[-1]}{shown}"
 
     def _check_kept(self, answers: Answers) -> None:
         """The damaged files of partitions that lost records are kept."""

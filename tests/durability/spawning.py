@@ -55,8 +55,7 @@ class Nursery:
         self._child.stdout.close()
 
     def spawn(self, data_dir: Path, *arguments: str, fault: str | None = None) -> Process:
-        errors = data_dir.with_name(data_dir.name + ".stderr")
-        errors.write_bytes(b"")
+        errors = data_dir.with_name(f"{data_dir.name}-{self.starts}.stderr")
         given = ["--data-dir", str(data_dir), "--listen", "127.0.0.1:0", *arguments]
         asked: dict[str, Any] = {"arguments": given, "stderr": str(errors), "fault": fault}
         assert self._child.stdin is not None
@@ -104,6 +103,8 @@ class Process:
 
     @property
     def stderr(self) -> str:
+        if not self._errors.exists():
+            return ""
         return self._errors.read_text(errors="replace")
 
     def error_lines(self) -> list[str]:

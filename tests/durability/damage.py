@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -75,6 +76,7 @@ class Case:
         directory.mkdir(parents=True, exist_ok=True)
         shutil.copytree(image.directory, self._directory)
         self.damage = Damage()
+        self._keep_log = False
 
     def run(self) -> None:
         self.damage = Vandal(self._directory, self._image, self._random).damage_at_random()
@@ -105,6 +107,7 @@ class Case:
 
     def _serves_or_refuses(self) -> bool:
         """True if everything acknowledged is served."""
+        self._killed_starts()
         process = self._spawn()
         if not process.starts():
             self._check_refusal(process)
@@ -184,6 +187,7 @@ class Case:
             # As the user finds it, without a start in between.
             shutil.rmtree(self._directory)
             shutil.copytree(self._directory.with_name("damaged"), self._directory)
+        self._killed_starts("--accept-loss")
         process = self._spawn("--accept-loss")
         if not process.starts():
             self._check_refusal(process)
@@ -304,11 +308,37 @@ class Case:
         files = self._files if files is None else files
         return judge.whole_batches(files, topic_id, key[1], self._ledger.partitions[key])
 
-    def _spawn(self, *arguments: str) -> Process:
+    def _killed_starts(self, *arguments: str) -> None:
+        """In some rounds, one or two starts are killed at a change of a file first."""
+        self._mark_log()
+        if self._random.random() < 0.6:
+            return
+        for _ in range(self._random.randrange(1, 3)):
+            self._keep_log = True
+            process = self._spawn(*arguments, killed_at=self._random.randrange(1, 60))
+            if process.starts():
+                process.kill()
+            self._figures["starts killed"] += process.code == -signal.SIGKILL
+        self._keep_log = True
+
+    def _mark_log(self) -> None:
+        """The log counts from here."""
         log = self._directory / "broker.log"
         self._log_size = log.stat().st_size if log.exists() else 0
+
+    def _spawn(self, *arguments: str, killed_at: int | None = None) -> Process:
+        # What a killed start told counts as told.
+        if not self._keep_log:
+            self._mark_log()
+        self._keep_log = False
         return self._nursery.spawn(
-            self._directory, "--durability", self._image.durability, *QUIET, *arguments, fault=self._fault
+            self._directory,
+            "--durability",
+            self._image.durability,
+            *QUIET,
+            *arguments,
+            fault=self._fault,
+            killed_at=killed_at,
         )
 
     def _log(self, process: Process) -> str:

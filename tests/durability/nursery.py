@@ -1,7 +1,7 @@
 """`python -m tests.durability.nursery`: forks brokers from a process that has loaded them, which makes a start cheap.
 
-It reads one JSON object per line: the arguments of `python -m broker`, a file for stderr, and a planted fault or null. It
-writes one per line: {"started": pid} in the order of the requests, and {"ended": pid, "code": exit code}. A process that
+It reads one JSON object per line: the arguments of `python -m broker`, a file for stderr, a planted fault or null, and the
+number of the file operation at which the broker is killed, or null. It writes one per line: {"started": pid} in the order of the requests, and {"ended": pid, "code": exit code}. A process that
 was killed has the negative number of the signal. At the end of its input it kills the brokers that are left.
 """
 
@@ -74,9 +74,43 @@ def _broker(asked: dict[str, Any]) -> int:
     sys.argv[1:] = asked["arguments"]
     if asked["fault"]:
         import_module("tests.durability.faulty_broker").FAULTS[asked["fault"]]()
+    if asked["killed_at"] is not None:
+        _kill_at(asked["killed_at"])
     from broker.__main__ import main as run
 
     return run()
+
+
+def _kill_at(number: int) -> None:
+    """End the process as kill -9 does, before the n-th call that changes a file or after the n-th half of a commit."""
+    from broker.storage.file_ops import FileOps
+    from broker.storage.store.database import Store
+
+    left = number
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def counted(call: Any) -> Any:
+        def wrapper(*arguments: Any, **named: Any) -> Any:
+            count()
+            return call(*arguments, **named)
+
+        return wrapper
+
+    for name in ("open", "pwrite", "sync", "sync_directory", "truncate", "mkdir", "unlink", "rmdir", "rename"):
+        setattr(FileOps, name, counted(getattr(FileOps, name)))
+    commit = Store.commit
+
+    def commit_and_count(self: Store) -> None:
+        count()
+        commit(self)
+        count()
+
+    Store.commit = commit_and_count  # type: ignore[method-assign]
 
 
 def _reap(children: set[int]) -> None:

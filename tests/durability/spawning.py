@@ -54,10 +54,11 @@ class Nursery:
         self._child.wait(PATIENCE_S)
         self._child.stdout.close()
 
-    def spawn(self, data_dir: Path, *arguments: str, fault: str | None = None) -> Process:
+    def spawn(self, data_dir: Path, *arguments: str, fault: str | None = None, killed_at: int | None = None) -> Process:
+        """Start a broker with a planted fault, or one that is killed at its n-th change of a file."""
         errors = data_dir.with_name(f"{data_dir.name}-{self.starts}.stderr")
         given = ["--data-dir", str(data_dir), "--listen", "127.0.0.1:0", *arguments]
-        asked: dict[str, Any] = {"arguments": given, "stderr": str(errors), "fault": fault}
+        asked: dict[str, Any] = {"arguments": given, "stderr": str(errors), "fault": fault, "killed_at": killed_at}
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps(asked).encode() + b"\n")
         self._child.stdin.flush()

@@ -7,6 +7,8 @@ import signal
 import sys
 from typing import Any, NoReturn
 
+from broker.standard_streams import fill_closed_descriptors, guard_stderr
+
 EXIT_CODES = """\
 exit codes (up to 7 they are those of kgctl; `kgctl broker start` exits with the same):
    0  stopped cleanly
@@ -27,6 +29,8 @@ A second SIGTERM or SIGINT during a clean stop ends the broker immediately, with
 
 
 def main(arguments: list[str] | None = None) -> int:
+    fill_closed_descriptors()
+    guard_stderr()
     # Objects of the start-up live on: the garbage collector runs only once the broker serves.
     gc.disable()
     # Until the event loop handles SIGINT, exit on it without a traceback.
@@ -59,7 +63,12 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     add(
         "--listen", metavar="HOST:PORT", help="address to listen on; port 0 picks a free port (default: 127.0.0.1:9092)"
     )
-    add("--ready-file", metavar="FILE", help="also write the ready file here, once requests are served")
+    add(
+        "--ready-file",
+        metavar="FILE",
+        help="also write the ready file here, once requests are served; the directory must be yours or root's, and sticky"
+        " like /tmp if every user may write to it",
+    )
     add(
         "--durability",
         choices=("power", "process"),

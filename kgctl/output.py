@@ -8,7 +8,8 @@ import os
 import sys
 from typing import Any
 
-STDIN, STDOUT, STDERR = range(3)
+from broker.standard_streams import STDOUT, discard, fill_closed_descriptors, guard_stderr
+
 # The exit status of a program that SIGPIPE ended, as a shell reports it; scripts with `set -o pipefail` test for it.
 BROKEN_PIPE = 141
 
@@ -25,17 +26,9 @@ def guard_streams() -> None:
 
     Filled descriptors cannot be taken by a socket or file that is opened later.
     """
-    for number, stream in ((STDIN, sys.stdin), (STDOUT, sys.stdout), (STDERR, sys.stderr)):
-        if stream is None:
-            # Read-only for stdout: a write to a closed stdout fails, as in other programs.
-            _fill(number, os.O_WRONLY if number == STDERR else os.O_RDONLY)
-    errors = sys.stderr
-    sys.stderr = io.TextIOWrapper(
-        io.BufferedWriter(_Stderr(STDERR, "w", closefd=False)),
-        encoding=errors.encoding if errors else None,
-        errors="backslashreplace",
-        line_buffering=True,
-    )
+    # Read-only for stdout: a write to a closed stdout fails, as in other programs.
+    fill_closed_descriptors(os.O_RDONLY)
+    guard_stderr()
     old = sys.stdout
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(_Stdout(STDOUT, "w", closefd=False)),
@@ -54,16 +47,6 @@ class _Stdout(io.FileIO):
             raise explained(error) from error
 
 
-class _Stderr(io.FileIO):
-    """Drops messages that cannot be written: the exit code still reports the outcome."""
-
-    def write(self, data: Any) -> Any:
-        try:
-            return super().write(data)
-        except OSError:
-            return len(data)
-
-
 def explained(error: OSError) -> OSError:
     """A failed write to stdout as CannotWrite; a broken pipe stays as it is."""
     if error.errno == errno.EPIPE:
@@ -74,11 +57,4 @@ def explained(error: OSError) -> OSError:
 
 def discard_output() -> None:
     """Send stdout to /dev/null, or the interpreter would write again at its exit and complain."""
-    _fill(STDOUT, os.O_WRONLY)
-
-
-def _fill(number: int, flags: int) -> None:
-    nowhere = os.open(os.devnull, flags)
-    if nowhere != number:
-        os.dup2(nowhere, number)
-        os.close(nowhere)
+    discard(STDOUT, os.O_WRONLY)

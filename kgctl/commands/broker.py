@@ -77,7 +77,10 @@ def start(
     ready_file: Annotated[
         Path | None,
         typer.Option(
-            "--ready-file", metavar="FILE", help="Also write the ready file here, once the broker serves requests."
+            "--ready-file",
+            metavar="FILE",
+            help="Also write the ready file here, once the broker serves requests; the directory must be yours or root's, and "
+            "sticky like /tmp if every user may write to it.",
         ),
     ] = None,
     durability: Annotated[

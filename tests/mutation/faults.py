@@ -694,4 +694,11 @@ FAULTS = (
         "        if expected:\n",
         DIRECTORY,
     ),
+    Fault(
+        "a message that cannot be written changes the exit code",
+        "standard_streams.py",
+        "            return len(data)\n",
+        "            raise\n",
+        ("tests/broker/test_standard_streams.py",),
+    ),
 )

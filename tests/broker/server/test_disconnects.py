@@ -49,7 +49,7 @@ def flood(client: WireClient, size: int) -> None:
     """Send `size` bytes of requests, or as many as the system takes."""
     frame = client.frame(MetadataRequest(topics=[]), 12, answered=False)
     data = frame * (size // len(frame) + 1)
-    client.socket.settimeout(0.2)
+    client.socket.settimeout(0.05)
     position = 0
     try:
         while position < len(data):
@@ -95,12 +95,11 @@ def test_a_dead_client_behind_a_parked_fetch_is_noticed(
 def test_dead_clients_are_noticed_while_memory_is_scarce(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[WireClient], None]
 ) -> None:
-    monkeypatch.setattr(held_bytes, "HELD_BYTES", 8 << 20)
+    monkeypatch.setattr(held_bytes, "HELD_BYTES", 20 << 20)
     with RunningBroker(tmp_path, socket_request_max_bytes="1000") as running, running.client() as client:
         create_topic(client, "t")
-        dying = pinned(running, 60, 500_000)
-        held = running.run(lambda: running.broker.connections.held.total)
-        assert 2 << 20 < held < 10 << 20
+        dying = pinned(running, 30, 500_000)
+        assert running.run(lambda: running.broker.connections.held.total) > 5 << 20
         for each in dying:
             end(each)
         gone(running)

@@ -85,7 +85,7 @@ class Broker:
             listener.close()
             raise
         self._loop.set_exception_handler(_log_loop_error)
-        self._sweep_later(config.log_retention_check_interval_ms / 1000)
+        self._sweep_later(self._log.next_sweep_ms(wall_ms()) / 1000)
         self._check_directory()
         return listener.bound
 
@@ -175,7 +175,7 @@ class Broker:
             raise
         self._flusher.schedule()
         if again_ms is None:
-            again_ms = self._config.log_retention_check_interval_ms
+            again_ms = self._log.next_sweep_ms(wall_ms())
         self._sweep_later(again_ms / 1000)
 
 

@@ -78,6 +78,18 @@ class Housekeeping:
         self._work_a_slice()
         return bool(self._work)
 
+    def due_in_ms(self, wall_ms: int) -> int:
+        """How soon work is due again that no flush announces."""
+        settings = self._shared.settings
+        begun = (
+            (self._retention_at_ms, settings.retention_check_interval_ms),
+            (self._compaction_at_ms, settings.compaction_interval_ms),
+            (self._expiry_at_ms, settings.producer_id_expiration_check_interval_ms),
+        )
+        return min(
+            0 if _is_due(last, every, wall_ms) else last + every - wall_ms for last, every in begun if last is not None
+        )
+
     def _work_a_slice(self) -> None:
         deadline = time.monotonic() + SLICE_SECONDS
         while self._work and time.monotonic() < deadline:

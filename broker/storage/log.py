@@ -284,6 +284,10 @@ class Log:
             return SWEEP_SOON_MS
         return SWEEP_LATER_MS if busy or self.dirty else None
 
+    def next_sweep_ms(self, wall_ms: int) -> int:
+        """How long an idle log, which asks for no further sweep, may stay without one."""
+        return max(SWEEP_SOON_MS, self._housekeeping.due_in_ms(wall_ms))
+
     # -- closing
 
     def close(self, clean: bool = True) -> None:

@@ -462,6 +462,13 @@ FAULTS = (
         DISCONNECTS,
     ),
     Fault(
+        "an idle broker does not check for logs to compact",
+        "server/broker.py",
+        "            again_ms = self._log.next_sweep_ms(wall_ms())\n",
+        "            again_ms = self._config.log_retention_check_interval_ms\n",
+        ("tests/broker/server/test_housekeeping.py",),
+    ),
+    Fault(
         "a fetch may wait longer than the idle limit",
         "server/fetch_waiters.py",
         "            max_wait_ms = min(max_wait_ms, self._longest_ms)\n",

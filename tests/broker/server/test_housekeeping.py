@@ -36,3 +36,16 @@ def test_a_large_wal_moves_to_the_database_under_constant_load(tmp_path: Path, m
         running.call_soon(write)
         until(lambda: len(sizes) == WRITES)
     assert sizes[-1] > sizes[0] + 8_000_000
+
+
+def test_an_idle_broker_checks_for_logs_to_compact_at_the_interval_of_the_cleaner(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, log_cleaner_backoff_ms="7000") as running:
+
+        def next_sweep_s() -> float:
+            timer = running.broker._sweep_timer
+            assert timer is not None
+            return timer.when() - running._loop.time()
+
+        assert running.run(next_sweep_s) <= 7
+        until(lambda: running.run(running.broker._sweep) or running.run(next_sweep_s) > 1)
+        assert running.run(next_sweep_s) <= 7

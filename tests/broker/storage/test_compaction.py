@@ -136,6 +136,34 @@ def test_records_younger_than_the_compaction_lag_are_not_compacted(tmp_path: Pat
     log.close()
 
 
+def test_an_idle_log_is_compacted_one_cleaner_backoff_after_the_lag(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS | {"compaction_interval_ms": 15_000})
+    partition = topic_log(log, cleanup_policy="compact", min_compaction_lag_ms="100000")
+    for number in range(20):
+        append(partition, (b"k", b"%d" % number))
+    log.flush()
+    wall_ms = NOW
+    while len(list(stored(partition))) == 20:
+        wall_ms += log.sweep(wall_ms) or log.next_sweep_ms(wall_ms)
+        log.flush()
+        assert wall_ms <= NOW + 100_000 + 15_000 + 1000
+    assert wall_ms > NOW + 100_000
+    log.close()
+
+
+def test_the_next_sweep_is_when_the_first_interval_ends_or_the_clock_was_set_back(tmp_path: Path) -> None:
+    intervals = {"compaction_interval_ms": 5000, "retention_check_interval_ms": 9000}
+    log = open_log(tmp_path, **SETTINGS | intervals)
+    assert log.next_sweep_ms(NOW) <= 5000
+    sweep(log, NOW + 5000)
+    assert log.next_sweep_ms(NOW + 5000) == 5000
+    assert log.next_sweep_ms(NOW + 9000) == 1000
+    sweep(log, NOW + 10_000)
+    assert log.next_sweep_ms(NOW + 10_000) == 4000
+    assert log.next_sweep_ms(NOW) < 1000
+    log.close()
+
+
 def test_tombstones_stay_for_delete_retention_ms(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", delete_retention_ms=str(HOUR), min_cleanable_dirty_ratio="0")

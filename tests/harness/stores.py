@@ -100,6 +100,15 @@ def segment_files(path: Path) -> list[Path]:
     return sorted((path / "segments").rglob("*.log"))
 
 
+def used(file: Path) -> int:
+    """Size of the whole batches, without preallocated zeros or a trailer behind them."""
+    content = file.read_bytes()
+    end = 0
+    while end + 61 <= len(content) and content[end + 16] == 2:
+        end += 12 + int.from_bytes(content[end + 8 : end + 12], "big")
+    return end
+
+
 class Fault(OSError):
     """The error of a faulty disk."""
 

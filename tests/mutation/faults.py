@@ -575,6 +575,20 @@ FAULTS = (
         STORAGE,
     ),
     Fault(
+        "a sealed segment of another partition passes for the one that was written",
+        "storage/segments/segment_file.py",
+        "        if self.has_trailer:\n",
+        "        if not self.has_trailer and self._trailer() is None:\n",
+        STORAGE,
+    ),
+    Fault(
+        "an index file of another segment fits",
+        "storage/segments/segment.py",
+        "        return segment_id_crc(topic_id, partition, self.base_offset, self.revision)\n",
+        "        return segment_id_crc(topic_id[:0], partition * 0, self.base_offset, self.revision)\n",
+        STORAGE,
+    ),
+    Fault(
         "segments are not synced",
         "storage/segments/pending.py",
         "                file.sync()\n",

@@ -143,7 +143,7 @@ class _Writer:
         self._old = old
         self._new = Segment(
             old.files,
-            old.directory,
+            old.place,
             old.base_offset,
             interval_bytes=old.interval_bytes,
             revision=old.revision + 1,
@@ -190,8 +190,8 @@ class _Writer:
             return None
         self._write(_stretched(self._held, self._old.end_offset))
         self._new.save_index()
-        shared.files.sync(self._new.file())
-        shared.files.sync_directory(self._new.directory)
+        shared.files.sync(self._new.seal())
+        shared.files.sync_directory(self._new.place.directory)
         return self._new
 
     def discard(self) -> None:

@@ -1,7 +1,7 @@
 """A sparse index of one segment: offset, position and preceding max timestamp of a batch every few kilobytes.
 
-One array serves all look-ups. The index file is a cache: it consists of chunks with a CRC each, and missing or
-damaged ones are rebuilt from the segment.
+One array serves all look-ups. The index file is a cache: it consists of chunks with a CRC each, which
+covers the identity of the segment. Missing, damaged and foreign ones are rebuilt from the segment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from array import array
 
 import google_crc32c
 
-_crc = google_crc32c.value
+_crc_extend = google_crc32c.extend
 _CHUNK_HEAD = struct.Struct(">4sII")
 _MAGIC = b"kix1"
 _FIELDS = 3
@@ -22,10 +22,11 @@ _ENTRY_BYTES = 8 * _FIELDS
 class Index:
     """Entries (offset, position, max timestamp of all batches before that position), ascending."""
 
-    __slots__ = ("_entries", "_saved", "_wanted_position", "interval_bytes")
+    __slots__ = ("_entries", "_id_crc", "_saved", "_wanted_position", "interval_bytes")
 
-    def __init__(self, interval_bytes: int) -> None:
+    def __init__(self, interval_bytes: int, id_crc: int) -> None:
         self.interval_bytes = interval_bytes
+        self._id_crc = id_crc  # of the segment: chunks of another one do not fit
         self._entries = array("q")
         self._saved = 0  # how many values of _entries the file holds
         self._wanted_position = 0
@@ -75,17 +76,28 @@ class Index:
         """The entries that are not in the file, as one chunk to append; empty if there are none."""
         fresh = self._entries[self._saved :]
         self._saved = len(self._entries)
-        return _chunk(fresh)
+        return self._chunk(fresh)
+
+    def _chunk(self, entries: array[int]) -> bytes:
+        if not entries:
+            return b""
+        if sys.byteorder == "big":
+            entries = array("q", entries)
+            entries.byteswap()
+        body = entries.tobytes()
+        return _CHUNK_HEAD.pack(_MAGIC, len(entries) // _FIELDS, _crc_extend(self._id_crc, body)) + body
 
     @classmethod
-    def load(cls, content: bytes, interval_bytes: int, end_position: int, base_offset: int) -> tuple[Index, int]:
+    def load(
+        cls, content: bytes, interval_bytes: int, id_crc: int, end_position: int, base_offset: int
+    ) -> tuple[Index, int]:
         """Read chunks up to the first damaged or implausible one. Return the index and the number of good bytes."""
-        index = cls(interval_bytes)
+        index = cls(interval_bytes, id_crc)
         at = 0
         while at + _CHUNK_HEAD.size <= len(content):
             magic, count, crc = _CHUNK_HEAD.unpack_from(content, at)
             body = content[at + _CHUNK_HEAD.size : at + _CHUNK_HEAD.size + count * _ENTRY_BYTES]
-            if magic != _MAGIC or len(body) != count * _ENTRY_BYTES or crc != _crc(body):
+            if magic != _MAGIC or len(body) != count * _ENTRY_BYTES or crc != _crc_extend(id_crc, body):
                 break
             chunk = array("q", body)
             if sys.byteorder == "big":
@@ -100,13 +112,3 @@ class Index:
         if last is not None:
             index._wanted_position = last[1] + interval_bytes
         return index, at
-
-
-def _chunk(entries: array[int]) -> bytes:
-    if not entries:
-        return b""
-    if sys.byteorder == "big":
-        entries = array("q", entries)
-        entries.byteswap()
-    body = entries.tobytes()
-    return _CHUNK_HEAD.pack(_MAGIC, len(entries) // _FIELDS, _crc(body)) + body

@@ -23,6 +23,7 @@ from broker.storage.segments.partition_table import (
 )
 from broker.storage.segments.producers import Producers
 from broker.storage.segments.segment import Segment
+from broker.storage.segments.segment_file import Place
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.segments.time_lookup import first_newest, first_not_older, newest_batch
@@ -67,6 +68,10 @@ class SegmentPartition:
         return os.path.join(self._shared.root, self.topic.topic_id.hex(), str(self.index))
 
     @property
+    def _place(self) -> Place:
+        return Place(self.directory, self.topic.topic_id, self.index)
+
+    @property
     def name(self) -> str:
         return f"{self.topic.name}-{self.index}"
 
@@ -102,7 +107,7 @@ class SegmentPartition:
             row.beyond_checkpoint,
         )
         interval_bytes = self.policy.index_interval_bytes
-        self.segments = load_segments(store, self.partition_id, self._shared.files, self.directory, interval_bytes)
+        self.segments = load_segments(store, self.partition_id, self._shared.files, self._place, interval_bytes)
         self.advance()
 
     def advance(self) -> None:
@@ -206,13 +211,11 @@ class SegmentPartition:
             base_offset = self.log_end_offset
         if self.segments:
             sealed = self.active
-            sealed.cut()
+            self._shared.pending.touch(self, sealed.seal())
             sealed.save_index()
             self._changed_segments[sealed] = None
             self._shared.keep_index(sealed)
-        segment = Segment(
-            self._shared.files, self.directory, base_offset, interval_bytes=self.policy.index_interval_bytes
-        )
+        segment = Segment(self._shared.files, self._place, base_offset, interval_bytes=self.policy.index_interval_bytes)
         self._shared.pending.touch(self, segment.create())
         self._shared.pending.touch_directory(self.directory)
         self.segments.append(segment)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from broker.storage.files import Files
 from broker.storage.segments.segment import Segment
+from broker.storage.segments.segment_file import Place
 from broker.storage.store.database import Store
 from broker.storage.store.values import as_int
 
@@ -57,7 +58,7 @@ def delete_partitions(store: Store, topic_id: bytes) -> list[int]:
     return numbers
 
 
-def load_segments(store: Store, partition_id: int, files: Files, directory: str, interval_bytes: int) -> list[Segment]:
+def load_segments(store: Store, partition_id: int, files: Files, place: Place, interval_bytes: int) -> list[Segment]:
     rows = store.query(
         "SELECT base_offset, revision, end_offset, size_bytes, first_timestamp, max_timestamp, max_timestamp_offset,"
         " compacted_at_ms, digest, has_trailer FROM segments WHERE partition_id = ? ORDER BY base_offset",
@@ -69,7 +70,7 @@ def load_segments(store: Store, partition_id: int, files: Files, directory: str,
         segments.append(
             Segment(
                 files,
-                directory,
+                place,
                 base,
                 interval_bytes=interval_bytes,
                 revision=revision,

@@ -16,7 +16,8 @@ from broker.storage.files import OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.leftovers import damaged_name, note_damaged_file
 from broker.storage.segments.partition import SegmentPartition
-from broker.storage.segments.segment import Segment, segment_name
+from broker.storage.segments.segment import Segment
+from broker.storage.segments.segment_file import segment_name
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.segments.verification import SCAN_BYTES
@@ -90,13 +91,13 @@ def repair_segment(
     harm = _harm(segment, size_bytes)
     made = Segment(
         segment.files,
-        segment.directory,
+        segment.place,
         segment.base_offset,
         interval_bytes=segment.interval_bytes,
         revision=segment.revision + 1,
         compacted_at_ms=segment.compacted_at_ms,
     )
-    shared.files.make_directories(made.directory)
+    shared.files.make_directories(made.place.directory)
     file = made.create()
     lost: list[tuple[int, int]] = []
     for batch, header in _whole_batches(segment, size_bytes, end_offset):
@@ -113,8 +114,10 @@ def repair_segment(
         # Retention still needs the age of a segment that lost all its records.
         made.max_timestamp, made.max_timestamp_offset = segment.max_timestamp, segment.base_offset
     made.save_index()
+    if segment is not partition.active:
+        made.seal()
     shared.files.sync(file)
-    shared.files.sync_directory(made.directory)
+    shared.files.sync_directory(made.place.directory)
     shared.loaded_indexes.pop(segment, None)
     partition.segments[partition.segments.index(segment)] = made
     partition.segment_changed(made)
@@ -127,6 +130,8 @@ def repair_segment(
 
 def _harm(segment: Segment, size_bytes: int) -> str:
     try:
+        if segment.holds_other_records():
+            return "holds other records"
         return "is damaged" if os.stat(segment.path).st_size >= size_bytes else "is truncated"
     except FileNotFoundError:
         return "is missing"
@@ -155,7 +160,7 @@ def _cover(made: Segment, file: OpenFile, until: int) -> None:
 
 def _whole_batches(segment: Segment, size_bytes: int, end_offset: int) -> Iterator[tuple[bytes, BatchHeader]]:
     """Yield the undamaged batches in order, whatever lies between them."""
-    if not os.path.exists(segment.path):
+    if not os.path.exists(segment.path) or segment.holds_other_records():
         return
     file = segment.files.get(segment.path)
     size_bytes = min(size_bytes, file.size())

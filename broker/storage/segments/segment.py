@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
-from broker.storage.errors import DamageError, StorageError
+from broker.storage.errors import DamageError
 from broker.storage.file_ops import Buffer
 from broker.storage.files import Files, FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.index import Index
+from broker.storage.segments.segment_file import PREALLOCATED_BYTES, Place, SegmentFile
+from broker.storage.segments.trailer import chained, segment_id_crc
 from broker.storage.segments.verification import SCAN_BYTES, StoredBatch, checked_batches, checked_end
 
-# Preallocation doubles the segment, between these bounds.
-PREALLOCATED_BYTES = (64 << 10, 1 << 20)
 # Flushes of larger batches are limited by bandwidth, not by the cost of growing a file.
 PREALLOCATE_BELOW_BYTES = 64 << 10
 WALK_BYTES = 16 << 10
@@ -40,35 +40,25 @@ class Spot(NamedTuple):
         return self.position + self.size
 
 
-class Segment:
-    """One file. `size_bytes` and `end_offset` count whole batches, not preallocated zeros."""
+class Segment(SegmentFile):
+    """One file. `size_bytes` and `end_offset` count whole batches, not preallocated zeros or the trailer."""
 
     __slots__ = (
-        "_file_seen",
         "_index",
         "_index_file_bytes",
-        "allocated",
-        "base_offset",
         "compacted_at_ms",
-        "digest",
-        "directory",
-        "end_offset",
-        "files",
         "first_timestamp",
-        "has_trailer",
         "interval_bytes",
         "last_crc",
         "last_size",
         "max_timestamp",
         "max_timestamp_offset",
-        "revision",
-        "size_bytes",
     )
 
     def __init__(
         self,
         files: Files,
-        directory: str,
+        place: Place,
         base_offset: int,
         *,
         interval_bytes: int,
@@ -79,61 +69,35 @@ class Segment:
         max_timestamp: int = -1,
         max_timestamp_offset: int = -1,
         compacted_at_ms: int = -1,
-        digest: int | None = None,
+        digest: int | None = 0,
         has_trailer: bool = False,
     ) -> None:
-        self.files = files
-        self.directory = directory
-        self.base_offset = base_offset
+        super().__init__(
+            files,
+            place,
+            base_offset,
+            revision=revision,
+            end_offset=end_offset,
+            size_bytes=size_bytes,
+            digest=digest,
+            has_trailer=has_trailer,
+        )
         self.interval_bytes = interval_bytes
-        self.revision = revision
-        self.end_offset = base_offset if end_offset is None else end_offset
-        self.size_bytes = size_bytes
         self.first_timestamp = first_timestamp
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
         self.compacted_at_ms = compacted_at_ms
         self.last_size = self.last_crc = 0  # of the last batch, as far as this run wrote or read it
-        self.digest = digest
-        self.has_trailer = has_trailer
-        self.allocated = size_bytes
         self._index: Index | None = None
         self._index_file_bytes = 0
-        self._file_seen = False
-
-    @property
-    def path(self) -> str:
-        return os.path.join(self.directory, segment_name(self.base_offset, self.revision))
-
-    @property
-    def index_path(self) -> str:
-        return self.path[:-4] + ".index"
 
     def create(self) -> OpenFile:
         """Create the file, or empty one that a crash left behind."""
         self._file_seen = True
-        self._index = Index(self.interval_bytes)
+        self._index = Index(self.interval_bytes, self._id_crc())
         file = self.files.get(self.path, create=True)
         if file.size():
             file.truncate(0)
-        return file
-
-    def file(self) -> OpenFile:
-        """Open the file; DamageError if it is missing or shorter than the store says."""
-        try:
-            file = self.files.get(self.path)
-        except StorageError:
-            if not os.path.exists(self.path):
-                raise DamageError(
-                    f"{self.path} is missing (offsets {self.base_offset} to {self.end_offset - 1})"
-                ) from None
-            raise
-        if not self._file_seen:
-            length = file.size()
-            if length < self.size_bytes:
-                raise self._truncated(length)
-            self.allocated = length
-            self._file_seen = True
         return file
 
     # -- writing
@@ -167,27 +131,14 @@ class Segment:
         self.size_bytes = position + size
         self.end_offset = header.next_offset
         self.last_size, self.last_crc = size, header.crc
-
-    def cut(self) -> None:
-        """Truncate the file behind the last whole batch."""
-        file = self.file()
-        if self.allocated > self.size_bytes or file.size() > self.size_bytes:
-            file.truncate(self.size_bytes)
-            self.allocated = self.size_bytes
-
-    def cut_remains(self) -> bool:
-        """Truncate what a crash left behind the last whole batch, unless it is preallocated zeros. True if it truncated."""
-        file = self.file()
-        length = file.size()
-        if length - self.size_bytes <= PREALLOCATED_BYTES[1]:
-            remains = file.read(length - self.size_bytes, self.size_bytes)
-            if not remains.strip(b"\0"):
-                self.allocated = length
-                return False
-        self.cut()
-        return True
+        if self.digest is not None:
+            self.digest = chained(self.digest, header.base_offset, header.batch_length, header.crc)
 
     # -- index
+
+    def _id_crc(self) -> int:
+        _, topic_id, partition = self.place
+        return segment_id_crc(topic_id, partition, self.base_offset, self.revision)
 
     @property
     def index(self) -> Index:
@@ -201,7 +152,7 @@ class Segment:
             file = self.files.get(self.index_path)
             content = file.read(file.size(), 0)
             self.files.forget(self.index_path)
-        index, held = Index.load(content, self.interval_bytes, self.size_bytes, self.base_offset)
+        index, held = Index.load(content, self.interval_bytes, self._id_crc(), self.size_bytes, self.base_offset)
         if held < len(content):
             file.truncate(held)
         self._index_file_bytes = held
@@ -233,32 +184,22 @@ class Segment:
 
     # -- reading
 
-    def damage(self, position: int) -> DamageError:
-        length = self.file().size()
-        if length < self.size_bytes:
-            return self._truncated(length)
-        return DamageError(f"{self.path} is damaged: the batch at position {position} does not match what was written")
-
-    def _truncated(self, length: int) -> DamageError:
-        return DamageError(
-            f"{self.path} is truncated: it has {length} bytes of {self.size_bytes}"
-            f" (offsets up to {self.end_offset - 1})"
-        )
-
     def batches(self, offset: int, position: int, chunk_bytes: int = SCAN_BYTES) -> Iterator[StoredBatch]:
         """Yield the batches from `position`, whose base offset is `offset`, to the end, with checked CRCs.
 
         No offset is ever missing between two batches: a batch covers the offsets that compaction removed behind it.
         """
+        self.file()
         end, end_offset = self.size_bytes, self.end_offset
+        digest, expected = (0, self.digest) if position == 0 else (None, None)
         for batch in checked_batches(self._read, self.damage, offset, position, end, chunk_bytes):
             yield batch
-            offset = batch.header.next_offset
-        if offset != end_offset:
+            header = batch.header
+            offset = header.next_offset
+            if digest is not None:
+                digest = chained(digest, header.base_offset, header.batch_length, header.crc)
+        if offset != end_offset or (expected is not None and digest != expected):
             raise self.damage(end)
-
-    def _read(self, size: int, position: int) -> bytes:
-        return self.file().read(size, position)
 
     def verify(self) -> None:
         """Read everything; DamageError at the first batch that is not as it was written."""
@@ -302,7 +243,7 @@ class Segment:
         """The batch at `spot` and those behind it that end at or before `limit`, up to the first damaged one."""
         limit = max(limit, spot.end)
         end = checked_end(self._read, self.damage, spot.base_offset, spot.position, limit)
-        return FileSlice(self.file(), spot.position, end - spot.position)
+        return FileSlice(self._file(), spot.position, end - spot.position)
 
     # -- recovery
 
@@ -331,7 +272,3 @@ class Segment:
                 return
             self.note(header, position, size)
             yield header
-
-
-def segment_name(base_offset: int, revision: int) -> str:
-    return f"{base_offset:020d}.{revision}.log" if revision else f"{base_offset:020d}.log"

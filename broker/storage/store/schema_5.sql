@@ -2,7 +2,7 @@
 
 -- CRC chained over the headers of all batches up to size_bytes; NULL: unknown, as an older format began the segment.
 ALTER TABLE segments ADD COLUMN digest INTEGER;
--- 1: a trailer follows the batches of a sealed segment; an active segment may have lost it to a later append.
+-- 1: a trailer follows the batches, as this or a later format sealed the segment.
 ALTER TABLE segments ADD COLUMN has_trailer INTEGER NOT NULL DEFAULT 0;
 
 -- Paths below segments/ that the store stopped listing and that may still be there.

@@ -14,7 +14,7 @@ import pytest
 from broker.protocol.compression import Codec
 from broker.protocol.record_batch import HEADER_BYTES, batches, decode_records
 from broker.storage import DamageError, Log, PartitionLog
-from tests.harness.stores import NOW, append, open_log, raw, segment_files, sweep, topic_log
+from tests.harness.stores import NOW, append, open_log, raw, segment_files, sweep, topic_log, used
 
 SMALL: dict[str, Any] = {"segment_bytes": 2500, "index_interval_bytes": 600, "durability": "process"}
 BATCHES = 30
@@ -59,10 +59,10 @@ def flip(path: Path, position: int, bit: int) -> None:
 def harm(path: Path, randomness: random.Random) -> str:
     """Flip a bit of a file, cut it, or overwrite a part with zeros; half of the time in the header of a batch."""
     content = path.read_bytes()
-    used = len(content.rstrip(b"\0"))
-    at = randomness.randrange(used)
+    size = used(path)
+    at = randomness.randrange(size)
     if randomness.random() < 0.5:
-        starts = [position for position, _ in batches(content[:used], partial_tail=True)]
+        starts = [position for position, _ in batches(content[:size])]
         at = randomness.choice(starts) + randomness.randrange(HEADER_BYTES)
     kind = randomness.choice(["flip", "flip", "flip", "cut", "zeros"])
     if kind == "flip":
@@ -207,7 +207,7 @@ def test_compaction_of_damaged_segments_keeps_every_record(tmp_path: Path) -> No
     log.close()
     truth = {offset: (stamp(offset), b"value %05d" % offset * 3) for offset in range(COUNT)}
     randomness = random.Random(13)
-    for _ in range(CASES):
+    for _ in range(CASES // 3):
         path = tmp_path / "harmed"
         shutil.copytree(tmp_path / "store", path)
         live = randomness.random() < 0.5

@@ -20,6 +20,7 @@ from tests.durability.damages import Damage, Vandal
 from tests.durability.images import QUIET, Image, as_stored, batch_of
 from tests.durability.judge import Answers, Key
 from tests.durability.parts import Violation
+from tests.durability.rescuing import check_rescue
 from tests.durability.spawning import Nursery, Process
 from tests.harness.requests import produce_request
 from tests.harness.wire_client import ConnectionClosed, WireClient
@@ -70,7 +71,8 @@ class Case:
         fault: str | None = None,
     ) -> None:
         self._nursery, self._image, self._random, self._figures = nursery, image, random, figures
-        self._ledger = copy.deepcopy(image.ledger)
+        self._original = image.ledger
+        self._ledger = copy.deepcopy(image.ledger)  # with what the case appends
         self._fault = fault
         self._directory = directory / "data"
         directory.mkdir(parents=True, exist_ok=True)
@@ -100,8 +102,14 @@ class Case:
 
     def _examine(self) -> None:
         self._take_stock()
+        if self._random.random() < 0.15:
+            self._rescues()
         if self._random.random() < 0.2 or not self._serves_or_refuses():
             self._accepts_loss()
+
+    def _rescues(self) -> None:
+        damaged = self._directory.with_name("damaged")
+        check_rescue(self._nursery, damaged, self._original, self.damage, self._random, self._figures)
 
     # -- without --accept-loss
 
@@ -192,6 +200,7 @@ class Case:
         if not process.starts():
             self._check_refusal(process)
             self._figures["refused with --accept-loss"] += 1
+            self._rescues()
             return
         try:
             with process.client() as client:

@@ -207,11 +207,18 @@ def told(lines: list[str]) -> tuple[dict[Key, set[int]], bool]:
     complete = True
     for line in lines:
         for ranges, more, topic, partition in _TOLD.findall(line):
-            for text in ranges.split(","):
-                first, _, last = text.strip().partition(" to ")
-                found[topic, int(partition)].update(range(int(first), int(last or first) + 1))
+            found[topic, int(partition)] |= spelled(ranges)
             complete = complete and not more
     return found, complete
+
+
+def spelled(ranges: str) -> set[int]:
+    """The offsets of a list like `3, 7 to 9`."""
+    found: set[int] = set()
+    for text in ranges.split(","):
+        first, _, last = text.strip().partition(" to ")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
 
 
 def losses(log: str) -> list[str]:

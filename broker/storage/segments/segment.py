@@ -104,7 +104,7 @@ class Segment(SegmentFile):
 
     def append(self, batch: Buffer, header: BatchHeader) -> OpenFile:
         """Write one whole batch at the end of the segment."""
-        file = self.file()
+        file = self.writable()
         position, size = self.size_bytes, len(batch)
         if position + size > self.allocated:
             self._preallocate(file, position + size, size)
@@ -252,7 +252,7 @@ class Segment(SegmentFile):
 
         Stop at the first bytes that are not the next batch: zeros, a torn batch, or damage.
         """
-        file = self.file()
+        file = self.writable()
         length = file.size()
         while self.size_bytes + HEADER_BYTES <= length:
             position = self.size_bytes

@@ -30,6 +30,7 @@ class SegmentFile:
 
     __slots__ = (
         "_file_seen",
+        "_is_trailer_lost",
         "allocated",
         "base_offset",
         "digest",
@@ -63,6 +64,7 @@ class SegmentFile:
         self.has_trailer = has_trailer
         self.allocated = size_bytes
         self._file_seen = False
+        self._is_trailer_lost = False
 
     @property
     def path(self) -> str:
@@ -73,7 +75,7 @@ class SegmentFile:
         return self.path[:-4] + ".index"
 
     def file(self) -> OpenFile:
-        """Open the file; DamageError if it is missing, too short, or another than the one that was sealed."""
+        """Open the file; DamageError if it is missing, or another than the one that was sealed."""
         file = self._file()
         if self.has_trailer:
             self._check_trailer(file)
@@ -88,6 +90,11 @@ class SegmentFile:
                     f"{self.path} is missing (offsets {self.base_offset} to {self.end_offset - 1})"
                 ) from None
             raise
+        return file
+
+    def writable(self) -> OpenFile:
+        """Open the file to write behind the batches; DamageError if it is shorter than they are."""
+        file = self._file()
         if not self._file_seen:
             length = file.size()
             if length < self.size_bytes:
@@ -101,14 +108,14 @@ class SegmentFile:
 
     def cut(self) -> None:
         """Truncate the file behind the last whole batch."""
-        file = self.file()
+        file = self.writable()
         if self.allocated > self.size_bytes or file.size() > self.size_bytes:
             file.truncate(self.size_bytes)
             self.allocated = self.size_bytes
 
     def cut_remains(self) -> bool:
         """Truncate what a crash left behind the last whole batch, unless it is preallocated zeros. True if it truncated."""
-        file = self.file()
+        file = self.writable()
         length = file.size()
         if length - self.size_bytes <= PREALLOCATED_BYTES[1]:
             remains = file.read(length - self.size_bytes, self.size_bytes)
@@ -134,17 +141,24 @@ class SegmentFile:
     def _check_trailer(self, file: OpenFile) -> None:
         content, expected = file.read(TRAILER_BYTES, self.size_bytes), self._trailer()
         if content == expected.pack():
+            self._is_trailer_lost = False
             return
         found = parse_trailer(content)
         if found is not None:
             raise DamageError(f"{self.path} holds other records than were written: {found.spell()}")
-        self._restore_trailer(file)
+        if not self._is_trailer_lost:
+            self._restore_trailer(file)
 
     def _restore_trailer(self, file: OpenFile) -> None:
         """Write a damaged trailer again, if the batches have the digest that the store knows."""
-        digest = 0
-        for _, header, _ in checked_batches(self._read, self.damage, self.base_offset, 0, self.size_bytes, SCAN_BYTES):
-            digest = chained(digest, header.base_offset, header.batch_length, header.crc)
+        digest, batches = 0, checked_batches(self._read, self.damage, self.base_offset, 0, self.size_bytes, SCAN_BYTES)
+        try:
+            for _, header, _ in batches:
+                digest = chained(digest, header.base_offset, header.batch_length, header.crc)
+        except DamageError:
+            # Readers get the batches before the damage.
+            self._is_trailer_lost = True
+            return
         if digest != self.digest:
             raise DamageError(f"{self.path} is damaged: its trailer is missing, and its batches are not those written")
         logger.warning("%s: the trailer was damaged and is restored; all records are as they were written", self.path)

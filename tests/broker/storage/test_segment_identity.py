@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from broker.protocol.record_batch import batches
 from broker.storage import DamageError, Log, PartitionLog
-from tests.harness.stores import append, open_log, segment_files, stored, sweep, topic_log, values
+from tests.harness.stores import append, open_log, raw, segment_files, stored, sweep, topic_log, used, values
 
 SMALL: dict[str, Any] = {"segment_bytes": 700, "index_interval_bytes": 150, "durability": "process"}
 COUNT = 24
@@ -141,6 +142,26 @@ def test_a_segment_that_lost_its_trailer_keeps_its_records(tmp_path: Path) -> No
     assert len(values(topic_log(log, "a"))) == COUNT
     assert file.read_bytes() == content
     log.close()
+
+
+@pytest.mark.parametrize("reopened", [True, False])
+def test_batches_before_a_cut_are_served_although_the_trailer_is_gone(tmp_path: Path, reopened: bool) -> None:
+    log = written(tmp_path, "a", clean=reopened)
+    if reopened:
+        log = open_log(tmp_path, **SMALL)
+    for file in segment_files(tmp_path)[:-1]:
+        first, end = int(file.name[:20]), used(file)
+        os.truncate(file, end // 2)
+        left = sum(
+            position + header.size_bytes <= end // 2
+            for position, header in batches(file.read_bytes(), partial_tail=True)
+        )
+        partition = topic_log(log, "a")
+        found = [offset for offset in range(first, first + left) if raw(partition.read(offset, 1, at_least_one=True))]
+        assert len(found) == left > 0
+        with pytest.raises(DamageError, match=rf"{file.name} is truncated"):
+            partition.read(first + left, 1, at_least_one=True)
+    log.close(clean=False)
 
 
 def test_an_unsealed_copy_with_other_batches_is_refused(tmp_path: Path) -> None:

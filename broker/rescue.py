@@ -59,7 +59,8 @@ def plan_rescue(data_dir: Path, report: Report) -> RescuePlan:
 
 def rescue(plan: RescuePlan, into: Path, report: Report) -> None:
     """Build a data directory in `into`, which is missing or empty. Unusable or StorageError: it is no data directory yet."""
-    if into.resolve().is_relative_to(plan.data_dir.resolve()):
+    into = into.resolve()
+    if into.is_relative_to(plan.data_dir.resolve()):
         raise Unusable(f"{into} is part of the damaged directory")
     into.mkdir(mode=0o700, parents=True, exist_ok=True)
     others = set(os.listdir(into)) - EARLY_NAMES - {DRAFT_NAME}

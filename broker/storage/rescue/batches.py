@@ -15,6 +15,7 @@ from broker.storage.rescue.reading import WINDOW_BYTES, SourceFile
 # Every batch has these bytes at the same place: the leader epoch and the magic.
 _MARK = LEADER_EPOCH.to_bytes(4, "big") + b"\x02"
 _MARK_AT = 12
+MOST_FINAL_ZEROS = 9
 _LENGTH_OVERHEAD = 12
 _UNCHECKED = struct.Struct(">qiib")  # the fields that the checksum of a batch does not cover
 
@@ -53,8 +54,10 @@ def whole_batches(segment: SegmentFile, until: int | None, ends: Sequence[int] =
         following = position
         if batch is None:
             following = _next_batch(file, position, offset, until)
-            stops = [end for end in (following, *ends) if end > position]
-            mended = (_mended(file.read(position, end - position), offset, until) for end in stops)
+            stops = [_end_in_header(file, position), following, *ends]
+            if following < 0:
+                stops += _possible_ends(file, position)
+            mended = (_mended(file.read(position, end - position), offset, until) for end in stops if end > position)
             batch = next((found for found in mended if found is not None), None)
             if batch is None:
                 if following < 0:
@@ -104,6 +107,19 @@ def _mended(content: bytes, offset: int, until: int | None) -> Batch | None:
     if header.last_offset_delta < 0 or not check_crc(whole, 0, header):
         return None
     return Batch(whole, header) if until is None or header.next_offset <= until else None
+
+
+def _end_in_header(file: SourceFile, position: int) -> int:
+    return min(position + parse_header(file.read(position, HEADER_BYTES)).size_bytes, file.size)
+
+
+def _possible_ends(file: SourceFile, position: int) -> Iterator[int]:
+    """Where the last batch of a file may end."""
+    yield file.size
+    # Preallocated zeros follow; a batch may end in zeros, too.
+    rest = file.read(max(position, file.size - WINDOW_BYTES), WINDOW_BYTES)
+    used = file.size - len(rest) + len(rest.rstrip(b"\0"))
+    yield from range(used, min(used + MOST_FINAL_ZEROS, file.size))
 
 
 def _next_batch(file: SourceFile, position: int, offset: int, until: int | None) -> int:

@@ -113,7 +113,7 @@ class StoredPages:
         damaged = 0
         for position in range(WAL_HEADER_BYTES, file.size, FRAME_HEADER_BYTES + PAGE_BYTES):
             frame = file.read(position, FRAME_HEADER_BYTES)
-            if len(frame) < FRAME_HEADER_BYTES:
+            if file.size - position < FRAME_HEADER_BYTES + PAGE_BYTES:
                 break
             number, page_count, *_, first, second = _FRAME.unpack(frame)
             place = _Place(file, position + FRAME_HEADER_BYTES, number)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from broker.data_directory import is_foreign
 from broker.protocol.offsets_topic import OffsetCommitKey, OffsetCommitValue, encode_key, encode_value, partition_for
-from broker.rescue import holding, plan_rescue, rescue
+from broker.protocol.record_batch import BatchHeader, batches
+from broker.rescue import NoData, Unusable, holding, plan_rescue, rescue
 from broker.storage import OFFSETS_TOPIC, Appended, DamageError, Log, TopicRow
 from broker.storage.rescue.plan import RescuePlan
 from broker.storage.store.checked_pages import PAGE_BYTES
-from tests.harness.stores import NOW, append, batch, open_log, stored, sweep, topic_log
+from tests.harness.stores import NOW, append, batch, open_log, segment_files, stored, sweep, topic_log
 
 SMALL: dict[str, Any] = {"segment_bytes": 4000, "compaction_interval_ms": 0}
 GROUPS, COMMITS = 40, 400
@@ -256,4 +259,338 @@ def test_every_record_is_back_whatever_happened_to_the_store(
     plan, log = rescued(path)
     assert not plan.store_is_intact
     check(log, plan, expected)
+    log.close()
+
+
+# -- damaged segments beside a damaged store
+
+
+def segment_of(path: Path, expected: Expected, topic: str, index: int, number: int = 0) -> Path:
+    return sorted((path / "segments" / expected.topic_ids[topic].hex() / str(index)).glob("*.log"))[number]
+
+
+def positions(file: Path) -> list[tuple[int, BatchHeader]]:
+    content = file.read_bytes()
+    end = 0
+    while end + 61 <= len(content) and content[end + 16] == 2:
+        end += int.from_bytes(content[end + 8 : end + 12], "big") + 12
+    return list(batches(content[:end]))
+
+
+@pytest.fixture
+def copy(original: tuple[Path, Expected], tmp_path: Path) -> tuple[Path, Expected]:
+    """A directory without its store."""
+    source, expected = original
+    path = tmp_path / "data"
+    shutil.copytree(source, path)
+    (path / "store.db").write_bytes(b"")
+    return path, expected
+
+
+UNCHECKED = (0, 3, 7, 8, 11, 12, 15, 16)  # bytes of a batch that its checksum does not cover
+
+
+def test_flips_that_no_checksum_covers_cost_no_record(copy: tuple[Path, Expected]) -> None:
+    path, expected = copy
+    count = 0
+    for file in sorted((path / "segments").rglob("*.log")):
+        content = bytearray(file.read_bytes())
+        starts = [position for position, _ in positions(file)]
+        for start in starts[::-3]:
+            content[start + UNCHECKED[count % 8]] ^= 2
+            count += 1
+        file.write_bytes(content)
+    assert count > 60
+    plan, log = rescued(path)
+    check(log, plan, expected)
+    log.close()
+
+
+@pytest.mark.parametrize("at", UNCHECKED)
+def test_the_last_batch_of_a_log_is_whole_after_such_a_flip(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "data"
+    log = open_log(path)
+    for number in range(3):
+        append(topic_log(log), b"%d" % number)
+    log.flush()
+    expected = contents(log, ["t"])
+    log.close(clean=False)
+    (path / "store.db").unlink()
+    (file,) = segment_files(path)
+    content = bytearray(file.read_bytes())
+    content[positions(file)[-1][0] + at] ^= 2
+    file.write_bytes(content)
+    _, log = rescued(path)
+    assert contents(log, ["t"]) == expected
+    log.close()
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_damaged_batch_costs_its_own_records_only(copy: tuple[Path, Expected], which: int) -> None:
+    path, expected = copy
+    lost = []
+    for number in (0, -1):
+        file = segment_of(path, expected, "plain", 0, number)
+        position, header = positions(file)[which]
+        content = bytearray(file.read_bytes())
+        content[position + 62] ^= 2
+        file.write_bytes(content)
+        lost.append(header.base_offset)
+    plan, log = rescued(path)
+    records, ends = contents(log, ["plain", "compacted"])
+    assert ends == expected.ends
+    assert records == expected.records | {
+        ("plain", 0): [record for record in expected.records["plain", 0] if record[0] not in lost]
+    }
+    (found,) = [topic for topic in plan.topics if topic.topic.name == "plain"]
+    assert found.partitions[0].lost == [(offset, offset) for offset in lost]
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "how"), [(0, "missing"), (1, "missing"), (-1, "missing"), (-1, "empty"), (1, "halved"), (-1, "halved")]
+)
+def test_the_log_end_does_not_move_back(copy: tuple[Path, Expected], number: int, how: str) -> None:
+    path, expected = copy
+    file = segment_of(path, expected, "plain", 0, number)
+    if how == "missing":
+        file.unlink()
+    else:
+        used = sum(header.size_bytes for _, header in positions(file))
+        file.write_bytes(file.read_bytes()[: 0 if how == "empty" else used // 2])
+    plan, log = rescued(path)
+    records, ends = contents(log, ["plain", "compacted"])
+    assert ends == expected.ends
+    whole, left = expected.records["plain", 0], records["plain", 0]
+    assert set(left) < set(whole)
+    lost = {offset for offset, _, _ in set(whole) - set(left)}
+    (found,) = [topic.partitions[0] for topic in plan.topics if topic.topic.name == "plain"]
+    assert {offset for a, b in found.lost + found.unknown for offset in range(a, b + 1)} == lost
+    assert append(topic_log(log, "plain", 0), b"new") == expected.ends["plain", 0]
+    log.close()
+
+
+def test_an_unfinished_revision_does_not_replace_a_whole_one(copy: tuple[Path, Expected]) -> None:
+    path, expected = copy
+    file = segment_of(path, expected, "plain", 0)
+    position, _ = positions(file)[2]
+    file.with_name(f"{file.stem}.1.log").write_bytes(file.read_bytes()[: position + 30])
+    plan, log = rescued(path)
+    check(log, plan, expected)
+    log.close()
+
+
+# -- names
+
+
+def test_a_topic_without_its_file_gets_its_name_from_the_store(original: tuple[Path, Expected], tmp_path: Path) -> None:
+    source, expected = original
+    path = tmp_path / "data"
+    shutil.copytree(source, path)
+    open_log(path, **SMALL).close()
+    flip(path / "store.db", random.Random(1), 0, 100)
+    for file in path.glob("segments/*/topic.json"):
+        file.unlink()
+    plan, log = rescued(path)
+    check(log, plan, expected)
+    log.close()
+
+
+def test_a_topic_with_a_lost_name_keeps_its_records_forever(copy: tuple[Path, Expected]) -> None:
+    path, expected = copy
+    (path / "store.db-wal").unlink()
+    (path / "segments" / expected.topic_ids["plain"].hex() / "topic.json").write_bytes(b"{}")
+    plan, log = rescued(path)
+    name = f"rescued-{expected.topic_ids['plain'].hex()}"
+    assert any(name in warning for warning in plan.warnings)
+    records, _ = contents(log, [name])
+    assert [records[name, index] for index in range(2)] == [expected.records["plain", index] for index in range(2)]
+    log.flush()
+    sweep(log, NOW + 10**12)
+    assert contents(log, [name])[0] == records
+    log.close()
+
+
+def test_of_two_topics_with_one_name_the_newer_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    log = open_log(path)
+    append(topic_log(log, "t"), b"old")
+    log.flush()
+    old = path / "segments" / log.topics["t"].topic_id.hex()
+    shutil.copytree(old, tmp_path / "kept")
+    log.delete_topic("t")
+    log.flush()
+    append(topic_log(log, "t"), b"new")
+    log.flush()
+    log.close()
+    shutil.copytree(tmp_path / "kept", old)
+    (path / "store.db").unlink()
+    plan, log = rescued(path)
+    other = f"t-{old.name[:16]}"
+    assert any(other in warning for warning in plan.warnings)
+    assert [record.value for record in stored(topic_log(log, "t"))] == [b"new"]
+    assert [record.value for record in stored(topic_log(log, other))] == [b"old"]
+    log.close()
+
+
+def test_deleted_topics_and_offsets_stay_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    log = open_log(path)
+    offsets: dict[tuple[str, str, int], int] = {}
+    for name in ("gone", "kept"):
+        append(topic_log(log, name), b"x")
+        commit(log, offsets, "group", name, 0, 1)
+    log.flush()
+    gone = log.topics["gone"].topic_id.hex()
+    shutil.copytree(path / "segments" / gone, tmp_path / "copy")
+    log.delete_topic("gone")
+    key = encode_key(OffsetCommitKey("group", "gone", 0))
+    log.append_rows(OFFSETS_TOPIC, [TopicRow(partition_for("group"), key, None, NOW)])
+    log.flush()
+    log.close(clean=False)
+    # A crash before the directory was renamed.
+    shutil.copytree(tmp_path / "copy", path / "segments" / gone, dirs_exist_ok=True)
+    (path / "segments" / f"{gone}.deleted").exists() and shutil.rmtree(path / "segments" / f"{gone}.deleted")
+    (path / "store.db").write_bytes(b"")
+    plan, log = rescued(path)
+    assert [topic.topic.name for topic in plan.topics] == ["kept"]
+    assert [(row.group, row.topic, row.offset) for row in plan.offsets] == [("group", "kept", 1)]
+    log.close()
+
+
+def test_records_that_were_deleted_stay_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    log = open_log(path, **SMALL)
+    for number in range(100):
+        append(topic_log(log), b"%d" % number * 9)
+    log.flush()
+    assert topic_log(log).delete_records(77) == 77
+    log.flush()
+    expected = contents(log, ["t"])
+    log.close(clean=False)
+    (path / "store.db").write_bytes(b"")
+    plan, log = rescued(path)
+    assert contents(log, ["t"]) == expected
+    assert topic_log(log).log_start_offset == 77
+    assert plan.topics[0].partitions[0].lost == []
+    log.close()
+
+
+def test_what_compaction_removed_is_not_called_lost(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    log = open_log(path, segment_bytes=600, compaction_interval_ms=0)
+    compacted = topic_log(log, "t", cleanup_policy="compact", min_cleanable_dirty_ratio="0")
+    append(compacted, (b"first", b"stays"))
+    for number in range(60):
+        append(compacted, (b"key", b"%d" % number * 30))
+    sweep(log)
+    expected = contents(log, ["t"])
+    log.close()
+    assert len(segment_files(path)) > 1
+    (path / "store.db").write_bytes(b"")
+    plan, log = rescued(path)
+    assert contents(log, ["t"]) == expected
+    assert plan.topics[0].partitions[0].lost == []
+    log.close()
+
+
+# -- committed offsets
+
+
+def test_offsets_on_intact_pages_are_listed_and_long_ones_are_whole(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    log = open_log(path)
+    offsets: dict[tuple[str, str, int], int] = {}
+    long = "g" * 9000
+    for number in range(3000):
+        commit(log, offsets, f"group {number % 700}", "t", number % 3, number)
+    commit(log, offsets, long, "t", 0, 5)
+    log.flush()
+    log.close()
+    plan = plan_rescue(path, lambda size: None)
+    assert {(row.group, row.topic, row.partition): row.offset for row in plan.offsets} == offsets
+    assert all(row.note is None for row in plan.offsets)
+    assert plan.store_is_intact
+    content = bytearray((path / "store.db").read_bytes())
+    leaves = [at for at in range(PAGE_BYTES, len(content), PAGE_BYTES) if content[at] == 0x0D]
+    for start in leaves[::4]:
+        content[start] ^= 1
+    for start in leaves[1::4]:
+        content[start + 2000 : start + 2050] = bytes(50)
+    (path / "store.db").write_bytes(content)
+    plan = plan_rescue(path, lambda size: None)
+    found = {(row.group, row.topic, row.partition): row.offset for row in plan.offsets}
+    newest = [key for key, offset in found.items() if offsets[key] == offset]
+    # A damaged page still gives the rows that the damage did not reach.
+    assert len(newest) > 0.97 * len(offsets)
+    assert any(row.note is not None for row in plan.offsets)
+
+
+def test_no_damage_makes_the_salvage_fail(original: tuple[Path, Expected], tmp_path: Path) -> None:
+    source, expected = original
+    path = tmp_path / "data"
+    randomness = random.Random(6)
+    for _ in range(12):
+        shutil.copytree(source, path)
+        if randomness.random() < 0.5:
+            open_log(path, **SMALL).close()
+        for name in ("store.db", "store.db-wal", "synced-ends", "commit-marker"):
+            file = path / name
+            content = bytearray(file.read_bytes())
+            for _ in range(randomness.choice([0, 1, 30, 3000])):
+                if content:
+                    at = randomness.randrange(len(content))
+                    content[at : at + 1] = randomness.randbytes(1)
+            if randomness.random() < 0.3:
+                content = content[: randomness.randrange(len(content) + 1)]
+            file.write_bytes(content)
+        plan = plan_rescue(path, lambda size: None)
+        for row in plan.offsets:
+            assert row.offset <= expected.offsets[row.group, row.topic, row.partition]
+        assert {topic.topic.name for topic in plan.topics} >= {"plain", "compacted"}
+        shutil.rmtree(path)
+
+
+# -- the new directory
+
+
+def test_an_unfinished_rescue_is_no_data_directory_and_is_started_again(copy: tuple[Path, Expected]) -> None:
+    path, expected = copy
+    into = path.with_name("data-rescued")
+    draft = into / ".rescue-draft"
+    shutil.copytree(path / "segments", draft / "segments")
+    assert is_foreign(into)
+    plan, log = rescued(path)
+    check(log, plan, expected)
+    log.close()
+    assert not draft.exists()
+
+
+def test_a_directory_that_is_no_broker_s_or_not_empty_is_refused(copy: tuple[Path, Expected], tmp_path: Path) -> None:
+    path, _ = copy
+    (tmp_path / "other").mkdir()
+    with pytest.raises(NoData), holding(tmp_path / "other"):
+        pass
+    plan = plan_rescue(path, lambda size: None)
+    with pytest.raises(Unusable, match="is part of the damaged directory"):
+        rescue(plan, path / "new", lambda size: None)
+    with pytest.raises(Unusable, match="is not empty"):
+        rescue(plan, path.parent, lambda size: None)
+
+
+@pytest.mark.parametrize("archive", ["format_1", "format_4"])
+def test_a_directory_of_an_older_format_is_brought_back_by_what_its_store_still_says(
+    tmp_path: Path, archive: str
+) -> None:
+    with tarfile.open(Path(__file__).with_name(f"{archive}.tar.xz")) as packed:
+        packed.extractall(tmp_path, filter="data")
+    path = tmp_path / "store"
+    shutil.copytree(path, tmp_path / "copy")
+    log = open_log(tmp_path / "copy")
+    names = [name for name, topic in log.topics.items() if not topic.internal]
+    expected = contents(log, names)
+    log.close()
+    flip(path / "store.db", random.Random(2), 0, 100)
+    _, log = rescued(path)
+    assert contents(log, names) == expected
     log.close()

@@ -31,5 +31,6 @@ PARTS = {
     "damage": Part("damage", 500, "damaged files, with and without --accept-loss"),
     "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest"),
     "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker"),
+    "rescue": Part("rescue", 29, "damaged stores that no start takes, and `kgctl broker rescue`"),
     "missing-store": Part("missing_store", 20, "segments without a store"),
 }

@@ -5,6 +5,7 @@ The file format: https://www.sqlite.org/fileformat2.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ _USABLE = PAGE_BYTES - RESERVED_BYTES
 _TABLE_LOCAL = _USABLE - 35
 _INDEX_LOCAL = (_USABLE - 12) * 64 // 255 - 23
 _LEAST_LOCAL = (_USABLE - 12) * 32 // 255 - 23
-_INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_INTEGER_BYTES = {0: 0, 8: 0, 9: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 MAX_PAYLOAD_BYTES = 1 << 24
+# Types of long keys and values take several bytes each.
+MOST_TYPE_BYTES = 6
 
 ReadPage = Callable[[int], bytes | None]
 
@@ -49,20 +52,30 @@ def cells(number: int, content: bytes, read_page: ReadPage) -> Iterator[Cell | N
             yield None
 
 
-def possible_cells(content: bytes, columns: int, read_page: ReadPage) -> Iterator[Cell]:
-    """Yield everything in a damaged page that could be a row of a rowid table with this number of columns."""
-    for at in range(8, _USABLE - columns):
+def possible_rows(content: bytes, columns: int, read_page: ReadPage) -> Iterator[tuple[Value, ...]]:
+    """Yield everything in a damaged page that could be a row of a rowid table with this number of columns.
+
+    A record begins with the size of its header and then has a type per column, of which the first is NULL.
+    """
+    for found in re.finditer(b"(?=[%c-%c]\0)" % (columns + 1, columns + 1 + MOST_TYPE_BYTES), content[:_USABLE]):
+        at = found.start()
         try:
-            payload_bytes, after = _varint(content, at)
-            rowid, after = _varint(content, after)
-            # The header of the record: its own size, then one type per column, and the first is NULL.
-            if payload_bytes <= columns or content[after] <= columns or content[after + 1] != 0:
-                continue
-            cell = _cell(content, at, True, read_page)
-        except (Malformed, IndexError):
+            size = _record_bytes(content, at)
+            values = _record(_payload(content, at, size, True, read_page))
+        except Malformed:
             continue
-        if len(cell.values) == columns:
-            yield cell._replace(rowid=rowid)
+        if len(values) == columns:
+            yield values
+
+
+def _record_bytes(content: bytes, start: int) -> int:
+    """The size of the record that begins here, as its types say."""
+    header_bytes, at = _varint(content, start)
+    size, end = header_bytes, start + header_bytes
+    while at < end:
+        kind, at = _varint(content, at)
+        size += _size_of(kind)
+    return size
 
 
 def _cell(content: bytes, at: int, is_table: bool, read_page: ReadPage) -> Cell:
@@ -120,14 +133,11 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
         return None, at
     if kind in (8, 9):
         return kind - 8, at
-    is_integer = kind in _INTEGER_BYTES
-    if not is_integer and kind < 12:
-        raise Malformed  # a float, which no table of the store has, or a reserved type
-    size = _INTEGER_BYTES[kind] if is_integer else (kind - 12) // 2
+    size = _size_of(kind)
     content = payload[at : at + size]
     if len(content) < size:
         raise Malformed
-    if is_integer:
+    if kind < 12:
         return int.from_bytes(content, "big", signed=True), at + size
     if kind % 2 == 0:
         return content, at + size
@@ -135,6 +145,15 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
         return content.decode(), at + size
     except UnicodeDecodeError:
         raise Malformed from None
+
+
+def _size_of(kind: int) -> int:
+    """The bytes of a value of this type. The store has no floats, and other types are reserved."""
+    if kind >= 12:
+        return (kind - 12) // 2
+    if kind not in _INTEGER_BYTES:
+        raise Malformed
+    return _INTEGER_BYTES[kind]
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:

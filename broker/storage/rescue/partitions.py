@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 from broker.protocol.record_batch import build_batch, parse_header
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.rescue.batches import Batch, SegmentFile, segment_file, whole_batches
-from broker.storage.rescue.ends import AcknowledgedEnd
 from broker.storage.rescue.reading import Progress
+from broker.storage.segments.synced_ends import SyncedEnd
 
 MAX_OFFSETS_PER_BATCH = 2**31
 Range: TypeAlias = tuple[int, int]  # first and last offset
@@ -37,7 +37,7 @@ class PartitionPlan:
 
     index: int
     files: list[SegmentFile]
-    end: AcknowledgedEnd | None
+    end: SyncedEnd | None
     is_compacted: bool
     log_start_offset: int = 0
     log_end_offset: int = 0
@@ -72,7 +72,7 @@ class PartitionPlan:
 def plan_partition(
     directory: Path,
     index: int,
-    end: AcknowledgedEnd | None,
+    end: SyncedEnd | None,
     log_start_offset: int | None,
     progress: Progress,
     *,
@@ -119,7 +119,7 @@ def _apply_log_start(plan: PartitionPlan, stored: int) -> None:
     plan.unknown = [(max(a, stored), b) for a, b in plan.unknown if b >= stored]
 
 
-def _files(directory: Path, end: AcknowledgedEnd | None) -> list[SegmentFile]:
+def _files(directory: Path, end: SyncedEnd | None) -> list[SegmentFile]:
     """The files to take, in the order of offsets: of several revisions, the newest one that lacks the least."""
     revisions: dict[int, list[SegmentFile]] = {}
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
@@ -137,7 +137,7 @@ def _files(directory: Path, end: AcknowledgedEnd | None) -> list[SegmentFile]:
     return chosen
 
 
-def _missing(file: SegmentFile, until: int | None, end: AcknowledgedEnd | None) -> int:
+def _missing(file: SegmentFile, until: int | None, end: SyncedEnd | None) -> int:
     """How many offsets have no batch."""
     offset, missing = file.base_offset, 0
     for batch in whole_batches(file, until, _ends_in(file, end)):
@@ -147,5 +147,5 @@ def _missing(file: SegmentFile, until: int | None, end: AcknowledgedEnd | None) 
     return missing + max(0, wanted - offset)
 
 
-def _ends_in(file: SegmentFile, end: AcknowledgedEnd | None) -> Sequence[int]:
+def _ends_in(file: SegmentFile, end: SyncedEnd | None) -> Sequence[int]:
     return (end.position,) if end is not None and end.base_offset == file.base_offset else ()

@@ -48,7 +48,7 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
     """Read all of a data directory that no broker uses. Nothing in it is changed."""
     salvage = Salvage(data_dir)
     problems = [*salvage.problems, *_lost_commits(data_dir, salvage)]
-    ends = read_acknowledged_ends(data_dir / "synced-ends", salvage.partitions)
+    ends = read_acknowledged_ends(data_dir, salvage.partitions)
     found = find_topics(data_dir / "segments", salvage)
     log_starts = {(p.topic_id, p.partition): p.log_start_offset for p in salvage.partitions.values()}
     topics = [_plan_topic(topic, ends, log_starts, progress) for topic in found.topics]
@@ -58,11 +58,8 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
     if stored_id.isdigit():
         next_producer_id = max(next_producer_id, int(stored_id))
     warnings = list(found.warnings)
-    if ends.unassigned:
-        warnings.append(
-            f"{data_dir / 'synced-ends'}: {ends.unassigned} entries belong to partitions that cannot be identified;"
-            " where they end is taken from their segment files"
-        )
+    if ends.warning is not None:
+        warnings.append(ends.warning)
     if problems:
         warnings.append(
             "dynamic broker configs may be lost: set them again before retention deletes records by its defaults"

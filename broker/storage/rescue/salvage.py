@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from broker.protocol.offsets_topic import OffsetCommitKey, decode_key, decode_offset_value
 from broker.protocol.wire_types import DecodeError
-from broker.storage.rescue.cells import Cell, cells, possible_cells
+from broker.storage.rescue.cells import Cell, cells, possible_rows
 from broker.storage.rescue.stored_pages import Page, StoredPages
 from broker.storage.rows.topic_row import row_crc
+from broker.storage.store.values import Value
 from broker.storage.topic_configs import TOPIC_CONFIGS
 
 OFFSETS_COLUMNS = 7  # of the table offsets_log
@@ -91,17 +92,17 @@ class Salvage:
             for cell in cells(page.number, page.content, self._pages.content):
                 if cell is None:
                     self.unreadable_rows += 1
-                elif not self._note_offset(cell, note):
+                elif not self._note_offset(cell.values, note):
                     self._note_other(cell)
         elif page.content.strip(b"\0"):
-            for cell in possible_cells(page.content, OFFSETS_COLUMNS, self._pages.content):
-                self._note_offset(cell, FROM_DAMAGED_PAGE)
+            for values in possible_rows(page.content, OFFSETS_COLUMNS, self._pages.content):
+                self._note_offset(values, FROM_DAMAGED_PAGE)
 
-    def _note_offset(self, cell: Cell, note: str | None) -> bool:
+    def _note_offset(self, values: tuple[Value, ...], note: str | None) -> bool:
         """Keep a row of __consumer_offsets if it is a newer offset of its key."""
-        if len(cell.values) != OFFSETS_COLUMNS:
+        if len(values) != OFFSETS_COLUMNS:
             return False
-        _, partition, log_offset, key, value, timestamp_ms, crc = cell.values
+        _, partition, log_offset, key, value, timestamp_ms, crc = values
         if not (
             isinstance(partition, int)
             and isinstance(log_offset, int)

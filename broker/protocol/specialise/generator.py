@@ -6,11 +6,31 @@ import struct
 from typing import Any, Never
 
 from broker.protocol.varints import read_uvarint, skip_tagged_fields, skip_tagged_value, uvarint
-from broker.protocol.wire_types import ARRAY, DecodeError, Encoded, Field, Scalar, Sequence, StructMeta, WireType
+from broker.protocol.wire_types import (
+    ARRAY,
+    STRING_BYTES,
+    DecodeError,
+    Encoded,
+    EncodeError,
+    Field,
+    Scalar,
+    Sequence,
+    StructMeta,
+    WireType,
+)
 
 
 def _fail(reason: str) -> Never:
     raise DecodeError(reason)
+
+
+def _too_long(name: str, text: bytes) -> Never:
+    start = text[:20].decode(errors="ignore")
+    raise EncodeError(f"{name} '{start}...' has {len(text)} bytes; a string has at most {STRING_BYTES}")
+
+
+def _cut(text: bytes) -> bytes:
+    return text[:STRING_BYTES].decode(errors="ignore").encode()
 
 
 _NAMES = {
@@ -20,6 +40,8 @@ _NAMES = {
     "skip_tagged_fields": skip_tagged_fields,
     "skip_tagged_value": skip_tagged_value,
     "fail": _fail,
+    "too_long": _too_long,
+    "cut": _cut,
     "pack": struct.pack,
     "unpack_from": struct.unpack_from,
     "join": b"".join,
@@ -42,6 +64,7 @@ class Generator:
         self.depth = 1
         self.count = 0
         self.run: list[tuple[str, str]] = []
+        self._arrays: dict[str, str] = {}
 
     def source(self, cls: StructMeta) -> str:
         raise NotImplementedError
@@ -52,6 +75,17 @@ class Generator:
     def fresh(self, stem: str) -> str:
         self.count += 1
         return f"{stem}{self.count}"
+
+    def element(self, array: str) -> str:
+        """A name for the elements of an array."""
+        name = self.fresh("x")
+        self._arrays[name] = self.label(array)
+        return name
+
+    def label(self, value: str) -> str:
+        """The field that a value belongs to, as error messages call it."""
+        owner, _, field = value.rpartition(".")
+        return field if owner else self._arrays.get(value, value)
 
     def constant(self, stem: str, value: Any) -> str:
         name = self.fresh(stem)

@@ -98,9 +98,9 @@ class ReaderSource(Generator):
             self.line(f"{name} -= 1")
         if nullable:
             self.line(f"if {name} == -1: {target} = None")
-            self.line(f"elif {name} < 0: fail('negative length of {target}')")
+            self.line(f"elif {name} < 0: fail('negative length of {self.label(target)}')")
         else:
-            self.line(f"if {name} < 0: fail('null or negative length of {target}')")
+            self.line(f"if {name} < 0: fail('null or negative length of {self.label(target)}')")
         self.line("else:")
         self.depth += 1
         return name
@@ -109,10 +109,10 @@ class ReaderSource(Generator):
         length = self.counted(wire_type.prefix, target, nullable, compact)
         if compact and wire_type is STRING:
             # Kafka refuses longer strings too; the non-compact form cannot express them.
-            self.line(f"if {length} > {STRING_BYTES}: fail('{target} is too long')")
+            self.line(f"if {length} > {STRING_BYTES}: fail('{self.label(target)} is too long')")
         end = self.fresh("e")
         self.line(f"{end} = p + {length}")
-        self.line(f"if {end} > size: fail('{target} is cut short')")
+        self.line(f"if {end} > size: fail('{self.label(target)} is cut short')")
         if wire_type is STRING:
             self.line(f"{target} = data[p:{end}].decode()")
         elif wire_type is BYTES:
@@ -126,7 +126,7 @@ class ReaderSource(Generator):
         count = self.counted("i", target, nullable, compact)
         minimum = self.minimum(element)
         needed = count if minimum == 1 else f"{count} * {minimum}"
-        self.line(f"if {needed} > size - p: fail('{target} has more elements than bytes')")
+        self.line(f"if {needed} > size - p: fail('{self.label(target)} has more elements than bytes')")
         self.line(f"left -= {count}")
         self.line(f"if left < 0: fail(f'{self.message} has more than {{entries}} entries')")
         if isinstance(element, Scalar):
@@ -137,7 +137,7 @@ class ReaderSource(Generator):
             self.line(f"{add} = {items}.append")
             self.line(f"for _ in range({count}):")
             self.depth += 1
-            item = self.fresh("x")
+            item = self.element(target)
             if isinstance(element, StructMeta):
                 self.struct(element, item)
             else:

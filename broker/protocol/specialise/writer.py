@@ -6,7 +6,20 @@ import struct
 
 from broker.protocol.specialise.generator import Generator
 from broker.protocol.varints import uvarint
-from broker.protocol.wire_types import ARRAY, RECORDS, STRING, Field, Scalar, Sequence, StructMeta, WireType
+from broker.protocol.wire_types import (
+    ARRAY,
+    RECORDS,
+    STRING,
+    STRING_BYTES,
+    Field,
+    Scalar,
+    Sequence,
+    StructMeta,
+    WireType,
+)
+
+# Texts for people, which may quote a long name: an answer with a part of the text is better than none.
+CUT = ("error_message",)
 
 
 class WriterSource(Generator):
@@ -99,13 +112,18 @@ class WriterSource(Generator):
     def sequence(self, wire_type: Sequence, source: str, nullable: bool, compact: bool) -> None:
         value, length = self.fresh("v"), self.fresh("n")
         self.line(f"{value} = {source}")
-        found = f"len({value}){' + 1' if compact else ''}"
-        text = f"{value} = {value}.encode(); " if wire_type is STRING else ""
         if nullable:
             self.line(f"if {value} is None: {value} = b''; {length} = {0 if compact else -1}")
-            self.line(f"else: {text}{length} = {found}")
-        else:
-            self.line(f"{text}{length} = {found}")
+            self.line("else:")
+        self.depth += nullable
+        if wire_type is STRING:
+            label = self.label(source)
+            self.line(f"{value} = {value}.encode()")
+            # The compact form could express longer strings, but no broker reads them.
+            self.line(f"if len({value}) > {STRING_BYTES}: {value} = ")
+            self.lines[-1] += f"cut({value})" if label in CUT else f"too_long('{label}', {value})"
+        self.line(f"{length} = len({value}){' + 1' if compact else ''}")
+        self.depth -= nullable
         self.length(length, wire_type.prefix, compact)
         if wire_type is RECORDS:
             self.has_records = True
@@ -134,7 +152,7 @@ class WriterSource(Generator):
             self.line(f"if type({items}) is Encoded: out += {items}.parts")
             self.line("else:")
             self.depth += 1
-        item = self.fresh("x")
+        item = self.element(source)
         self.line(f"for {item} in {items}:")
         self.depth += 1
         self.value(element, item, False, compact)

@@ -21,13 +21,12 @@ def request_frame(request: Message, version: int, correlation_id: int, client_id
     """The buffers of one request; record batches stay separate buffers. Raises BadValue if a value does not fit."""
     name = client_id.encode()
     flexible = version >= request.FLEXIBLE_SINCE
-    header = (
-        struct.pack(">hhih", request.API_KEY, version, correlation_id, len(name)) + name + (b"\0" if flexible else b"")
-    )
     try:
+        header = struct.pack(">hhih", request.API_KEY, version, correlation_id, len(name))
         first, *others = codec.encode_parts(request, version)
-    except codec.EncodeError as error:
+    except (codec.EncodeError, struct.error) as error:
         raise BadValue(f"a value does not fit into the request: {error}") from error
+    header += name + (b"\0" if flexible else b"")
     size = len(header) + len(first) + sum(len(part) for part in others)
     return [b"".join((struct.pack(">i", size), header, first)), *others]  # type: ignore[arg-type]
 

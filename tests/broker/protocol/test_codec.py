@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.protocol.codec import DecodeError, EncodeError, decode, encode, encode_parts
+from broker.protocol.messages.create_topics import CreateTopicsResponse
 from broker.protocol.messages.fetch import FetchResponse
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.messages.metadata import MetadataRequest
@@ -166,10 +168,30 @@ def test_the_longest_string_fits() -> None:
 def test_compact_strings_have_the_same_maximum_length() -> None:
     longest = HeartbeatRequest(group_id="é" + "g" * 32765, generation_id=1, member_id="m")
     assert decode(HeartbeatRequest, encode(longest, 4), 4) == longest
-    for field in ("group_id", "group_instance_id"):
-        values: dict[str, Any] = {"group_id": "g", "generation_id": 1, "member_id": "m", field: "é" + "g" * 32766}
-        with pytest.raises(DecodeError, match="too long"):
-            decode(HeartbeatRequest, encode(HeartbeatRequest(**values), 4), 4)
+    encoded = encode(longest, 4)
+    too_long = encoded.replace(uvarint(32768), uvarint(32769), 1).replace(b"gg", b"ggg", 1)
+    with pytest.raises(DecodeError, match="group_id is too long"):
+        decode(HeartbeatRequest, too_long, 4)
+
+
+@pytest.mark.parametrize("version", [0, 4])
+@pytest.mark.parametrize("field", ["group_id", "member_id"])
+def test_a_string_that_is_too_long_is_named_by_its_field_and_its_start(version: int, field: str) -> None:
+    values: dict[str, Any] = {"group_id": "g", "generation_id": 1, "member_id": "m", field: "x" * 70_000}
+    with pytest.raises(EncodeError, match=rf"^{field} 'x{{20}}\.\.\.' has 70000 bytes; a string has at most 32767$"):
+        encode(HeartbeatRequest(**values), version)
+
+
+def test_a_string_of_an_array_is_named_by_the_array() -> None:
+    with pytest.raises(EncodeError, match=r"^coordinator_keys 'x"):
+        encode(FindCoordinatorRequest(coordinator_keys=["g", "x" * 32768]), 6)
+
+
+def test_an_error_message_is_cut_between_characters() -> None:
+    topic = CreateTopicsResponse.Topic(name="t", error_code=1, error_message="e" + "é" * 20_000)
+    for version in (2, 7):
+        decoded = decode(CreateTopicsResponse, encode(CreateTopicsResponse(topics=[topic]), version), version)
+        assert decoded.topics[0].error_message == "e" + "é" * 16383
 
 
 def test_a_required_field_cannot_be_omitted() -> None:

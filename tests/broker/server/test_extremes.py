@@ -4,6 +4,7 @@ broker keeps serving, also after a restart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +17,21 @@ from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.varints import uvarint
 from broker.protocol.wire_types import STRING_BYTES, Message
 from tests.harness.requests import commit_request, create_topic, heartbeat_request, join_alone
 from tests.harness.running import RunningBroker
 
 LONGEST = "g" * STRING_BYTES
-TOO_LONG = "g" * 40_000
+# Stands for a string that is too long to encode.
+TOO_LONG = "<too long>"
+
+
+def with_long_strings(frame: bytes, size: int) -> bytes:
+    """Replace each TOO_LONG in a frame of a flexible version by a string of `size` bytes."""
+    mark = TOO_LONG.encode()
+    body = frame[4:].replace(uvarint(len(mark) + 1) + mark, uvarint(size + 1) + b"g" * size)
+    return len(body).to_bytes(4, "big") + body
 
 
 def joining(**fields: Any) -> JoinGroupRequest:
@@ -53,11 +63,11 @@ def serves(running: RunningBroker) -> bool:
     return True
 
 
+@pytest.mark.parametrize("size", [STRING_BYTES + 1, 70_000])
 @pytest.mark.parametrize(
     ("request_", "version"),
     [
-        (DescribeGroupsRequest(groups=["g" * 70_000]), 5),
-        (DescribeGroupsRequest(groups=["g", LONGEST + "g"]), 5),
+        (DescribeGroupsRequest(groups=["g", TOO_LONG]), 5),
         (joining(group_id=TOO_LONG), 9),
         (joining(group_instance_id=TOO_LONG), 9),
         (joining(group_instance_id="i", protocol_type=TOO_LONG), 9),
@@ -69,12 +79,16 @@ def serves(running: RunningBroker) -> bool:
     ids=lambda value: type(value).__name__ if isinstance(value, Message) else "",
 )
 def test_text_that_no_record_can_hold_closes_the_connection(
-    running: RunningBroker, request_: Message, version: int
+    running: RunningBroker, caplog: pytest.LogCaptureFixture, request_: Message, version: int, size: int
 ) -> None:
     with running.client() as client:
         create_topic(client, "t")
-        client.send(request_, version)
+        client.send_bytes(with_long_strings(client.frame(request_, version), size))
         assert client.is_closed()
+    assert re.search(
+        r"closing the connection from /127.0.0.1: (groups|name|group_id|group_instance_id|protocol_type) is too long",
+        caplog.text,
+    )
     assert serves(running)
 
 
@@ -95,6 +109,15 @@ def test_the_largest_values_are_served(running: RunningBroker, make: Callable[[]
         answer = client.ask(request, version)
     rows = answer.groups if hasattr(answer, "groups") else answer.topics[0].partitions
     assert [row.error_code for row in rows] == [ErrorCode.NONE]
+    assert serves(running)
+
+
+def test_an_error_message_that_quotes_a_long_name_is_cut(running: RunningBroker) -> None:
+    name = "é" * (STRING_BYTES // 2)
+    with running.client() as client:
+        (group,) = client.ask(DescribeGroupsRequest(groups=[name]), 6).groups
+        assert (group.group_id, group.error_code) == (name, ErrorCode.GROUP_ID_NOT_FOUND)
+    assert group.error_message.startswith("Group é")
     assert serves(running)
 
 

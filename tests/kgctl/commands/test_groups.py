@@ -434,3 +434,10 @@ def test_a_rebalance_exits_with_6_without_members_and_with_5_without_the_group(o
         6,
         f"Error: Consumer group '{group}' has no active members to rebalance.\n",
     )
+
+
+def test_a_name_that_no_request_can_hold_is_a_usage_error(kgctl: Kgctl) -> None:
+    for command in (["groups", "describe"], ["topics", "describe"], ["topics", "create"]):
+        result = kgctl(*command, "x" * 70_000)
+        assert result.exit_code == 2
+        assert "'xxxxxxxxxxxxxxxxxxxx...' has 70000 bytes; a string has at most 32767" in result.stderr

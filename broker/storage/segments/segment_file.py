@@ -151,10 +151,8 @@ class SegmentFile:
 
     def _restore_trailer(self, file: OpenFile) -> None:
         """Write a damaged trailer again, if the batches have the digest that the store knows."""
-        digest, batches = 0, checked_batches(self._read, self.damage, self.base_offset, 0, self.size_bytes, SCAN_BYTES)
         try:
-            for _, header, _ in batches:
-                digest = chained(digest, header.base_offset, header.batch_length, header.crc)
+            digest = self._digest_of_file()
         except DamageError:
             # Readers get the batches before the damage.
             self._is_trailer_lost = True
@@ -165,12 +163,23 @@ class SegmentFile:
         file.write(self._trailer().pack(), self.size_bytes)
 
     def holds_other_records(self) -> bool:
-        """The file in this place is a sealed segment of another partition or other offsets."""
+        """The file in this place has undamaged batches of another partition, or of other offsets."""
         if not os.path.exists(self.path):
             return False
         file = self.files.get(self.path)
         found = parse_trailer(file.read(TRAILER_BYTES, max(0, file.size() - TRAILER_BYTES)))
-        return found is not None and found[:3] != self._trailer()[:3]
+        if found is not None:
+            return found[:3] != self._trailer()[:3]
+        try:
+            return self.has_trailer and self.digest is not None and self._digest_of_file() != self.digest
+        except DamageError:
+            return False
+
+    def _digest_of_file(self) -> int:
+        digest = 0
+        for _, header, _ in checked_batches(self._read, self.damage, self.base_offset, 0, self.size_bytes, SCAN_BYTES):
+            digest = chained(digest, header.base_offset, header.batch_length, header.crc)
+        return digest
 
     # -- damage
 

@@ -172,6 +172,11 @@ def test_an_unsealed_copy_with_other_batches_is_refused(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SMALL)
     expect_refused_or_written(topic_log(log, "a"), "a", [one])
     log.close()
+    log = open_log(tmp_path, accept_loss=True, **SMALL)
+    assert len(log.losses) == 1
+    assert f"{one} holds other records: lost offsets" in log.losses[0]
+    assert {value for _, value in values(topic_log(log, "a"))} <= {name("a", offset) for offset in range(COUNT)}
+    log.close()
 
 
 def test_an_accepted_loss_brings_no_record_of_another_topic(tmp_path: Path) -> None:

@@ -290,12 +290,15 @@ class Campaign:
             assert named in self._log(), f"the log does not name {named}: {self._log()[-500:]}"
         if change.name.endswith(".index"):
             assert not refused, f"a damaged index hides {sorted(refused)}"
-        elif not self._in_trailer(change) and not appended:
-            hidden = refused & judge.readable_batches(files, self._ledger.topics[topic][1], partition, known)
-            assert not hidden, f"batches before the damage are refused: {sorted(hidden)}"
+        else:
+            readable = judge.readable_batches(files, self._ledger.topics[topic][1], partition, known)
+            hidden = refused & readable
+            in_doubt = appended or self._in_trailer(change) or change.words.startswith("cut")
+            assert in_doubt or not hidden, f"batches before the damage are refused: {sorted(hidden)}"
+            self._figures["whole batches without a trailer refused"] += len(hidden)
 
     def _in_trailer(self, change: Change) -> bool:
-        """Whether the damage lies behind the batches of a sealed segment: then all of it is in doubt."""
+        """Whether the damage lies behind the batches of a sealed segment: then all of it is in doubt, as after a cut."""
         base = _base(change.name)
         size = 0
         for batch in self._ledger.partitions[self._key].batches:

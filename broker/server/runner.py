@@ -58,15 +58,17 @@ class Runner(Generic[RecordT, EventT]):
     def now_ms(self) -> int:
         return int(self._loop.time() * 1000)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether no further step runs."""
+        return self._flusher.failure is not None
+
     def resume(self) -> None:
         """Start the core, after its last stored state record."""
         self._perform(self._core.resume(self.now_ms, self._wall_ms()))
 
-    def submit(self, request: Message, exchange: Answerable, before: Callable[[], None] | None = None) -> None:
-        """Run one request as a step. If a later step answers it, the ticket finds the exchange.
-
-        `before` prepares the core for the request; its failure is a failure of the step.
-        """
+    def submit(self, request: Message, exchange: Answerable) -> None:
+        """Run one request as a step. If a later step answers it, the ticket finds the exchange."""
         if self._flusher.failure is not None:
             return
         ticket = next(self._next_ticket)
@@ -81,8 +83,6 @@ class Runner(Generic[RecordT, EventT]):
         )
         self._tickets[ticket] = exchange
         try:
-            if before is not None:
-                before()
             self._perform(self._core.handle(request, context, self.now_ms))
         except Exception as error:
             self._flusher.fail(error)

@@ -46,7 +46,7 @@ class Slices:
         self._asked = list(once.values())
         self._next = 0
         self._rows = Encoded()
-        self._slice_answered = self._abandoned = False
+        self._slice_answered = self._abandoned = self._waiting = False
         self.version, self.client_id = exchange.version, exchange.client_id
         self.connection = exchange.connection
         self.answered = False
@@ -54,7 +54,7 @@ class Slices:
         exchange.abandon = self._abandon
 
     def resume(self) -> None:
-        """Run the next slices. A slice without an answer is the last one: the broker is stopping."""
+        """Run the next slices. One that is not answered at once continues when it is."""
         give_way_at = self.connection.now_s + TURN_S
         while not self._abandoned:
             begin, self._next = self._next, self._next + self._slicing.size
@@ -63,7 +63,8 @@ class Slices:
             response = self._run(self._request, self)
             if response is not None:
                 self.answer(response)
-            if self.answered or not self._slice_answered:
+            self._waiting = not self._slice_answered
+            if self.answered or self._waiting:
                 return
             if self.connection.now_s > give_way_at:
                 self.connection.soon(self.resume)
@@ -80,6 +81,8 @@ class Slices:
         if is_last:
             self.answered = True
             self._exchange.answer(response)
+        elif self._waiting:
+            self.connection.soon(self.resume)
 
     def _abandon(self) -> None:
         self._abandoned = True

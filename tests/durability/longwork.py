@@ -111,7 +111,9 @@ class Watch:
         waits = self._pinger.worst()
         name = f"{self._shape.name}: {what}"
         self._worst[name] = round(waits.held, 1)
-        self._report(f"{name}: {waits.held:.0f} ms ({waits.waited:.0f} ms with other programs, {waits.request}); {took:.1f} s")
+        self._report(
+            f"{name}: {waits.held:.0f} ms ({waits.waited:.0f} ms with other programs, {waits.request}); {took:.1f} s"
+        )
         return result
 
 
@@ -136,7 +138,11 @@ def _serve(data_dir: Path, shape: Shape, worst: dict[str, float], report: Callab
             watch.during("OffsetFetch", lambda: _fetch_all(client, shape, 0))
             watch.during("ListGroups", lambda: client.ask(ListGroupsRequest()))
             watch.during("DescribeGroups", lambda: client.ask(DescribeGroupsRequest(groups=_names(30_000)), 5))
-            for name, timestamp in (("earliest", EARLIEST), ("max timestamp", MAX_TIMESTAMP), ("time", time.time_ns() // 10**6 - 1000)):
+            for name, timestamp in (
+                ("earliest", EARLIEST),
+                ("max timestamp", MAX_TIMESTAMP),
+                ("time", time.time_ns() // 10**6 - 1000),
+            ):
                 watch.during(f"ListOffsets {name}", lambda timestamp=timestamp: _list_offsets(client, timestamp))
             watch.during("kafka-python", lambda: _consume_with_kafka_python(address))
             watch.during("librdkafka", lambda: _consume_with_librdkafka(address))
@@ -183,7 +189,9 @@ def _list_offsets(client: WireClient, timestamp: int) -> list[int]:
 def _consume_with_kafka_python(address: tuple[str, int]) -> None:
     from kafka import KafkaConsumer, TopicPartition
 
-    consumer = KafkaConsumer(bootstrap_servers=f"{address[0]}:{address[1]}", auto_offset_reset="earliest", exclude_internal_topics=False)
+    consumer = KafkaConsumer(
+        bootstrap_servers=f"{address[0]}:{address[1]}", auto_offset_reset="earliest", exclude_internal_topics=False
+    )
     everything = [TopicPartition(OFFSETS_TOPIC, at) for at in range(PARTITIONS)]
     consumer.assign(everything)
     ends = consumer.end_offsets(everything)
@@ -198,7 +206,15 @@ def _consume_with_kafka_python(address: tuple[str, int]) -> None:
 def _consume_with_librdkafka(address: tuple[str, int]) -> None:
     from confluent_kafka import Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": f"{address[0]}:{address[1]}", "group.id": "reader", "auto.offset.reset": "earliest", "enable.auto.commit": False, "enable.partition.eof": True})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": f"{address[0]}:{address[1]}",
+            "group.id": "reader",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
     consumer.assign([TopicPartition(OFFSETS_TOPIC, at, 0) for at in range(PARTITIONS)])
     ended: set[int] = set()
     while len(ended) < PARTITIONS:
@@ -213,15 +229,23 @@ def _commit(client: WireClient, shape: Shape, most: int) -> None:
         OffsetCommitRequest.Partition(partition_index=at, committed_offset=at + 1, committed_metadata="")
         for at in range(min(shape.partitions, most))
     ]
-    topics = [OffsetCommitRequest.Topic(name=shape.topic(number), partitions=rows) for number in range(min(shape.topics, most // len(rows)))]
-    request = OffsetCommitRequest(group_id=shape.group(0), generation_id_or_member_epoch=-1, member_id="", topics=topics)
+    topics = [
+        OffsetCommitRequest.Topic(name=shape.topic(number), partitions=rows)
+        for number in range(min(shape.topics, most // len(rows)))
+    ]
+    request = OffsetCommitRequest(
+        group_id=shape.group(0), generation_id_or_member_epoch=-1, member_id="", topics=topics
+    )
     answered = client.ask(request, 8).topics
     assert not any(row.error_code for topic in answered for row in topic.partitions)
 
 
 def _delete_offsets(client: WireClient, shape: Shape, number: int, most: int) -> None:
     rows = [OffsetDeleteRequest.Partition(partition_index=at) for at in range(min(shape.partitions, most))]
-    topics = [OffsetDeleteRequest.Topic(name=shape.topic(at), partitions=rows) for at in range(min(shape.topics, most // (len(rows) + 1)))]
+    topics = [
+        OffsetDeleteRequest.Topic(name=shape.topic(at), partitions=rows)
+        for at in range(min(shape.topics, most // (len(rows) + 1)))
+    ]
     answered = client.ask(OffsetDeleteRequest(group_id=shape.group(number), topics=topics), 0)
     assert answered.error_code == ErrorCode.NONE
     assert not any(row.error_code for topic in answered.topics for row in topic.partitions)
@@ -229,8 +253,13 @@ def _delete_offsets(client: WireClient, shape: Shape, number: int, most: int) ->
 
 def _delete_topics(client: WireClient, shape: Shape) -> None:
     """All but one, so that the groups keep offsets."""
-    topics = [DeleteTopicsRequest.Topic(name=shape.topic(number), topic_id=ZERO_UUID) for number in range(max(1, shape.topics - 1))]
-    assert not any(row.error_code for row in client.ask(DeleteTopicsRequest(topics=topics, timeout_ms=300_000), 6).responses)
+    topics = [
+        DeleteTopicsRequest.Topic(name=shape.topic(number), topic_id=ZERO_UUID)
+        for number in range(max(1, shape.topics - 1))
+    ]
+    assert not any(
+        row.error_code for row in client.ask(DeleteTopicsRequest(topics=topics, timeout_ms=300_000), 6).responses
+    )
 
 
 def _delete_groups(client: WireClient, shape: Shape) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from broker.local import broker_command, broker_environment
 from broker.protocol.messages.api_versions import ApiVersionsRequest
 from broker.protocol.wire_types import Message
-from tests.harness.requests import create_topic, heartbeat_request, join_alone, produce_request, batch
+from tests.harness.requests import batch, create_topic, heartbeat_request, join_alone, produce_request
 from tests.harness.wire_client import WireClient
 
 TOPIC, GROUP = "pinged", "pinging"

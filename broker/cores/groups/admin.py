@@ -1,14 +1,17 @@
-"""Requests of administrators about groups of any type, ListGroups and DeleteGroups, and the deletion of a topic."""
+"""Requests of administrators about groups of any type: ListGroups and DeleteGroups."""
 
 from __future__ import annotations
 
 from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import Group
-from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, OffsetTombstone
+from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, GroupRemoval, OffsetTombstone
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+# The offsets of a group with more than this many are removed by one record.
+TOMBSTONES_AT_ONCE = 1_000
 
 
 def list_groups(step: Step, request: ListGroupsRequest) -> None:
@@ -47,6 +50,8 @@ def _delete(step: Step, group_id: str) -> ErrorCode:
 
 def delete_group(step: Step, group: Group, reason: str = "") -> None:
     """Remove an Empty group with its offsets, timers and generation floor."""
+    if not group.offsets_loaded or sum(map(len, group.offsets.values())) > TOMBSTONES_AT_ONCE:
+        step.persist(GroupRemoval(group.group_id))
     for topic, partitions in list(group.offsets.items()):
         for partition in list(partitions):
             step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
@@ -55,10 +60,3 @@ def delete_group(step: Step, group: Group, reason: str = "") -> None:
     step.persist(GenerationFloor(group.group_id, None))
     group.pending_event.set_cause(Cause.GROUP_DELETED, reason)
     step.emit(group, EventType.DELETED)
-
-
-def delete_topic_offsets(step: Step, topic: str) -> None:
-    """Drop the offsets of a deleted topic in every group whose offsets are loaded."""
-    for group in step.groups.values():
-        for partition in list(group.offsets.get(topic, ())):
-            step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from broker.cores.core import BrokenInvariant, RequestContext
+from broker.cores.core import RequestContext
 from broker.cores.groups import expiry
-from broker.cores.groups.admin import delete_groups, delete_topic_offsets, list_groups
+from broker.cores.groups.admin import delete_groups, list_groups
 from broker.cores.groups.classic import rebalance, sessions, sync
 from broker.cores.groups.classic.describe import describe_group_details, describe_groups
 from broker.cores.groups.classic.group import JOIN, SESSION, SYNC, ClassicGroup
@@ -17,9 +17,9 @@ from broker.cores.groups.classic.trigger import trigger_rebalance
 from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.offsets import commit_offsets, delete_offsets, fetch_offsets
-from broker.cores.groups.records import StateRecord
+from broker.cores.groups.records import OffsetCommitRecord, StateRecord, TopicRemoval
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import CoordinatorState, GroupEffects, Step, TopicCatalog
+from broker.cores.groups.step import CoordinatorState, ExpiryCheck, GroupEffects, Step, TopicCatalog
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -72,7 +72,7 @@ class Coordinator:
     """
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str], topics: TopicCatalog) -> None:
-        self._state = CoordinatorState(settings, new_id, topics, HardState(), Timers(), [])
+        self._state = CoordinatorState(settings, new_id, topics, HardState(), Timers(), ExpiryCheck())
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 
@@ -112,9 +112,9 @@ class Coordinator:
         return self._state.timers.wake_at()
 
     def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> GroupEffects:
-        """Drop the topic's offsets in all groups. Those with such offsets in the store must be loaded before."""
+        """Drop the topic's offsets in all groups, also those in the store."""
         step = Step(self._state, now_ms, wall_ms)
-        delete_topic_offsets(step, topic)
+        step.persist(TopicRemoval(topic))
         return step.effects()
 
     # ---- offsets in the store ------------------------------------------------------------------------------------
@@ -126,28 +126,46 @@ class Coordinator:
 
     def load(self, group_id: str, records: Iterable[StateRecord]) -> None:
         """Take all offsets of a group from the store."""
-        group = self._state.hard.groups.get(group_id)
-        if group is not None and group.offsets_loaded:
-            raise BrokenInvariant(f"the offsets of group {group_id} were loaded before")
-        for record in records:
-            self._state.hard.apply(record)
-        group = self._state.hard.groups.get(group_id)
-        if group is not None:
-            group.offsets_loaded = True
+        self._state.hard.begin_load(group_id)
+        self._state.hard.add_loaded(group_id, records)
+        self._state.hard.end_load(group_id)
+
+    def begin_load(self, group_id: str) -> None:
+        """Take the offsets of a group from the store in parts, by `add_loaded`, until `end_load`. Other steps may come between."""
+        self._state.hard.begin_load(group_id)
+
+    def add_loaded(self, group_id: str, records: Iterable[StateRecord]) -> bool:
+        """False: the group was deleted meanwhile, and nothing is left to load."""
+        return self._state.hard.add_loaded(group_id, records)
+
+    def end_load(self, group_id: str) -> None:
+        self._state.hard.end_load(group_id)
+
+    def free(self) -> bool:
+        """Free some memory of removed offsets. True: there is more."""
+        return self._state.hard.free()
 
     def unloaded_groups(self) -> list[str]:
         """Groups whose offsets are only in the store, where the coordinator's own check does not expire them."""
         return [group.group_id for group in self._state.hard.groups.values() if not group.offsets_loaded]
 
-    def expire_unloaded(self, group_id: str, records: Iterable[StateRecord], now_ms: int, wall_ms: int) -> GroupEffects:
-        """Expire the offsets of a group that is not loaded, given its offsets, which do not stay in memory."""
+    def can_expire_unloaded(self, group_id: str) -> bool:
+        """Whether the offsets of the group are in the store only, and nothing is about to load them."""
+        return self.needs_load(group_id) and group_id not in self._state.hard.loading
+
+    def expire_unloaded(
+        self, group_id: str, records: Sequence[OffsetCommitRecord], now_ms: int, wall_ms: int
+    ) -> GroupEffects:
+        """Expire some of the stored offsets of a group that is not loaded; they do not stay in memory."""
         step = Step(self._state, now_ms, wall_ms)
-        self.load(group_id, records)
-        group = step.groups.get(group_id)
-        if group is not None:
-            expiry.expire_offsets(step, group)
-            if group_id in step.groups:
-                self._state.hard.unload(group)
+        expiry.drop_expired(step, step.groups[group_id], records)
+        return step.effects()
+
+    def expire_emptied(self, group_id: str, now_ms: int, wall_ms: int) -> GroupEffects:
+        """The store has no offset of the group left: delete it if it is Empty."""
+        step = Step(self._state, now_ms, wall_ms)
+        self.load(group_id, ())
+        expiry.delete_if_abandoned(step, step.groups[group_id])
         return step.effects()
 
     # ---- read-only views -----------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
 from broker.cores.core import BrokenInvariant
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.group import Group
@@ -9,10 +12,15 @@ from broker.cores.groups.records import (
     GenerationFloor,
     GroupMetadataRecord,
     GroupMetadataTombstone,
+    GroupRemoval,
     OffsetCommitRecord,
     OffsetTombstone,
     StateRecord,
+    TopicRemoval,
 )
+
+Offsets: TypeAlias = dict[str, dict[int, OffsetCommitRecord]]  # by topic and partition
+FREED_AT_ONCE = 1_000
 
 
 class HardState:
@@ -22,11 +30,13 @@ class HardState:
     and has none of a group that is created later.
     """
 
-    __slots__ = ("floors", "groups", "recovering")
+    __slots__ = ("discarded", "floors", "groups", "loading", "recovering")
 
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
         self.floors: dict[str, int] = {}
+        self.loading: dict[str, Offsets] = {}  # the part that was read so far of the offsets that are being loaded
+        self.discarded: list[dict[int, OffsetCommitRecord]] = []  # removed offsets, which take long to free
         self.recovering = True
 
     def apply(self, record: StateRecord) -> None:
@@ -43,6 +53,11 @@ class HardState:
             self._remove_offset(record)
         elif isinstance(record, GroupMetadataTombstone):
             self.groups.pop(record.group_id, None)
+            self.loading.pop(record.group_id, None)
+        elif isinstance(record, TopicRemoval):
+            self._remove_topic(record.topic)
+        elif isinstance(record, GroupRemoval):
+            self._remove_offsets(record.group_id)
         else:
             raise BrokenInvariant(f"{kind.__name__} is not a state record of groups")
 
@@ -50,10 +65,54 @@ class HardState:
         """Note that the store has offsets of this group, to be loaded before the first request that needs them."""
         self._find_or_create(group_id).offsets_loaded = False
 
-    def unload(self, group: Group) -> None:
-        """Drop a group's offsets from memory; the store still has them."""
-        group.offsets = {}
-        group.offsets_loaded = False
+    def begin_load(self, group_id: str) -> None:
+        group = self.groups.get(group_id)
+        if group_id in self.loading or (group is not None and group.offsets_loaded):
+            raise BrokenInvariant(f"the offsets of group {group_id} were loaded before")
+        if group is not None:
+            self.loading[group_id] = {}
+
+    def add_loaded(self, group_id: str, records: Iterable[StateRecord]) -> bool:
+        """Take a part of the stored offsets. False: the group has been deleted."""
+        offsets = self.loading.get(group_id)
+        if offsets is None:
+            return False
+        for record in records:
+            if not isinstance(record, OffsetCommitRecord):
+                raise BrokenInvariant(f"{type(record).__name__} is not an offset")
+            offsets.setdefault(record.topic, {})[record.partition] = record
+        return True
+
+    def end_load(self, group_id: str) -> None:
+        offsets = self.loading.pop(group_id, None)
+        if offsets is not None:
+            group = self.groups[group_id]
+            group.offsets, group.offsets_loaded = offsets, True
+
+    def _remove_topic(self, topic: str) -> None:
+        for group in self.groups.values():
+            if topic in group.offsets:
+                self.discarded.append(group.offsets.pop(topic))
+        for offsets in self.loading.values():
+            if topic in offsets:
+                self.discarded.append(offsets.pop(topic))
+
+    def _remove_offsets(self, group_id: str) -> None:
+        group = self.groups.get(group_id)
+        if group is not None:
+            self.discarded += group.offsets.values()
+            group.offsets = {}
+
+    def free(self) -> bool:
+        """Free some of the discarded offsets. True: there are more."""
+        for _ in range(FREED_AT_ONCE):
+            if not self.discarded:
+                return False
+            if self.discarded[-1]:
+                self.discarded[-1].popitem()
+            else:
+                self.discarded.pop()
+        return bool(self.discarded)
 
     def _find_or_create(self, group_id: str) -> Group:
         """A commit to a group that does not exist creates a simple group: classic, Empty and without a protocol type."""

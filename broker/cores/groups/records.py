@@ -88,8 +88,22 @@ class GenerationFloor:
     generation: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class TopicRemoval:
+    """What any group committed for the topic until now is gone. Not part of `__consumer_offsets`, where tombstones follow."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRemoval:
+    """What the group committed until now is gone. Not part of `__consumer_offsets`, where tombstones follow."""
+
+    group_id: str
+
+
 OffsetsRecord: TypeAlias = "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone"
-StateRecord: TypeAlias = "OffsetsRecord | GenerationFloor"
+StateRecord: TypeAlias = "OffsetsRecord | GenerationFloor | TopicRemoval | GroupRemoval"
 
 
 class OffsetsRow(NamedTuple):

@@ -11,7 +11,7 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.events import Assignment, EventType, GroupEvent, NamedMembers
 from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
-from broker.cores.groups.records import StateRecord
+from broker.cores.groups.records import OffsetCommitRecord, StateRecord
 from broker.cores.groups.settings import GroupSettings
 from broker.timers import Timers
 
@@ -26,6 +26,16 @@ class TopicCatalog(Protocol):
         ...
 
 
+class ExpiryCheck:
+    """A check for expired offsets under way: what it has not reached yet."""
+
+    __slots__ = ("group_ids", "unchecked")
+
+    def __init__(self) -> None:
+        self.group_ids: list[str] = []
+        self.unchecked: list[OffsetCommitRecord] = []  # of the last group in `group_ids`, as the check found it
+
+
 @dataclass(slots=True)
 class CoordinatorState:
     """Everything that the coordinator holds between two steps."""
@@ -35,7 +45,7 @@ class CoordinatorState:
     topics: TopicCatalog
     hard: HardState
     timers: Timers
-    expiry_queue: list[str]  # groups that the check for expired offsets under way has not reached yet
+    expiry_check: ExpiryCheck
 
 
 class Step(core.Step[StateRecord, GroupEvent]):

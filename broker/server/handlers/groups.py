@@ -86,10 +86,6 @@ def _fetched(request: OffsetFetchRequest) -> Sequence[str]:
     return [group.group_id for group in request.groups] or [request.group_id]
 
 
-def _deleted(request: DeleteGroupsRequest) -> Sequence[str]:
-    return request.groups_names
-
-
 REQUESTS = (
     _step(OffsetCommitRequest, READ_GROUP, READ_TOPIC, loads=_one),
     _step(
@@ -109,7 +105,6 @@ REQUESTS = (
         DeleteGroupsRequest,
         DELETE_GROUP,
         slicing=Slicing("groups_names", "results", _itself, SLICE),
-        loads=_deleted,
     ),
     _step(OffsetDeleteRequest, DELETE_GROUP, READ_TOPIC, loads=_one),
     _step(DescribeGroupDetailsRequest, DESCRIBE_GROUP, slicing=Slicing("groups", "groups", _itself, SLICE)),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from broker.storage.rows.row_topic import PendingRow, RowSource
 from broker.storage.rows.topic_row import TopicRow, check_crc
 from broker.storage.store.database import Store
-from broker.storage.store.values import as_bytes, as_int
+from broker.storage.store.values import Row, as_bytes, as_int
 from broker.storage.topic_configs import Policy
 
 SETTLE_ROWS = 2048
@@ -26,7 +26,7 @@ class CompactedTables:
 
     `meta` starts the names of the values in meta: settled_seq (the last row that the indexes know), compacted_seq and
     compacted_rows (the last row and the number of rows after the last compaction). `derive` is called with
-    settled_seq whenever the indexes follow, to bring other tables up to date in the same transaction.
+    settled_seq before and after whenever the indexes follow, to bring other tables up to date in the same transaction.
     """
 
     cleanup = "compact"
@@ -39,7 +39,7 @@ class CompactedTables:
         *,
         prefix: str,
         meta: str = "",
-        derive: Callable[[int], None] | None = None,
+        derive: Callable[[int, int], None] | None = None,
     ) -> None:
         self._store = store
         self._topic = topic
@@ -89,8 +89,21 @@ class CompactedTables:
             (low, high),
         )
         for row in rows:
-            partition, stored = check_crc(self._topic, row)
-            yield TopicRow(partition, stored.key, stored.value, stored.timestamp_ms)
+            yield self._checked(row)
+
+    def newest_page(self, low: bytes, high: bytes, keys: int) -> tuple[list[tuple[int, TopicRow]], bytes | None]:
+        """The same for the first keys of the range, with sequence numbers, and where the next page begins, if there is one."""
+        rows = self._store.query(
+            f"SELECT l.key, l.seq, {self.source.row} FROM {self._latest} AS l"
+            f" CROSS JOIN {self._log} AS o ON o.seq = l.seq WHERE l.key >= ? AND l.key < ? ORDER BY l.key LIMIT ?",
+            (low, high, keys),
+        )
+        page = [(as_int(row[1]), self._checked(row[2:])) for row in rows if row[5] is not None]
+        return page, as_bytes(rows[-1][0]) + b"\0" if len(rows) == keys else None
+
+    def _checked(self, row: Row) -> TopicRow:
+        partition, stored = check_crc(self._topic, row)
+        return TopicRow(partition, stored.key, stored.value, stored.timestamp_ms)
 
     # -- appending and indexing
 
@@ -108,6 +121,11 @@ class CompactedTables:
         if self._last_seq - self._settled_seq >= SETTLE_ROWS:
             self.settle()
 
+    @property
+    def last_seq(self) -> int:
+        """The sequence number of the last inserted row."""
+        return self._last_seq
+
     def settle(self) -> None:
         after, last = self._settled_seq, self._last_seq
         if after == last:
@@ -123,7 +141,7 @@ class CompactedTables:
             (after,),
         )
         if self._derive is not None:
-            self._derive(after)
+            self._derive(after, last)
         self._store.derive(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
             (f"{self._meta}settled_seq", str(last)),

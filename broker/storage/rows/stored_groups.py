@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from broker.storage.rows.compacted_tables import CompactedTables
-from broker.storage.rows.group_index import indexed_groups
+from broker.storage.rows.group_index import doubt_group, indexed_groups, resolve_doubts
 from broker.storage.rows.group_keys import (
     AFTER_METADATA_KEYS,
     METADATA_KEYS,
-    OFFSET_KEYS,
     after,
-    group_of,
-    kafka_string,
     offset_prefix,
 )
+from broker.storage.rows.offset_removals import GROUP, TOPIC, OffsetRemovals
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.topic_row import TopicRow
 from broker.storage.store.database import Store
-from broker.storage.store.values import as_bytes, as_int
+from broker.storage.store.values import as_int
+
+PAGE_ROWS = 500
 
 
 class StoredGroups:
@@ -29,6 +29,7 @@ class StoredGroups:
         self._store = store
         self._topic = offsets
         self._tables = offsets.tables
+        self._removals = OffsetRemovals(store)
 
     # -- rows of __consumer_offsets
 
@@ -39,30 +40,57 @@ class StoredGroups:
 
     def offset_rows(self, group_id: str) -> list[TopicRow]:
         """The newest row of each committed offset of one group."""
-        self._topic.settle()
+        return [row for page in self.offset_pages(group_id) for row in page]
+
+    def offset_pages(self, group_id: str) -> Iterator[list[TopicRow]]:
+        """The same in pages of at most PAGE_ROWS; appends and flushes may run between them, but no commit of this group."""
         prefix = offset_prefix(group_id)
-        return list(self._tables.newest(prefix, after(prefix)))
+        low: bytes | None = prefix
+        while low is not None:
+            self._topic.settle()
+            page, low = self._tables.newest_page(low, after(prefix), PAGE_ROWS)
+            if self._removals:
+                yield [row for seq, row in page if not self._removals.covers(row.key, seq)]
+            else:
+                yield [row for _, row in page]
 
     def ids_with_offsets(self) -> Iterator[str]:
         """Group ids with a live offset."""
         self._topic.settle()
-        return indexed_groups(self._store)
+        return indexed_groups(self._store, self._removals.covers)
 
-    def ids_with_offsets_of(self, topic: str) -> list[str]:
-        """Group ids with a live offset of this topic. Reads the keys of all offsets."""
+    # -- offsets that are removed together
+
+    def remove_topic(self, topic: str) -> None:
+        """Remove what all groups have committed for a topic, in the transaction of the next flush. See `tombstones`."""
         self._topic.settle()
-        wanted = kafka_string(topic)
-        rows = self._store.iterate(
-            "SELECT l.key FROM offsets_latest AS l CROSS JOIN offsets_log AS o ON o.seq = l.seq"
-            " WHERE l.key >= ? AND l.key < ? AND instr(l.key, ?) > 0 AND o.value IS NOT NULL",
-            (OFFSET_KEYS, METADATA_KEYS, wanted),
-        )
-        groups: dict[str, None] = {}
-        for (key,) in rows:
-            prefix, group_id = group_of(as_bytes(key))
-            if as_bytes(key)[len(prefix) : -4] == wanted:
-                groups[group_id] = None
-        return list(groups)
+        if self._store.query("SELECT 1 FROM offsets_groups LIMIT 1"):
+            self._removals.add(TOPIC, topic, self._tables.last_seq)
+
+    def remove_group(self, group_id: str) -> None:
+        """Remove what a group has committed, in the transaction of the next flush. See `tombstones`."""
+        self._topic.settle()
+        self._removals.add(GROUP, group_id, self._tables.last_seq)
+        doubt_group(self._store, group_id, self._tables.last_seq)
+
+    @property
+    def has_removals(self) -> bool:
+        """Whether tombstones of removed offsets are still to be appended."""
+        return bool(self._removals)
+
+    def tombstones(self, wall_ms: int) -> Iterator[list[TopicRow]]:
+        """The tombstones of removed offsets, in slices to be appended; flushes and other appends may run between them."""
+        self._topic.settle()
+        for rows in self._removals.tombstones(wall_ms):
+            yield rows
+            self._topic.settle()
+
+    def resolve_doubts(self) -> Iterator[None]:
+        """Bring the index of groups with live offsets up to date, in slices; flushes and appends may run between them."""
+        self._topic.settle()
+        for _ in resolve_doubts(self._store, self._removals.covers):
+            yield
+            self._topic.settle()
 
     # -- generation floors
 

@@ -10,3 +10,15 @@ CREATE TABLE unlisted (
     path TEXT PRIMARY KEY,
     fate TEXT NOT NULL  -- deleted: the directory of a deleted topic; damaged: the original of a repaired segment
 ) STRICT, WITHOUT ROWID;
+
+-- Offsets that were removed together, up to the row `seq` of offsets_log: all of a topic or of a group. Tombstones follow
+-- in their rows, and then the entry goes.
+CREATE TABLE offset_removals (
+    kind TEXT NOT NULL,    -- topic, group
+    name TEXT NOT NULL,
+    seq  INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- The newest tombstone of the group since the last check whether it has a live offset; 0: it has one.
+ALTER TABLE offsets_groups ADD COLUMN doubtful INTEGER NOT NULL DEFAULT 0;

@@ -181,17 +181,3 @@ def test_a_core_that_fails_ends_all_answers_and_steps() -> None:
     world.run_until(START_MS + 100)
     assert [line for line in world.journal if line.startswith(("flush", "send", "append c"))] == []
     assert world.flusher.failure is not None
-
-
-def test_a_failed_preparation_is_a_failed_step() -> None:
-    world = World()
-    connection: Any = world
-    exchange = Exchange(connection, HeartbeatRequest.API_KEY, 3, 1, "a")
-
-    def load() -> None:
-        raise StorageError("cannot read")
-
-    with pytest.raises(StorageError):
-        world.runner.submit(HeartbeatRequest(group_id="a", generation_id=0, member_id=""), exchange, load)
-    assert world.journal == ["failed: cannot read"]
-    assert world.core.contexts == []

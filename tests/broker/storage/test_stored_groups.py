@@ -74,21 +74,6 @@ def test_the_newest_row_of_each_key_is_found(tmp_path: Path, how: str) -> None:
     log.close()
 
 
-def test_groups_are_found_by_a_topic_that_they_committed(tmp_path: Path) -> None:
-    log = open_log(tmp_path)
-    names = ["a", "b", "tricky\0\1t", "ß" * 40, "c" * 300]
-    for name in names:
-        log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key(name, "t", n), b"v", NOW) for n in range(3)])
-    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key("a", "tt", 0), b"v", NOW)])
-    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key("b", "t", n), None, NOW) for n in range(3)])
-    log.append_rows(OFFSETS_TOPIC, [TopicRow(1, offset_key("x", "u", 0), b"v", NOW)])
-    assert sorted(log.groups.ids_with_offsets_of("t")) == sorted(set(names) - {"b"})
-    assert log.groups.ids_with_offsets_of("tt") == ["a"]
-    assert log.groups.ids_with_offsets_of("none") == []
-    assert sorted(log.groups.ids_with_offsets()) == sorted((set(names) - {"b"}) | {"x"})
-    log.close()
-
-
 def test_rows_read_as_a_topic_never_change_their_bytes(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     rows = [TopicRow(5, offset_key("g", "t", n % 3), None if n % 7 == 6 else b"%d" % n, NOW + n) for n in range(300)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
-from broker.cores.groups.records import StateRecord
+from broker.cores.groups.records import OffsetCommitRecord
 from broker.cores.groups.settings import GroupSettings
 from broker.cores.groups.step import TopicCatalog
 from broker.protocol.wire_types import Message
@@ -43,8 +43,13 @@ class Watched(Coordinator):
     def resume(self, now_ms: int, wall_ms: int) -> Effects:
         return self._judged(super().resume(now_ms, wall_ms))
 
-    def expire_unloaded(self, group_id: str, records: Iterable[StateRecord], now_ms: int, wall_ms: int) -> Effects:
+    def expire_unloaded(
+        self, group_id: str, records: Sequence[OffsetCommitRecord], now_ms: int, wall_ms: int
+    ) -> Effects:
         return self._judged(super().expire_unloaded(group_id, records, now_ms, wall_ms))
+
+    def expire_emptied(self, group_id: str, now_ms: int, wall_ms: int) -> Effects:
+        return self._judged(super().expire_emptied(group_id, now_ms, wall_ms))
 
     def _judged(self, effects: Effects, request: Message | None = None) -> Effects:
         self._judge.after(request, effects)

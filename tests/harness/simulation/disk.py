@@ -158,10 +158,20 @@ class DiskGroups:
     def ids_with_offsets(self) -> list[str]:
         return list(dict.fromkeys(record.group_id for record in self._offsets()))
 
-    def ids_with_offsets_of(self, topic: str) -> list[str]:
-        return list(dict.fromkeys(record.group_id for record in self._offsets() if record.topic == topic))
+    def offset_pages(self, group_id: str) -> Iterator[list[OffsetsRow]]:
+        yield self._rows_of(group_id)
 
-    def offset_rows(self, group_id: str) -> list[OffsetsRow]:
+    def remove_group(self, group_id: str) -> None:
+        """Write all tombstones at once."""
+        for row in self._rows_of(group_id):
+            self._write(row._replace(value=None))
+
+    has_removals = False
+
+    def resolve_doubts(self) -> Iterator[None]:
+        yield from ()
+
+    def _rows_of(self, group_id: str) -> list[OffsetsRow]:
         rows = self._live.rows.values()
         return [row for row in rows if _is_offset(row) and next(iter(_records([row]))).group_id == group_id]
 

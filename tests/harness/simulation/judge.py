@@ -8,7 +8,7 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.expiry import EXPIRY
-from broker.cores.groups.records import GenerationFloor, OffsetTombstone
+from broker.cores.groups.records import GenerationFloor, GroupRemoval, OffsetTombstone
 from broker.protocol.codec import decode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -276,6 +276,10 @@ class Judge:
                 self._judge_floor(record)
             elif isinstance(record, OffsetTombstone):
                 self._judge_tombstone(request, record)
+            elif isinstance(record, GroupRemoval):
+                for key, history in self._offsets.items():
+                    if key[0] == record.group_id:
+                        history.append(None)
         if isinstance(request, HeartbeatRequest) and effects.replies[0].response.error_code in (  # type: ignore[attr-defined]
             NONE,
             ErrorCode.REBALANCE_IN_PROGRESS,

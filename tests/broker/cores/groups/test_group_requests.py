@@ -90,7 +90,6 @@ def test_deleting_a_topic_drops_its_offsets_in_every_group_and_no_others() -> No
     for group_id in ("g", "h"):
         world.answer(commit({("orders", 0): 1, ("orders", 2): 2, ("clicks", 0): 3}, group_id=group_id), 8)
     world.start()
-    world.load([group_id for group_id in ("g", "h") if world.core.needs_load(group_id)])
     world.take(world.core.topic_deleted("orders", world.now_ms, world.wall_ms))
     assert all(fetched(world.answer(fetch_all(group_id), 7)) == {("clicks", 0): 3} for group_id in ("g", "h"))
     world.start()

@@ -333,6 +333,7 @@ def test_unloaded_offsets_expire_without_staying_in_memory() -> None:
     for group_id in ("g", "h"):
         stored = world.stored()[1][group_id]
         world.take(world.core.expire_unloaded(group_id, stored, world.now_ms, world.wall_ms))
+    world.take(world.core.expire_emptied("g", world.now_ms, world.wall_ms))
     assert world.core.group("g") is None
     assert [record.partition for record in world.stored()[1]["h"]] == [1]  # type: ignore[union-attr]
     assert world.core.needs_load("h")

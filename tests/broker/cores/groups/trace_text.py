@@ -10,9 +10,11 @@ from broker.cores.groups.records import (
     GenerationFloor,
     GroupMetadataRecord,
     GroupMetadataTombstone,
+    GroupRemoval,
     OffsetCommitRecord,
     OffsetTombstone,
     StateRecord,
+    TopicRemoval,
 )
 from broker.protocol.consumer_protocol import decode_subscription
 from broker.protocol.errors import ErrorCode
@@ -66,6 +68,10 @@ def _show_bytes(value: bytes) -> str:
 
 def show_record(record: StateRecord) -> str:
     match record:
+        case TopicRemoval():
+            return f"offsets of topic {record.topic}: removed"
+        case GroupRemoval():
+            return f"offsets of group {record.group_id}: removed"
         case GenerationFloor():
             return f"generation floor of {record.group_id}: {record.generation}"
         case GroupMetadataTombstone():

@@ -25,12 +25,12 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
-from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, TopicRemoval, from_row, to_row
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode
 from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
 from tests.broker.cores.groups.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
-from tests.harness.group_core import handle, store, unloaded
+from tests.harness.group_core import handle, is_removed, store, unloaded
 
 OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 TRACES = Path(__file__).parent / "traces"
@@ -116,9 +116,11 @@ class Run:
         ]
 
     def delete_topic(self, topic: str) -> list[str]:
-        for group_id in self.coordinator.unloaded_groups():
-            self.coordinator.load(group_id, self.stored.pop(group_id, []))
         del self.topics[topic]
+        removal = TopicRemoval(topic)
+        for group_id, records in self.stored.items():
+            kept = [record for record in records if not is_removed(to_row(record).key, removal)]
+            self.stored[group_id] = kept
         return self._effects(self.coordinator.topic_deleted(topic, self.now_ms, WALL_MS + self.now_ms))
 
     def let_time_pass(self, until_ms: int) -> list[str]:

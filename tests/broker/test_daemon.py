@@ -178,6 +178,24 @@ def test_a_refused_start_keeps_the_ready_file_of_the_running_broker(tmp_path: Pa
         assert (tmp_path / "mine.json").exists()
 
 
+def test_a_failed_start_keeps_the_ready_file_of_the_broker_of_another_directory(tmp_path: Path):
+    mine = tmp_path / "mine.json"
+    with started(tmp_path / "d", "--ready-file", str(mine)) as program:
+        address = program.ready().address
+        eventually(mine.exists, "the second ready file")
+        assert refused(tmp_path / "other", "--ready-file", str(mine), listen=address)[0] == 15
+        assert json.loads(mine.read_text())["pid"] == program.pid
+
+
+def test_a_ready_file_where_every_user_can_replace_it_is_refused(tmp_path: Path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    code, line = refused(tmp_path / "d", "--ready-file", str(tmp_path / "open" / "r.json"))
+    assert code == 2
+    assert f"cannot write the ready file {tmp_path}/open/r.json: every user may replace files" in line
+    assert list((tmp_path / "open").iterdir()) == []
+
+
 def test_a_start_after_a_kill_reports_it_and_what_was_recovered(tmp_path: Path):
     with started(tmp_path) as program:
         producer = Producer({"bootstrap.servers": program.ready().address})

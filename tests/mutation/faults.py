@@ -17,6 +17,7 @@ CORE = (
 RUNNER = ("tests/broker/cores/groups/test_simulation.py", "tests/broker/server")
 LOADING = ("tests/durability/test_many_commits.py",)
 STORAGE = ("tests/broker/storage",)
+HELD = ("tests/broker/storage/test_held_directory.py",)
 DIRECTORY = (
     "tests/broker/test_directory_lock.py",
     "tests/broker/test_process_identity.py",
@@ -699,14 +700,14 @@ FAULTS = (
         "storage/flush.py",
         "            self._files.ops.check_directory()\n",
         "",
-        STORAGE,
+        HELD,
     ),
     Fault(
         "a change reaches the directory that took the place of the held one",
         "storage/file_ops.py",
         "            return path[len(root) + 1 :], held.descriptor\n",
         "            return path, None\n",
-        STORAGE,
+        HELD,
     ),
     Fault(
         "a process with the same pid is stopped",

@@ -20,7 +20,7 @@ PAUSE_S = 1.0
 # The shortest time between two log lines of one listener about accepting.
 WARNING_INTERVAL_S = 10.0
 # After this silence the system asks a client's system whether it still has the connection, this often and this many times.
-KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 10, 6
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 10, 5
 # Where a client on this machine reaches a broker that is bound to every interface.
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

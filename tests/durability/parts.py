@@ -33,4 +33,5 @@ PARTS = {
     "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker"),
     "rescue": Part("rescue", 29, "damaged stores that no start takes, and `kgctl broker rescue`"),
     "missing-store": Part("missing_store", 20, "segments without a store"),
+    "connections": Part("connections", 15, "5,000 clients that end behind parked requests, and hosts that vanish"),
 }

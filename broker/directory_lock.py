@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.atomic_file import FileId, file_id, remove_file
+from broker.atomic_file import remove_file
 from broker.data_directory import LOCK_NAME, READY_NAME
 from broker.process_identity import ProcessIdentity
 from broker.ready_file import Ready, read_ready, read_ready_file
@@ -41,17 +41,15 @@ class Hold:
         self.descriptor = descriptor
         self._lock_path = str(data_dir / LOCK_NAME)
         self._lock = lock
-        self._directory_id: FileId = file_id(os.fstat(descriptor))
-        self._lock_id = file_id(os.fstat(lock))
 
     def lost(self) -> str | None:
         """Why the path no longer leads to the locked directory and lock file; None while it does."""
         path = self.path
         try:
-            if file_id(os.stat(path)) != self._directory_id:
+            if not os.path.samestat(os.stat(path), os.fstat(self.descriptor)):
                 return f"another directory took the place of the data directory {path}; {MOVE_ADVICE}"
             path = self._lock_path
-            if file_id(os.lstat(path)) != self._lock_id:
+            if not os.path.samestat(os.lstat(path), os.fstat(self._lock)):
                 return f"another file took the place of {path}; {MOVE_ADVICE}"
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):

@@ -684,8 +684,8 @@ FAULTS = (
     Fault(
         "a replaced data directory is not noticed",
         "directory_lock.py",
-        "            if file_id(os.stat(path)) != self._directory_id:\n",
-        "            if file_id(os.stat(path)) == self._lock_id:\n",
+        "            if not os.path.samestat(os.stat(path), os.fstat(self.descriptor)):\n",
+        "            if os.path.samestat(os.stat(path), os.fstat(self._lock)):\n",
         DIRECTORY,
     ),
     Fault(

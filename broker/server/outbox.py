@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from broker.storage import StorageError
+from broker.storage import OutOfDescriptors, StorageError
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,6 +22,8 @@ SENDFILE_BYTES = 64 * 1024
 WRITE_BYTES = 256 * 1024
 # How much one connection may send before other connections get their turn.
 TURN_BYTES = 4 * 1024 * 1024
+# How often, and how many times, a file is opened again for which there was no descriptor.
+RETRY_S, MOST_RETRIES = 0.1, 100
 _IN_MEMORY = (bytes, memoryview, bytearray)
 
 logger = logging.getLogger("broker.server")
@@ -37,7 +39,7 @@ class Outbox:
     While `blocked`, the client does not keep up, and the connection should not read from it.
     """
 
-    __slots__ = ("_closing", "_loop", "_parts", "_scheduled", "_sent", "_transport", "blocked")
+    __slots__ = ("_closing", "_loop", "_parts", "_retries", "_scheduled", "_sent", "_transport", "blocked")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         # With a limit of 0 the transport reports when its buffer is empty; only then may sendfile write to the socket.
@@ -46,6 +48,7 @@ class Outbox:
         self._loop = loop
         self._parts: deque[object] = deque()
         self._sent = 0
+        self._retries = 0
         self._scheduled = False
         self._closing = False
         self.blocked = False
@@ -64,11 +67,22 @@ class Outbox:
         """Write what can be written now. A file that cannot be read closes this connection and affects no other."""
         try:
             self._flush()
+            self._retries = 0
+        except OutOfDescriptors as error:
+            self._retries += 1
+            if self._retries > MOST_RETRIES:
+                self._fail(error)
+            elif not self._scheduled:
+                self._scheduled = True
+                self._loop.call_later(RETRY_S, self._continue)
         except (OSError, StorageError) as error:
-            # The client knows the length of the answer; only closing shows that the rest is missing.
-            logger.error("cannot read the records of an answer: %s", error)
-            self._parts.clear()
-            self._transport.abort()
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        # The client knows the length of the answer; only closing shows that the rest is missing.
+        logger.error("cannot read the records of an answer: %s", error)
+        self._parts.clear()
+        self._transport.abort()
 
     def pause(self) -> None:
         self.blocked = True
@@ -102,28 +116,33 @@ class Outbox:
         parts = self._parts
         joined: list[bytes] = []
         size = 0
-        while parts and size < WRITE_BYTES and _is_small(parts[0]):
-            part = parts.popleft()
-            data = cast(bytes, part) if type(part) in _IN_MEMORY else cast("FileSlice", part).tobytes()
-            joined.append(data)
-            size += len(data)
-        self._transport.write(joined[0] if len(joined) == 1 else b"".join(joined))
+        try:
+            while parts and size < WRITE_BYTES and _is_small(parts[0]):
+                part = parts[0]
+                data = cast(bytes, part) if type(part) in _IN_MEMORY else cast("FileSlice", part).tobytes()
+                parts.popleft()
+                joined.append(data)
+                size += len(data)
+        finally:
+            if joined:
+                self._transport.write(joined[0] if len(joined) == 1 else b"".join(joined))
         return size
 
     def _send_slice(self, part: FileSlice) -> int:
         """Send a part of a file slice. Returns how many bytes are sent or in the transport's buffer."""
         position, left = part.position + self._sent, part.length - self._sent
         sent = 0
+        file = part.open()
         if self._transport.get_write_buffer_size() == 0:
-            sent = self._sendfile(part.fileno, position, min(left, TURN_BYTES))
+            sent = self._sendfile(file.fd, position, min(left, TURN_BYTES))
             position += sent
             left -= sent
         # The transport writes what sendfile could not: it knows when the socket is writable again.
         copied = min(left, SENDFILE_BYTES)
         if copied:
-            chunk = os.pread(part.fileno, copied, position)
+            chunk = file.read(copied, position)
             if len(chunk) < copied:
-                raise OSError(f"a segment ends {left - len(chunk)} bytes early")
+                raise OSError(f"{file.path} ends {left - len(chunk)} bytes early")
             self._transport.write(chunk)
         self._sent += sent + copied
         if self._sent >= part.length:

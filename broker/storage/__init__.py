@@ -1,6 +1,6 @@
 """Everything on disk: topics as segment files, internal topics and state in SQLite. `Log` is the face."""
 
-from broker.storage.errors import DamageError, NewerFormatError, ReplacedError, StorageError
+from broker.storage.errors import DamageError, NewerFormatError, OutOfDescriptors, ReplacedError, StorageError
 from broker.storage.file_ops import FileOps, HeldDirectory
 from broker.storage.files import FileSlice
 from broker.storage.log import Log
@@ -25,6 +25,7 @@ __all__ = [
     "Log",
     "LogSettings",
     "NewerFormatError",
+    "OutOfDescriptors",
     "PartitionLog",
     "ReplacedError",
     "RowLike",

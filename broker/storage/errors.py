@@ -8,6 +8,10 @@ class StorageError(Exception):
     """
 
 
+class OutOfDescriptors(StorageError):
+    """A file cannot be opened because the process or the system has no descriptor left. Nothing was changed: try later."""
+
+
 class DamageError(StorageError):
     """Stored bytes are missing or changed. The message names the file and what is lost."""
 

@@ -84,6 +84,14 @@ class FileOps:
         finally:
             os.close(fd)
 
+    def list_directory(self, path: str) -> list[str]:
+        name, directory = self._resolve(path)
+        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            return os.listdir(fd)
+        finally:
+            os.close(fd)
+
     def sync_everything(self) -> None:
         os.sync()
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import resource
+import stat
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
-from broker.storage.errors import DamageError, StorageError
+from broker.storage.errors import DamageError, OutOfDescriptors, StorageError
 from broker.storage.file_ops import Buffer, FileOps
 
 T = TypeVar("T")
+
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE)
+# The shortest time between two log lines about a lack of descriptors.
+SHORTAGE_LINE_SECONDS = 10.0
+
+logger = logging.getLogger(__name__)
 
 
 def guarded(action: str, path: str, call: Callable[..., T], *arguments: object) -> T:
@@ -25,23 +35,26 @@ def guarded(action: str, path: str, call: Callable[..., T], *arguments: object) 
 
 def storage_error(action: str, path: str, error: OSError) -> StorageError:
     cause = error.strerror or str(error)
-    if error.errno in (errno.EMFILE, errno.ENFILE):
+    if error.errno in _EXHAUSTED:
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        cause = f"{cause}: the limit on open files is {soft}, too low for these segments; raise it (ulimit -n)"
+        return OutOfDescriptors(
+            f"cannot {action} {path}: {cause}: the limit on open files is {soft}; raise it (ulimit -n)"
+        )
     return StorageError(f"cannot {action} {path}: {cause}")
 
 
 class OpenFile:
-    """One open file. Its descriptor lives as long as an object refers to it, so a reply that is still being sent
-    keeps its file open after the table has dropped it."""
+    """One open file. Its descriptor lives as long as an object refers to it."""
 
-    __slots__ = ("__weakref__", "_ops", "fd", "path")
+    __slots__ = ("__weakref__", "_ops", "fd", "identity", "path")
 
     def __init__(self, ops: FileOps, path: str, flags: int) -> None:
         self.fd = -1
         self._ops = ops
         self.path = path
         self.fd = ops.open(path, flags)
+        status = os.fstat(self.fd)
+        self.identity = status.st_dev, status.st_ino
 
     def __del__(self) -> None:
         if self.fd >= 0:
@@ -87,32 +100,53 @@ class OpenFile:
         return guarded("stat", self.path, os.fstat, self.fd).st_size
 
 
+class Source:
+    """A file that slices name. It needs a descriptor only while one of them is written, or once it is unlinked."""
+
+    __slots__ = ("__weakref__", "_files", "_identity", "path", "unlinked")
+
+    def __init__(self, files: Files, file: OpenFile) -> None:
+        self._files = files
+        self._identity = file.identity
+        self.path = file.path
+        self.unlinked: OpenFile | None = None
+
+    def open(self) -> OpenFile:
+        """OutOfDescriptors: try again later. DamageError if another file has taken its place."""
+        file = self.unlinked or self._files.get(self.path)
+        if file.identity != self._identity:
+            raise DamageError(f"{self.path} was replaced")
+        return file
+
+
 class FileSlice:
-    """Whole batches in a segment file, for sendfile. Keeps the file open, even if the segment is deleted."""
+    """Whole batches in a segment file, for sendfile. It holds neither memory nor, normally, a descriptor."""
 
-    __slots__ = ("file", "length", "position")
+    __slots__ = ("_source", "length", "position")
 
-    def __init__(self, file: OpenFile, position: int, length: int) -> None:
-        self.file = file
+    def __init__(self, source: Source, position: int, length: int) -> None:
+        self._source = source
         self.position = position
         self.length = length
 
-    @property
-    def fileno(self) -> int:
-        return self.file.fd
+    def open(self) -> OpenFile:
+        """The file, to be dropped as soon as a part of the slice is written. OutOfDescriptors: try again later."""
+        return self._source.open()
 
     def __len__(self) -> int:
         return self.length
 
     def tobytes(self) -> bytes:
-        content = self.file.read(self.length, self.position)
+        file = self.open()
+        content = file.read(self.length, self.position)
         if len(content) != self.length:
-            raise DamageError(f"{self.file.path} is truncated to less than {self.position + self.length} bytes")
+            raise DamageError(f"{file.path} is truncated to less than {self.position + self.length} bytes")
         return content
 
 
 class Files:
-    """Open files by path, at most `limit` of them; the least recently used is dropped first.
+    """Open files by path. The table keeps the `limit` files that were used last; a flush may have to sync half as many
+    others (see Pending), and unlinked files that slices name are half as many.
 
     Without `durable` (durability "process") nothing is ever synced: the page cache outlives a killed broker.
     """
@@ -121,38 +155,63 @@ class Files:
         self.ops = ops
         self.durable = durable
         self.limit = limit if limit is not None else default_limit()
-        self._open: OrderedDict[str, OpenFile] = OrderedDict()
+        self.spares = Spares()
+        self._table: OrderedDict[str, OpenFile] = OrderedDict()
+        # Also those that the table has dropped while something else refers to them.
+        self._open: WeakValueDictionary[str, OpenFile] = WeakValueDictionary()
+        self._sources: WeakValueDictionary[str, Source] = WeakValueDictionary()
+        self._unlinked: WeakValueDictionary[str, OpenFile] = WeakValueDictionary()
+        self._quiet_until = 0.0
 
     def get(self, path: str, *, create: bool = False, exclusive: bool = False) -> OpenFile:
         """The open file. `create` makes a missing one; with `exclusive` it must be missing."""
-        file = self._open.get(path)
+        file = self._table.get(path)
         if file is not None:
-            self._open.move_to_end(path)
+            self._table.move_to_end(path)
             return file
-        flags = os.O_RDWR | (os.O_CREAT if create else 0) | (os.O_EXCL if exclusive else 0)
-        while len(self._open) >= self.limit:
-            self._open.popitem(last=False)
-        try:
-            file = self._open_file(path, flags)
-        except OSError as error:
-            raise storage_error("open", path, error) from error
-        self._open[path] = file
+        while len(self._table) >= self.limit:
+            self._table.popitem(last=False)
+        file = self._open.get(path)
+        if file is None:
+            flags = os.O_RDWR | (os.O_CREAT if create else 0) | (os.O_EXCL if exclusive else 0)
+            file = self._with_room("open", path, OpenFile, self.ops, path, flags)
+            self._open[path] = file
+        self._table[path] = file
         return file
 
-    def _open_file(self, path: str, flags: int) -> OpenFile:
+    def _with_room(self, action: str, path: str, call: Callable[..., T], *arguments: object) -> T:
+        """Run an operation that needs a descriptor; if there is none, close what can be closed."""
         while True:
             try:
-                return OpenFile(self.ops, path, flags)
+                return call(*arguments)
             except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._open:
-                    raise
-                self._open.popitem(last=False)
+                if error.errno in _EXHAUSTED:
+                    if self._table:
+                        self._table.popitem(last=False)
+                        continue
+                    if self.spares.lend():
+                        continue
+                failure = storage_error(action, path, error)
+                if isinstance(failure, OutOfDescriptors) and time.monotonic() >= self._quiet_until:
+                    self._quiet_until = time.monotonic() + SHORTAGE_LINE_SECONDS
+                    logger.error("%s", failure)
+                raise failure from error
+
+    def slice(self, file: OpenFile, position: int, length: int) -> FileSlice:
+        """A part of a file that stays readable after the file is unlinked."""
+        source = self._sources.get(file.path)
+        if source is None or source.unlinked is not None:
+            source = self._sources[file.path] = Source(self, file)
+        return FileSlice(source, position, length)
 
     def forget(self, path: str) -> None:
+        self._table.pop(path, None)
         self._open.pop(path, None)
 
     def forget_all(self) -> None:
+        self._table.clear()
         self._open.clear()
+        self.spares.close()
 
     def sync(self, file: OpenFile) -> None:
         if self.durable:
@@ -160,7 +219,16 @@ class Files:
 
     def sync_directory(self, path: str) -> None:
         if self.durable:
-            guarded("sync directory", path, self.ops.sync_directory, path)
+            self._with_room("sync directory", path, self.ops.sync_directory, path)
+
+    def list_directory(self, path: str) -> list[str]:
+        """The names in a directory; none if it does not exist."""
+        try:
+            return self._with_room("list", path, self.ops.list_directory, path)
+        except StorageError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return []
+            raise
 
     def make_directory(self, path: str, *, sync: bool = True) -> bool:
         """Make one directory in an existing one. Without `sync` the caller syncs the parent. False if it exists."""
@@ -194,6 +262,7 @@ class Files:
 
     def unlink(self, path: str) -> None:
         """Remove a file if it exists. The caller syncs the directory where that matters."""
+        self._keep_for_slices(path)
         self.forget(path)
         try:
             self.ops.unlink(path)
@@ -202,32 +271,43 @@ class Files:
         except OSError as error:
             raise storage_error("remove", path, error) from error
 
+    def _keep_for_slices(self, path: str) -> None:
+        """Keep a file open that unsent answers name. If too many are, closing a connection ends the answer."""
+        source = self._sources.pop(path, None)
+        if source is not None and len(self._unlinked) < max(1, self.limit // 2):
+            try:
+                source.unlinked = self._unlinked[path] = source.open()
+            except StorageError as error:
+                logger.warning("an answer cannot be completed: %s", error)
+
     def rename_directory(self, directory: str, new_path: str) -> bool:
         """Rename, and drop open files below it. False if it does not exist."""
-        for path in [path for path in self._open if path.startswith(directory + os.sep)]:
-            del self._open[path]
+        below = directory + os.sep
+        for path in [path for path in self._open if path.startswith(below)]:
+            self.forget(path)
         try:
             self.ops.rename(directory, new_path)
         except FileNotFoundError:
             return False
         except OSError as error:
             raise storage_error("rename", directory, error) from error
+        for path, source in [(path, found) for path, found in self._sources.items() if path.startswith(below)]:
+            del self._sources[path]
+            source.path = new_path + path[len(directory) :]
+            self._sources[source.path] = source
         return True
 
     def removing_tree(self, directory: str) -> Iterator[None]:
         """Remove a directory and everything below it, one entry per step; do nothing if it does not exist."""
-        for parent, directories, names in os.walk(directory, topdown=False):
-            for name in names:
-                self.unlink(os.path.join(parent, name))
-                yield
-            for name in directories:
-                guarded("remove", os.path.join(parent, name), self.ops.rmdir, os.path.join(parent, name))
-                yield
+        for name in self.list_directory(directory):
+            path = os.path.join(directory, name)
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                yield from self.removing_tree(path)
+            else:
+                self.unlink(path)
+            yield
         if os.path.isdir(directory):
             guarded("remove", directory, self.ops.rmdir, directory)
-
-    def __len__(self) -> int:
-        return len(self._open)
 
 
 class PinnedFile:
@@ -245,9 +325,41 @@ class PinnedFile:
         return self._file
 
 
+class Spares:
+    """Descriptors that appends require and only a flush uses: it must not fail because others opened too many files."""
+
+    COUNT = 2
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+        self.lent = False  # a flush is running
+
+    def hold(self) -> None:
+        """Open those that are missing. OutOfDescriptors if that is impossible."""
+        while len(self._held) < self.COUNT:
+            try:
+                self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+            except OSError as error:
+                raise storage_error("open", os.devnull, error) from error
+
+    def lend(self) -> bool:
+        """Close one in favour of the flush that is running; False if there is none."""
+        if not self.lent or not self._held:
+            return False
+        os.close(self._held.pop())
+        return True
+
+    def close(self) -> None:
+        while self._held:
+            os.close(self._held.pop())
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def default_limit() -> int:
-    """A quarter of the soft limit on open files: sockets need the rest."""
+    """An eighth of the soft limit on open files: all open files (see Files) take a quarter, and sockets need the rest."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if soft == resource.RLIM_INFINITY:
         return 1024
-    return max(8, min(1024, soft // 4))
+    return max(8, min(1024, soft // 8))

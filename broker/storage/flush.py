@@ -56,6 +56,8 @@ class Flush:
         self._failure.check()
         if not self.dirty:
             return
+        spares = self._files.spares
+        spares.lent = True
         try:
             for topic in self._row_topics:
                 topic.before_flush()
@@ -80,6 +82,8 @@ class Flush:
         except StorageError as error:
             self._failure.remember(error)
             raise
+        finally:
+            spares.lent = False
         for topic in self._row_topics:
             topic.after_flush()
         self.count += 1

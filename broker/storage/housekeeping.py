@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from broker.protocol.wire_types import DecodeError, EncodeError
-from broker.storage.errors import DamageError
+from broker.storage.errors import DamageError, OutOfDescriptors
 from broker.storage.flush import Flush
 from broker.storage.partition_log import PartitionLog
 from broker.storage.rows.row_topic import RowTopic
@@ -69,12 +69,12 @@ class Housekeeping:
             self._expire_producers(wall_ms - settings.producer_id_expiration_ms)
         if not self._orphans_found and not self._flush.dirty:
             # As long as a deletion waits for its flush, its directory is no orphan.
-            self._orphans_found = True
             known = {topic.topic_id.hex() for topic in self._topics.values()}
             find_orphans(self._shared, known)
+            self._orphans_found = True
         while self._shared.pending.deleted_trees:
             # Before everything else: a compaction pass is long, and the space may be needed.
-            self._work.insert(0, self._shared.files.removing_tree(self._shared.pending.deleted_trees.pop()))
+            self._work.insert(0, self._remove_tree(self._shared.pending.deleted_trees.pop()))
         self._work_a_slice()
         return bool(self._work)
 
@@ -93,8 +93,21 @@ class Housekeeping:
     def _work_a_slice(self) -> None:
         deadline = time.monotonic() + SLICE_SECONDS
         while self._work and time.monotonic() < deadline:
-            if next(self._work[0], False) is False:
+            try:
+                if next(self._work[0], False) is False:
+                    del self._work[0]
+            except OutOfDescriptors:
+                # The next sweep starts this work again.
                 del self._work[0]
+                self._retention_at_ms = self._compaction_at_ms = None
+                raise
+
+    def _remove_tree(self, directory: str) -> Iterator[None]:
+        try:
+            yield from self._shared.files.removing_tree(directory)
+        except OutOfDescriptors:
+            self._shared.pending.deleted_trees.append(directory)
+            raise
 
     def tidy_store(self) -> bool:
         """Checkpoint idle partitions; checkpoint the WAL if it is large or idle. True: the log is not idle yet."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from broker.storage.errors import StorageError
+from broker.storage.errors import OutOfDescriptors, StorageError
 from broker.storage.failure import Failure
 from broker.storage.file_ops import FileOps, HeldDirectory
 from broker.storage.files import Files, guarded
@@ -276,6 +277,8 @@ class Log:
         try:
             busy = self._housekeeping.tidy_store()
             more = self._housekeeping.sweep(wall_ms)
+        except OutOfDescriptors:
+            return SWEEP_LATER_MS
         except StorageError as error:
             self._failure.remember(error)
             raise
@@ -307,9 +310,10 @@ class Log:
             topic.settle()
         for partition in self._partitions.values():
             if partition.is_beyond_checkpoint:
-                partition.active.cut()
-                self._files.sync(partition.active.file())
-                partition.checkpoint(complete=True)
+                with suppress(OutOfDescriptors):  # the next start reads what the store does not list
+                    partition.active.cut()
+                    self._files.sync(partition.active.file())
+                    partition.checkpoint(complete=True)
         self.flush()
         self._flush.sync_ends()
 

@@ -23,6 +23,7 @@ DIRECTORY = (
     "tests/broker/test_process_identity.py",
     "tests/broker/test_ready_file.py",
 )
+DESCRIPTORS = ("tests/broker/storage/test_descriptors.py", "tests/broker/server/test_descriptors.py")
 LARGE = ("tests/broker/server/test_long_requests.py", "tests/broker/cores/groups/test_group_requests.py")
 DISCONNECTS = ("tests/broker/server/test_disconnects.py",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
@@ -679,6 +680,42 @@ FAULTS = (
         "        if self.cause is None:\n            self.cause = error\n",
         "        del error\n",
         STORAGE,
+    ),
+    # ---- file descriptors
+    Fault(
+        "a flush has no spare descriptor",
+        "storage/flush.py",
+        "        spares.lent = True\n",
+        "        spares.lent = False\n",
+        DESCRIPTORS,
+    ),
+    Fault(
+        "a file is removed while an answer needs it",
+        "storage/files.py",
+        "        self._keep_for_slices(path)\n",
+        "",
+        DESCRIPTORS,
+    ),
+    Fault(
+        "an answer is completed from another file",
+        "storage/files.py",
+        "        if file.identity != self._identity:\n",
+        "        if False:\n",
+        DESCRIPTORS,
+    ),
+    Fault(
+        "an append without a descriptor stops the log",
+        "storage/segments/partition.py",
+        "        except OutOfDescriptors:\n",
+        "        except ZeroDivisionError:\n",
+        DESCRIPTORS,
+    ),
+    Fault(
+        "an answer whose file cannot be opened is given up at once",
+        "server/outbox.py",
+        "            if self._retries > MOST_RETRIES:\n",
+        "            if self._retries:\n",
+        DESCRIPTORS,
     ),
     # ---- the data directory
     Fault(

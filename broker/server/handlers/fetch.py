@@ -14,7 +14,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.leader_epoch import epoch_error
-from broker.storage import DamageError
+from broker.storage import DamageError, OutOfDescriptors
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -110,6 +110,8 @@ class Reading:
                 # Clients report this code to their users and do not retry.
                 logger.error("%s", error)
                 refusal = ErrorCode.CORRUPT_MESSAGE
+            except OutOfDescriptors:
+                refusal = ErrorCode.KAFKA_STORAGE_ERROR
         if records is None:
             found.failed = True
             return _error(asked.partition, refusal or ErrorCode.OFFSET_OUT_OF_RANGE)

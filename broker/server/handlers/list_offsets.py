@@ -11,7 +11,7 @@ from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffset
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.leader_epoch import epoch_error
-from broker.storage import LEADER_EPOCH, DamageError
+from broker.storage import LEADER_EPOCH, DamageError, OutOfDescriptors
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -55,6 +55,8 @@ def _offset(
     except DamageError as error:
         logger.error("%s", error)
         return _offset_error(asked, ErrorCode.CORRUPT_MESSAGE)
+    except OutOfDescriptors:
+        return _offset_error(asked, ErrorCode.KAFKA_STORAGE_ERROR)
     if found is None:
         return ListOffsetsResponse.Partition(partition_index=asked.partition_index)
     offset, timestamp = found

@@ -12,7 +12,7 @@ from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.exchange import RequestRefused
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
-from broker.storage import Appended
+from broker.storage import Appended, OutOfDescriptors
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -70,7 +70,10 @@ def _append(
         return ErrorCode.INVALID_RECORD
     if version < ZSTD_SINCE and len(asked.records) >= HEADER_BYTES and parse_header(asked.records).codec == Codec.ZSTD:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    appended = log.append(asked.records, wall_ms=now_ms)
+    try:
+        appended = log.append(asked.records, wall_ms=now_ms)
+    except OutOfDescriptors:
+        return ErrorCode.KAFKA_STORAGE_ERROR
     if isinstance(appended, Appended):
         resources.waiters.moved(topic.name, asked.index)
     return appended

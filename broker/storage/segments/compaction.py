@@ -14,7 +14,7 @@ from broker.protocol.compression import Codec
 from broker.protocol.record_batch import BatchHeader, Record, build_batch, parse_header
 from broker.protocol.wire_types import DecodeError, EncodeError
 from broker.storage.digests import blake2b
-from broker.storage.errors import DamageError
+from broker.storage.errors import DamageError, OutOfDescriptors
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.batch_fields import set_last_offset
 from broker.storage.segments.bounded_records import decoded
@@ -101,7 +101,7 @@ def _rewrite(
                 return writer.discard()
         if writer.started:
             partition.replace_segment(segment, writer.finish(shared))
-    except (DamageError, DecodeError, EncodeError):
+    except (DamageError, OutOfDescriptors, DecodeError, EncodeError):
         writer.discard()
         raise
     if not writer.started and segment.compacted_at_ms < 0:

@@ -72,6 +72,10 @@ class Index:
 
     # -- on disk
 
+    @property
+    def has_unsaved(self) -> bool:
+        return self._saved < len(self._entries)
+
     def unsaved_chunk(self) -> bytes:
         """The entries that are not in the file, as one chunk to append; empty if there are none."""
         fresh = self._entries[self._saved :]

@@ -86,7 +86,7 @@ def damaged_name(path: str) -> str:
 def find_orphans(shared: Shared, known: Collection[str]) -> None:
     """Hand the directories of deleted topics to housekeeping; set aside those of unknown topics."""
     deleted = _noted(shared.store, _DELETED)
-    names = os.listdir(shared.root)
+    names = shared.files.list_directory(shared.root)
     for name in sorted(names):
         path = os.path.join(shared.root, name)
         if name in known or name.endswith(DAMAGED_SUFFIX):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_log_append_time
-from broker.storage.errors import StorageError
-from broker.storage.files import FileSlice
+from broker.storage.errors import OutOfDescriptors, StorageError
+from broker.storage.files import FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH, Appended
 from broker.storage.segments.batch_fields import set_create_time
 from broker.storage.segments.partition_table import (
@@ -167,11 +167,15 @@ class SegmentPartition:
     def _write(self, batch: bytes | bytearray, header: BatchHeader) -> None:
         shared = self._shared
         try:
+            shared.files.spares.hold()
+            is_full = not self.segments or self._is_full(len(batch), header)
+            file = self.roll() if is_full else self.active.prepare()
             if not self._beyond_checkpoint:
                 self._begin_writing()
-            if not self.segments or self._is_full(len(batch), header):
-                self.roll()
-            file = self.active.append(batch, header)
+            self.active.append(batch, header)
+        except OutOfDescriptors:
+            # Nothing is written yet, so this is no failure of the log.
+            raise
         except StorageError as error:
             shared.failure.remember(error)
             raise
@@ -185,12 +189,6 @@ class SegmentPartition:
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
             self._shared.ends.announce(self.partition_id, self.topic.topic_id, self.index, store.evidence.last_commit)
-            topic_directory = os.path.dirname(self.directory)
-            for directory in (topic_directory, self.directory):
-                if self._shared.files.make_directory(directory, sync=False):
-                    self._shared.pending.touch_directory(os.path.dirname(directory))
-                    if directory == topic_directory:
-                        self._shared.pending.topic_files.note(self.topic)
         else:
             mark_beyond_checkpoint(store, self.partition_id, True)
         self._beyond_checkpoint = True
@@ -205,21 +203,27 @@ class SegmentPartition:
             or (active.first_timestamp >= 0 and header.max_timestamp - active.first_timestamp > policy.roll_ms)
         )
 
-    def roll(self, base_offset: int | None = None) -> None:
-        """Seal the active segment and start a new one at this offset; by default, at the log end."""
+    def roll(self, base_offset: int | None = None) -> OpenFile:
+        """Seal the active segment and start a new one at this offset; by default, at the log end. Return its file."""
         if base_offset is None:
             base_offset = self.log_end_offset
-        if self.segments:
+        segment = Segment(self._shared.files, self._place, base_offset, interval_bytes=self.policy.index_interval_bytes)
+        # Both files are open before anything changes: there may be no descriptor for one of them.
+        sealed_file = self.active.prepare() if self.segments else None
+        if sealed_file is None:
+            self._shared.pending.make_directories(self.topic, self.directory)
+        file = segment.create()
+        if sealed_file is not None:
             sealed = self.active
             self._shared.pending.touch(self, sealed.seal())
             sealed.save_index()
             self._changed_segments[sealed] = None
             self._shared.keep_index(sealed)
-        segment = Segment(self._shared.files, self._place, base_offset, interval_bytes=self.policy.index_interval_bytes)
-        self._shared.pending.touch(self, segment.create())
+        self._shared.pending.touch(self, file)
         self._shared.pending.touch_directory(self.directory)
         self.segments.append(segment)
         self._changed_segments[segment] = None
+        return file
 
     # -- flushing
 

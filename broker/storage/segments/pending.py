@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Protocol
 
 from broker.storage.files import Files, OpenFile
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.segments.topic_files import TopicFiles
+from broker.storage.store.catalog import Topic
 
 DELETED_SUFFIX = ".deleted"
 
@@ -26,6 +28,7 @@ class Pending:
 
     def __init__(self, files: Files, topic_files: TopicFiles) -> None:
         self._files = files
+        self._most_touched = max(1, files.limit // 2)
         self.topic_files = topic_files
         self._touched: dict[str, OpenFile] = {}
         self._directories: dict[str, None] = {}
@@ -40,8 +43,17 @@ class Pending:
         self.written[partition] = None
         if file.path not in self._touched:
             self._touched[file.path] = file
-            if len(self._touched) >= self._files.limit:
+            if len(self._touched) >= self._most_touched:
                 self._sync_files()
+
+    def make_directories(self, topic: Topic, directory: str) -> None:
+        """Make the directory of a partition that gets its first record; the next flush has to sync it."""
+        topic_directory = os.path.dirname(directory)
+        for made in (topic_directory, directory):
+            if self._files.make_directory(made, sync=False):
+                self.touch_directory(os.path.dirname(made))
+                if made == topic_directory:
+                    self.topic_files.note(topic)
 
     def touch_directory(self, path: str) -> None:
         self._directories[path] = None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
-from broker.storage.errors import DamageError
+from broker.storage.errors import DamageError, OutOfDescriptors
 from broker.storage.file_ops import Buffer
 from broker.storage.files import Files, FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
@@ -102,6 +102,11 @@ class Segment(SegmentFile):
 
     # -- writing
 
+    def prepare(self) -> OpenFile:
+        """Open everything that an append needs, so that it has no reason to fail once it writes."""
+        _ = self.index
+        return self.writable()
+
     def append(self, batch: Buffer, header: BatchHeader) -> OpenFile:
         """Write one whole batch at the end of the segment."""
         file = self.writable()
@@ -167,15 +172,17 @@ class Segment(SegmentFile):
         return index
 
     def save_index(self) -> None:
-        """Append new entries to the index file. It is never synced: it can be rebuilt."""
-        if self._index is None:
+        """Append new entries to the index file, unless descriptors run out. It is never synced: it can be rebuilt."""
+        if self._index is None or not self._index.has_unsaved:
+            return
+        try:
+            file = self.files.get(self.index_path, create=True)
+        except OutOfDescriptors:
             return
         chunk = self._index.unsaved_chunk()
-        if chunk:
-            file = self.files.get(self.index_path, create=True)
-            file.write(chunk, self._index_file_bytes)
-            self._index_file_bytes += len(chunk)
-            self.files.forget(self.index_path)
+        file.write(chunk, self._index_file_bytes)
+        self._index_file_bytes += len(chunk)
+        self.files.forget(self.index_path)
 
     def drop_index(self) -> None:
         """Save the index and free its memory."""
@@ -243,7 +250,7 @@ class Segment(SegmentFile):
         """The batch at `spot` and those behind it that end at or before `limit`, up to the first damaged one."""
         limit = max(limit, spot.end)
         end = checked_end(self._read, self.damage, spot.base_offset, spot.position, limit)
-        return FileSlice(self._file(), spot.position, end - spot.position)
+        return self.files.slice(self._file(), spot.position, end - spot.position)
 
     # -- recovery
 

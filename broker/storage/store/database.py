@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import google_crc32c
 
-from broker.storage.errors import NewerFormatError, StorageError, StoreDamageError
+from broker.storage.errors import NewerFormatError, OutOfDescriptors, StorageError, StoreDamageError
 from broker.storage.failure import Failure
 from broker.storage.files import Files
 from broker.storage.store.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
@@ -252,7 +252,10 @@ class Store:
         if used + WAL_EXTENT_BYTES // 4 <= self._wal_file_bytes:
             return
         path = self.path + "-wal"
-        file = self._files.get(path)
+        try:
+            file = self._files.get(path)
+        except OutOfDescriptors:
+            return
         self._wal_file_bytes = max(file.size(), used)
         if used + WAL_EXTENT_BYTES // 4 > self._wal_file_bytes:
             file.write(bytes(WAL_EXTENT_BYTES), self._wal_file_bytes)

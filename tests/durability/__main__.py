@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.durability.parts import PARTS, Violation
+from tests.durability.spawning import memory
 
 
 def main() -> int:
@@ -32,7 +33,9 @@ def _run(name: str, seed: int, rounds: int | None) -> bool:
     """Run one part and print its figures as a line of JSON; False after a violation."""
     part = PARTS[name]
     rounds = part.rounds if rounds is None else rounds
-    directory = Path(tempfile.mkdtemp(prefix=f"kgctl-durability-{name}-{seed}-"))
+    directory = Path(
+        tempfile.mkdtemp(prefix=f"kgctl-durability-{name}-{seed}-", dir=memory() if part.in_memory else None)
+    )
     _print(f"{name}: seed {seed}, {rounds} rounds, in {directory}")
     try:
         figures = part.run(directory, seed, rounds, _print)

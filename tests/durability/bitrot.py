@@ -45,8 +45,8 @@ class Change(NamedTuple):
     name: str
     words: str
     before: bytes
-    first: int
-    """The first position that differs."""
+    end: int
+    """Behind the last position that may differ."""
 
 
 def run(directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> dict[str, object]:
@@ -186,7 +186,7 @@ class Campaign:
         with path.open("r+b") as file:
             if kind < 0.3:
                 file.truncate(at)
-                return Change(name, f"cut from {len(before)} to {at} bytes", before, at)
+                return Change(name, f"cut from {len(before)} to {at} bytes", before, len(before))
             if kind < 0.75:
                 count, bit = 1, random.randrange(8)
                 new, words = bytes([before[at] ^ 1 << bit]), f"flipped bit {bit} of byte {at}"
@@ -197,7 +197,7 @@ class Campaign:
                     f"overwrote {count} bytes from {at}",
                 )
             os.pwrite(file.fileno(), new, at)
-        return Change(name, words, before, at)
+        return Change(name, words, before, at + count)
 
     def _restore(self, change: Change) -> bool:
         """Undo the damage. Returns whether the broker runs."""
@@ -293,12 +293,12 @@ class Campaign:
         else:
             readable = judge.readable_batches(files, self._ledger.topics[topic][1], partition, known)
             hidden = refused & readable
-            in_doubt = appended or self._in_trailer(change) or change.words.startswith("cut")
+            in_doubt = appended or self._in_trailer(change)
             assert in_doubt or not hidden, f"batches before the damage are refused: {sorted(hidden)}"
             self._figures["whole batches without a trailer refused"] += len(hidden)
 
     def _in_trailer(self, change: Change) -> bool:
-        """Whether the damage lies behind the batches of a sealed segment: then all of it is in doubt, as after a cut."""
+        """Whether the damage reaches behind the batches of a sealed segment: then all of it is in doubt, as after a cut."""
         base = _base(change.name)
         size = 0
         for batch in self._ledger.partitions[self._key].batches:
@@ -306,7 +306,7 @@ class Campaign:
                 if not change.before.startswith(batch.content, size):
                     break
                 size += len(batch.content)
-        return change.first >= size
+        return change.end > size
 
     def _check_end(self, process: Process, change: Change) -> None:
         lines = process.error_lines()

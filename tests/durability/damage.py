@@ -82,31 +82,27 @@ class Case:
         self._keep_log = False
 
     def run(self) -> None:
-        self.damage = Vandal(self._directory, self._image, self._random).damage_at_random()
-        self._examine()
+        self.take(Vandal(self._directory, self._image, self._random).damage_at_random())
+        if self._random.random() < 0.15:
+            self._rescues()
+        if self._random.random() < 0.2 or not self.serves_or_refuses():
+            self.accepts_loss()
 
-    def refuses_and_repairs(self, damage: Damage) -> None:
-        """The damage is done already, and no start can serve after it: starts are refused and change no segment."""
+    def take(self, damage: Damage) -> None:
+        """Keep a copy of the directory, which was damaged, and remember its segments."""
         self.damage = damage
-        self._take_stock()
+        self._files = judge.segment_files(self._directory)
+        shutil.copytree(self._directory, self._directory.with_name("damaged"))
+
+    def refuses_and_repairs(self) -> None:
+        """No start can serve: it is refused and changes no segment."""
         for _ in range(2):
             process = self._spawn()
             assert not process.starts(), "the broker started"
             self._check_refusal(process)
             assert judge.segment_files(self._directory) == self._files, "a start that was refused changed segments"
             self._figures["refused"] += 1
-        self._accepts_loss()
-
-    def _take_stock(self) -> None:
-        self._files = judge.segment_files(self._directory)
-        shutil.copytree(self._directory, self._directory.with_name("damaged"))
-
-    def _examine(self) -> None:
-        self._take_stock()
-        if self._random.random() < 0.15:
-            self._rescues()
-        if self._random.random() < 0.2 or not self._serves_or_refuses():
-            self._accepts_loss()
+        self.accepts_loss()
 
     def _rescues(self) -> None:
         damaged = self._directory.with_name("damaged")
@@ -114,7 +110,7 @@ class Case:
 
     # -- without --accept-loss
 
-    def _serves_or_refuses(self) -> bool:
+    def serves_or_refuses(self) -> bool:
         """True if everything acknowledged is served."""
         self._killed_starts()
         process = self._spawn()
@@ -200,7 +196,7 @@ class Case:
 
     # -- with --accept-loss
 
-    def _accepts_loss(self) -> None:
+    def accepts_loss(self) -> None:
         if self._random.random() < 0.5:
             # As the user finds it, without a start in between.
             shutil.rmtree(self._directory)

@@ -61,7 +61,97 @@ def forget_generations() -> None:
     )
 
 
+def serve_unchecked() -> None:
+    """Take every stored batch for good."""
+    from broker.storage.segments import verification
+
+    class Anything:
+        def __ne__(self, other: object) -> bool:
+            return False
+
+    verification._crc = lambda content: Anything()
+
+
+def skip_damage() -> None:
+    """Answer a fetch of damaged records as if there were none."""
+    from broker.storage.errors import DamageError
+    from broker.storage.segments.partition import SegmentPartition
+
+    read = SegmentPartition.read
+
+    def read_or_nothing(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return read(self, *arguments, **named)
+        except DamageError:
+            return b""
+
+    SegmentPartition.read = read_or_nothing  # type: ignore[method-assign]
+
+
+def name_no_file() -> None:
+    """Refuse damaged records without a line in the log."""
+    from broker.storage.errors import DamageError
+
+    DamageError.__str__ = lambda self: "the data is damaged"  # type: ignore[method-assign]
+
+
+def keep_losses_secret() -> None:
+    """Accept losses and do not list them."""
+    from broker.storage.store.evidence import Evidence
+
+    lose = Evidence.lose
+
+    def lose_silently(self: Any, message: str, accepted: bool, *more: Any) -> None:
+        lose(self, message, accepted, *more)
+        self.losses.clear()
+
+    Evidence.lose = lose_silently  # type: ignore[method-assign]
+
+
+def delete_damaged() -> None:
+    """Delete the originals of repaired segments."""
+    import os
+
+    from broker.storage.segments import leftovers
+
+    def delete(_: object, path: str) -> str:
+        os.unlink(path)
+        return path
+
+    leftovers.keep_damaged = delete  # type: ignore[assignment]
+
+
+def forget_ends() -> None:
+    """Do not read where the acknowledged bytes of partitions end."""
+    from broker.storage.segments.end_checks import CheckedEnds
+
+    CheckedEnds.of = lambda self, partition_id: None  # type: ignore[method-assign]
+    CheckedEnds._check_slots = lambda self: None  # type: ignore[method-assign]
+
+
+def begin_anew() -> None:
+    """Take a data directory without a store for a new one."""
+    from broker.storage.store.evidence import Evidence
+
+    Evidence.check_new = lambda self, accept_loss: None  # type: ignore[method-assign]
+
+
+def hold_nothing() -> None:
+    """Do not notice that another directory takes the place of the data directory."""
+    from broker.directory_lock import Hold
+
+    Hold.lost = lambda self: None  # type: ignore[method-assign]
+
+
 FAULTS: dict[str, Callable[[], None]] = {
+    "stored batches are not checked": serve_unchecked,
+    "damage is skipped": skip_damage,
+    "damage has no name": name_no_file,
+    "losses are not told": keep_losses_secret,
+    "damaged files are deleted": delete_damaged,
+    "ends are forgotten": forget_ends,
+    "a missing store is a new one": begin_anew,
+    "a replaced directory is not noticed": hold_nothing,
     "commits are answered before they are durable": answer_commits_early,
     "producers are forgotten": forget_producers,
     "generations are forgotten": forget_generations,

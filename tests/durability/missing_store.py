@@ -33,7 +33,8 @@ def run(directory: Path, seed: int, rounds: int, report: Callable[[str], None]) 
             gone = [name for name in EVIDENCE if number % 2 == 0 or random.random() < 0.5]
             case = Case(nursery, where, image, random, figures)
             try:
-                case.refuses_and_repairs(remove(where / "data", gone))
+                case.take(remove(where / "data", gone))
+                case.refuses_and_repairs()
             except (AssertionError, OSError, ConnectionClosed) as error:
                 failures.append(
                     f"round {number} (seed {seed + number}; {case.damage}): {type(error).__name__}: {error}"

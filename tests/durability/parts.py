@@ -20,6 +20,7 @@ class Part(NamedTuple):
     module: str  # in this package; it has the function `run`
     rounds: int  # of a long run
     about: str
+    in_memory: bool = False  # works on a file system in memory if there is one, as it needs no real syncs
 
     def run(self, directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> Mapping[str, object]:
         run = cast(Run, import_module(f"tests.durability.{self.module}").run)
@@ -28,11 +29,11 @@ class Part(NamedTuple):
 
 PARTS = {
     "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
-    "damage": Part("damage", 500, "damaged files, with and without --accept-loss"),
-    "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest"),
-    "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker"),
+    "damage": Part("damage", 500, "damaged files, with and without --accept-loss", in_memory=True),
+    "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest", in_memory=True),
+    "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker", in_memory=True),
     "rescue": Part("rescue", 29, "damaged stores that no start takes, and `kgctl broker rescue`"),
-    "missing-store": Part("missing_store", 20, "segments without a store"),
+    "missing-store": Part("missing_store", 20, "segments without a store", in_memory=True),
     "connections": Part("connections", 15, "5,000 clients that end behind parked requests, and hosts that vanish"),
     "descriptors": Part("descriptors", 2, "thousands of partitions and few files that a broker may open"),
 }

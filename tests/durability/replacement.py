@@ -60,11 +60,14 @@ class Case:
         self._nursery, self._random, self._fault = nursery, random, fault
         self._directory = directory / "data"
         self._processes: list[Process] = []
+        self._clients: list[WireClient] = []
         self.gone_after_s = 0.0
         self.records = 0
         self.way, self.words = "", ""
 
     def end(self) -> None:
+        for client in self._clients:
+            client.close()
         for process in self._processes:
             process.kill()
 
@@ -73,6 +76,7 @@ class Case:
         old = self._spawn()
         ledger = Ledger()
         old_client = old.client()
+        self._clients.append(old_client)
         self._fill(old_client, ledger, Writer(ledger, random))
         self.way = random.choice(list(WAYS))
         busy = random.random() < 0.7
@@ -102,7 +106,6 @@ class Case:
             assert str(self._directory) in lines[0], f"the line does not name the directory: {lines[0]}"
             assert (self._directory / "ready.json").exists(), "the old broker removed the ready file of the new one"
             self._check(client, new_ledger)
-        old_client.close()
         self._random.choice((new.kill, new.stop))()
         again = self._spawn()
         with again.client() as client:

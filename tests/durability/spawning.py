@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +23,19 @@ from tests.harness.wire_client import WireClient
 
 PATIENCE_S = 30.0
 POLL_INTERVAL_S = 0.002
+MEMORY = "/dev/shm"
+
+
+@contextlib.contextmanager
+def in_memory(prefix: str = "kgctl-") -> Iterator[Path]:
+    """A temporary directory, on a file system in memory if there is one: syncs then cost nothing."""
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=memory()) as path:
+        yield Path(path)
+
+
+def memory() -> str | None:
+    """The directory of a file system in memory; None if there is none."""
+    return MEMORY if os.access(MEMORY, os.W_OK) else None
 
 
 class Ended(AssertionError):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.durability.cycles import Run
-from tests.durability.faulty_broker import FAULTS
 from tests.durability.parts import Violation
 from tests.durability.victim import Victim
 
@@ -29,7 +28,7 @@ def test_nothing_acknowledged_is_lost_in_kill_cycles(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", CAUGHT_BY)
 def test_a_faulty_broker_is_caught(tmp_path: Path, fault: str) -> None:
     victim = Victim(tmp_path, durability="power", module="tests.durability.faulty_broker", arguments=(fault,))
     with pytest.raises(Violation, match=CAUGHT_BY[fault]):

@@ -297,7 +297,6 @@ class Log:
         """Without `clean`, or after a failure, the directory stays as kill -9 would leave it."""
         try:
             if clean and self._failure.cause is None:
-                self.check_directory()
                 self._close_partitions()
                 self._store.close(clean=True)
         finally:

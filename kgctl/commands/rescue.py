@@ -26,7 +26,7 @@ from kgctl.render import TABLES, note
 if TYPE_CHECKING:
     from broker.rescue import RescuePlan
 
-MAX_RANGES_NAMED = 5
+MAX_RANGES_NAMED = 20
 NO_PARTITION = "the partition does not exist"
 EPILOG = (
     "Exit codes: 0 everything is brought back, 4 acknowledged records are lost (the table names their offsets), "

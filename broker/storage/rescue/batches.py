@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
-from broker.protocol.wire_types import DecodeError
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.rescue.reading import WINDOW_BYTES, SourceFile
 
@@ -21,118 +20,133 @@ _UNCHECKED = struct.Struct(">qiib")  # the fields that the checksum of a batch d
 
 
 class Batch(NamedTuple):
+    position: int
     content: bytes
     header: BatchHeader
 
 
 class SegmentFile(NamedTuple):
+    """A file of a partition. If it is known where its acknowledged batches end: that offset and position."""
+
     path: Path
     base_offset: int
     revision: int
+    end_offset: int | None = None
+    end_position: int | None = None
 
 
-def segment_file(path: Path) -> SegmentFile | None:
-    """The base offset and revision in the name of a segment file; None for another file."""
-    match path.name.split("."):
-        case [base, "log"] if base.isdigit():
-            return SegmentFile(path, int(base), 0)
-        case [base, revision, "log"] if base.isdigit() and revision.isdigit():
-            return SegmentFile(path, int(base), int(revision))
-    return None
-
-
-def whole_batches(segment: SegmentFile, until: int | None, ends: Sequence[int] = ()) -> Iterator[Batch]:
-    """Yield the undamaged batches below the offset `until`. `ends` are positions where a batch is known to end.
+def whole_batches(segment: SegmentFile, until: int | None) -> Iterator[Batch]:
+    """Yield the undamaged batches below the offset `until`.
 
     Batches follow each other without a gap, in the file and in offsets. So a batch whose header is damaged where its
     checksum does not reach (base offset, length, leader epoch, magic) gets these fields back.
     """
-    file = SourceFile(segment.path)
-    position, offset = 0, segment.base_offset
-    while position + HEADER_BYTES <= file.size:
-        batch = _batch_at(file, position, offset, until, follows=True)
-        following = position
-        if batch is None:
-            following = _next_batch(file, position, offset, until)
-            stops = [_end_in_header(file, position), following, *ends]
-            if following < 0:
-                stops += _possible_ends(file, position)
-            mended = (_mended(file.read(position, end - position), offset, until) for end in stops if end > position)
-            batch = next((found for found in mended if found is not None), None)
-            if batch is None:
-                if following < 0:
-                    return
-                batch = _batch_at(file, following, offset, until, follows=False)
-                assert batch is not None
-            else:
-                following = position
+    scan = _Scan(segment, until)
+    batch = scan.next_batch()
+    while batch is not None:
         yield batch
-        offset = batch.header.next_offset
-        position = following + len(batch.content)
+        batch = scan.next_batch()
 
 
-def _batch_at(file: SourceFile, position: int, offset: int, until: int | None, *, follows: bool) -> Batch | None:
-    """The batch at a position; `follows`: right behind the batch before it, so that its base offset is known."""
-    head = file.read(position, HEADER_BYTES)
-    if len(head) < HEADER_BYTES:
-        return None
-    header = parse_header(head)
-    size = header.size_bytes
-    if (
-        header.magic != 2
-        or header.partition_leader_epoch != LEADER_EPOCH
-        or not HEADER_BYTES <= size <= file.size - position
-        or header.last_offset_delta < 0
-        or (not follows and header.base_offset < offset)
-    ):
-        return None
-    content = file.read(position, size)
-    if not check_crc(content, 0, header):
-        return None
-    if follows and header.base_offset != offset:
-        return _mended(content, offset, until)
-    return Batch(content, header) if until is None or header.next_offset <= until else None
+class _Scan:
+    def __init__(self, segment: SegmentFile, until: int | None) -> None:
+        self._segment = segment
+        self._until = until
+        self._file = SourceFile(segment.path)
+        self._position = 0
+        self._offset = segment.base_offset
 
+    def next_batch(self) -> Batch | None:
+        """The next whole batch, wherever it is; None at the end."""
+        if self._position + HEADER_BYTES > self._file.size:
+            return None
+        batch = self._batch_behind() or self._beyond_damage()
+        if batch is not None:
+            self._position = batch.position + len(batch.content)
+            self._offset = batch.header.next_offset
+        return batch
 
-def _mended(content: bytes, offset: int, until: int | None) -> Batch | None:
-    """The bytes as a batch with this base offset, if its checksum agrees."""
-    if len(content) < HEADER_BYTES or len(content) > 2**31:
-        return None
-    fields = _UNCHECKED.pack(offset, len(content) - _LENGTH_OVERHEAD, LEADER_EPOCH, 2)
-    whole = fields + content[_UNCHECKED.size :]
-    try:
+    def _batch_behind(self) -> Batch | None:
+        """The batch right behind the last one."""
+        batch = self._whole_at(self._position)
+        if batch is None or batch.header.base_offset == self._offset:
+            return batch
+        mended = self._mended(batch.content, batch.position)
+        if mended is not None and self._is_in_place(mended, batch):
+            return mended
+        return batch if batch.header.base_offset > self._offset else None
+
+    def _is_in_place(self, mended: Batch, batch: Batch) -> bool:
+        """Whether a batch with an unexpected base offset belongs here. Otherwise batches before it are missing."""
+        here, there = mended.header.next_offset, batch.header.next_offset
+        following = self._whole_at(batch.position + len(batch.content))
+        for offset in (following.header.base_offset if following is not None else None, self._segment.end_offset):
+            if offset in (here, there):
+                return offset == here
+        return (self._offset ^ batch.header.base_offset).bit_count() == 1
+
+    def _beyond_damage(self) -> Batch | None:
+        """The damaged batch with its header mended, or else the next whole one."""
+        following = self._next_whole()
+        head = parse_header(self._file.read(self._position, HEADER_BYTES))
+        ends = [min(self._position + head.size_bytes, self._file.size), self._segment.end_position]
+        ends += [following.position] if following is not None else self._possible_ends()
+        for end in ends:
+            if end is not None and end > self._position:
+                mended = self._mended(self._file.read(self._position, end - self._position), self._position)
+                if mended is not None:
+                    return mended
+        return following
+
+    def _possible_ends(self) -> list[int | None]:
+        """Where the last batch of a file may end."""
+        size = self._file.size
+        # Preallocated zeros follow; a batch may end in zeros, too.
+        rest = self._file.read(max(self._position, size - WINDOW_BYTES), WINDOW_BYTES)
+        used = size - len(rest) + len(rest.rstrip(b"\0"))
+        return [size, *range(used, min(used + MOST_FINAL_ZEROS, size))]
+
+    def _whole_at(self, position: int) -> Batch | None:
+        """The undamaged batch at a position, with any offset from here to the end."""
+        head = self._file.read(position, HEADER_BYTES)
+        if len(head) < HEADER_BYTES:
+            return None
+        header = parse_header(head)
+        if (
+            header.magic != 2
+            or header.partition_leader_epoch != LEADER_EPOCH
+            or not HEADER_BYTES <= header.size_bytes <= self._file.size - position
+            or header.last_offset_delta < 0
+            or header.base_offset < 0
+        ):
+            return None
+        content = self._file.read(position, header.size_bytes)
+        return Batch(position, content, header) if check_crc(content, 0, header) and self._fits(header) else None
+
+    def _fits(self, header: BatchHeader) -> bool:
+        return self._until is None or header.next_offset <= self._until
+
+    def _mended(self, content: bytes, position: int) -> Batch | None:
+        """The bytes as the batch with the next offset, if its checksum agrees."""
+        if not HEADER_BYTES <= len(content) < 2**31:
+            return None
+        fields = _UNCHECKED.pack(self._offset, len(content) - _LENGTH_OVERHEAD, LEADER_EPOCH, 2)
+        whole = fields + content[_UNCHECKED.size :]
         header = parse_header(whole)
-    except DecodeError:
+        is_whole = header.last_offset_delta >= 0 and check_crc(whole, 0, header) and self._fits(header)
+        return Batch(position, whole, header) if is_whole else None
+
+    def _next_whole(self) -> Batch | None:
+        """The next whole batch behind a damaged one."""
+        at = self._position + 1 + _MARK_AT
+        while at < self._file.size:
+            window = self._file.read(at, min(WINDOW_BYTES, self._file.size - at))
+            found = window.find(_MARK)
+            if found < 0:
+                at += max(1, len(window) - len(_MARK) + 1)
+                continue
+            batch = self._whole_at(at + found - _MARK_AT)
+            if batch is not None and batch.header.base_offset >= self._offset:
+                return batch
+            at += found + 1
         return None
-    if header.last_offset_delta < 0 or not check_crc(whole, 0, header):
-        return None
-    return Batch(whole, header) if until is None or header.next_offset <= until else None
-
-
-def _end_in_header(file: SourceFile, position: int) -> int:
-    return min(position + parse_header(file.read(position, HEADER_BYTES)).size_bytes, file.size)
-
-
-def _possible_ends(file: SourceFile, position: int) -> Iterator[int]:
-    """Where the last batch of a file may end."""
-    yield file.size
-    # Preallocated zeros follow; a batch may end in zeros, too.
-    rest = file.read(max(position, file.size - WINDOW_BYTES), WINDOW_BYTES)
-    used = file.size - len(rest) + len(rest.rstrip(b"\0"))
-    yield from range(used, min(used + MOST_FINAL_ZEROS, file.size))
-
-
-def _next_batch(file: SourceFile, position: int, offset: int, until: int | None) -> int:
-    """The position of the next whole batch behind a damaged one; -1 if there is none."""
-    at = position + 1 + _MARK_AT
-    while at < file.size:
-        window = file.read(at, min(WINDOW_BYTES, file.size - at))
-        found = window.find(_MARK)
-        if found < 0:
-            at += max(1, len(window) - len(_MARK) + 1)
-            continue
-        start = at + found - _MARK_AT
-        if _batch_at(file, start, offset, until, follows=False) is not None:
-            return start
-        at += found + 1
-    return -1

@@ -1,17 +1,16 @@
-"""One partition of a damaged directory: which of its files to take, and what they and the acknowledged end add up to."""
+"""One partition of a damaged directory: which of its files to take, and what they and the evidence about it add up to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 from broker.protocol.record_batch import build_batch, parse_header
 from broker.storage.partition_log import LEADER_EPOCH
-from broker.storage.rescue.batches import Batch, SegmentFile, segment_file, whole_batches
+from broker.storage.rescue.batches import Batch, SegmentFile, whole_batches
 from broker.storage.rescue.reading import Progress
-from broker.storage.segments.synced_ends import SyncedEnd
 
 MAX_OFFSETS_PER_BATCH = 2**31
 Range: TypeAlias = tuple[int, int]  # first and last offset
@@ -31,14 +30,23 @@ class Gap(NamedTuple):
 Part: TypeAlias = SegmentStart | Batch | Gap
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What else is known of a partition. `listed`: base and end offsets of the segments that an intact store lists."""
+
+    end_offset: int = 0
+    log_start_offset: int | None = None
+    listed: tuple[tuple[int, int], ...] = ()
+    is_compacted: bool = False
+
+
 @dataclass(slots=True)
 class PartitionPlan:
     """`lost` are acknowledged offsets without records; `unknown` those that cleaning may have removed."""
 
     index: int
     files: list[SegmentFile]
-    end: SyncedEnd | None
-    is_compacted: bool
+    evidence: Evidence
     log_start_offset: int = 0
     log_end_offset: int = 0
     records: int = 0
@@ -49,42 +57,53 @@ class PartitionPlan:
 
     def parts(self) -> Iterator[Part]:
         """Yield what to write, in order: starts of segments, batches, and gaps to cover."""
-        offset = -1
+        first = self._first_offset()
+        if first is None:
+            return
+        offset = first
+        if not self.files or self.files[0].base_offset > first:
+            yield SegmentStart(first)
         for number, file in enumerate(self.files):
-            until = self.files[number + 1].base_offset if number + 1 < len(self.files) else None
+            if file.base_offset > offset:
+                # Compaction leaves no file of a segment without records.
+                yield Gap(file.base_offset, proven=self._is_proven(offset, file.base_offset))
             yield SegmentStart(file.base_offset)
             offset = file.base_offset
-            for batch in whole_batches(file, until, _ends_in(file, self.end)):
+            following = self.files[number + 1].base_offset if number + 1 < len(self.files) else None
+            for batch in whole_batches(file, following):
                 if batch.header.base_offset > offset:
                     yield Gap(batch.header.base_offset, proven=True)
                 yield batch
                 offset = batch.header.next_offset
-            if until is not None and until > offset:
-                # Compaction leaves no file of a segment without records.
-                yield Gap(until, proven=not self.is_compacted)
-                offset = until
-        if self.end is not None and self.end.end_offset > offset:
-            if not self.files:
-                yield SegmentStart(self.end.base_offset)
-            yield Gap(self.end.end_offset, proven=True)
+            if file.end_offset is not None and file.end_offset > offset:
+                offset = file.end_offset if following is None else min(file.end_offset, following)
+                yield Gap(offset, proven=True)
+        if self.evidence.end_offset > offset:
+            yield Gap(self.evidence.end_offset, proven=True)
+
+    def _first_offset(self) -> int | None:
+        """Where the log begins: with its first file, or with a segment before it that the store lists."""
+        starts = [base for base, end in self.evidence.listed if end > max(base, self.evidence.log_start_offset or 0)]
+        starts += [file.base_offset for file in self.files]
+        if not starts and self.evidence.end_offset:
+            return min(self.evidence.log_start_offset or 0, self.evidence.end_offset)
+        return min(starts, default=None)
+
+    def _is_proven(self, first: int, until: int) -> bool:
+        if self.evidence.listed:
+            return any(base < until and end > first for base, end in self.evidence.listed)
+        return not self.evidence.is_compacted
 
 
-def plan_partition(
-    directory: Path,
-    index: int,
-    end: SyncedEnd | None,
-    log_start_offset: int | None,
-    progress: Progress,
-    *,
-    is_compacted: bool,
-) -> PartitionPlan:
+def plan_partition(index: int, found: Sequence[SegmentFile], evidence: Evidence, progress: Progress) -> PartitionPlan:
     """Read the files of one partition."""
-    plan = PartitionPlan(index, _files(directory, end), end, is_compacted)
+    plan = PartitionPlan(index, _chosen(found, evidence.end_offset), evidence)
     offset: int | None = None
     for part in plan.parts():
         if isinstance(part, SegmentStart):
             if offset is None:
-                plan.log_start_offset = offset = part.base_offset
+                plan.log_start_offset = part.base_offset
+            offset = part.base_offset
         elif isinstance(part, Gap):
             assert offset is not None
             (plan.lost if part.proven else plan.unknown).append((offset, part.until - 1))
@@ -96,8 +115,9 @@ def plan_partition(
             plan.largest_producer_id = max(plan.largest_producer_id, part.header.producer_id)
             offset = part.header.next_offset
     plan.log_end_offset = offset or 0
-    if log_start_offset is not None:
-        _apply_log_start(plan, log_start_offset)
+    if evidence.log_start_offset is not None:
+        _apply_log_start(plan, evidence.log_start_offset)
+    plan.lost, plan.unknown = _joined(plan.lost), _joined(plan.unknown)
     return plan
 
 
@@ -106,46 +126,51 @@ def cover(offset: int, until: int) -> Iterator[Batch]:
     while offset < until:
         last_offset = min(until, offset + MAX_OFFSETS_PER_BATCH) - 1
         content = build_batch([], base_offset=offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
-        yield Batch(content, parse_header(content))
+        yield Batch(-1, content, parse_header(content))
         offset = last_offset + 1
 
 
 def _apply_log_start(plan: PartitionPlan, stored: int) -> None:
     """Records that DeleteRecords or retention removed are not lost, and stay removed."""
-    if stored < plan.log_start_offset and plan.files:
+    if stored < plan.log_start_offset:
         plan.unknown.insert(0, (stored, plan.log_start_offset - 1))
     plan.log_start_offset = min(max(plan.log_start_offset, stored), plan.log_end_offset)
-    plan.lost = [(max(a, stored), b) for a, b in plan.lost if b >= stored]
-    plan.unknown = [(max(a, stored), b) for a, b in plan.unknown if b >= stored]
+    plan.lost = [(max(first, stored), last) for first, last in plan.lost if last >= stored]
+    plan.unknown = [(max(first, stored), last) for first, last in plan.unknown if last >= stored]
 
 
-def _files(directory: Path, end: SyncedEnd | None) -> list[SegmentFile]:
+def _joined(ranges: list[Range]) -> list[Range]:
+    """Ranges that touch, as one."""
+    joined: list[Range] = []
+    for first, last in ranges:
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1] = joined[-1][0], last
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _chosen(found: Sequence[SegmentFile], end_offset: int) -> list[SegmentFile]:
     """The files to take, in the order of offsets: of several revisions, the newest one that lacks the least."""
     revisions: dict[int, list[SegmentFile]] = {}
-    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
-        file = segment_file(path)
-        if file is not None and path.is_file():
-            revisions.setdefault(file.base_offset, []).append(file)
+    for file in found:
+        revisions.setdefault(file.base_offset, []).append(file)
     bases = sorted(revisions)
     chosen = []
-    for base, following in zip(bases, [*bases[1:], None], strict=True):
+    for base, following in zip_longest(bases, bases[1:]):
         candidates = sorted(revisions[base], key=lambda file: -file.revision)
-        until = following
         if len(candidates) > 1:
-            candidates.sort(key=lambda file: _missing(file, until, end))
+            until = following if following is not None else end_offset
+            missing = {file.path: _missing(file, until) for file in candidates}
+            candidates.sort(key=lambda file: missing[file.path])
         chosen.append(candidates[0])
     return chosen
 
 
-def _missing(file: SegmentFile, until: int | None, end: SyncedEnd | None) -> int:
+def _missing(file: SegmentFile, until: int) -> int:
     """How many offsets have no batch."""
     offset, missing = file.base_offset, 0
-    for batch in whole_batches(file, until, _ends_in(file, end)):
+    for batch in whole_batches(file, until or None):
         missing += batch.header.base_offset - offset
         offset = batch.header.next_offset
-    wanted = until if until is not None else end.end_offset if end is not None else offset
-    return missing + max(0, wanted - offset)
-
-
-def _ends_in(file: SegmentFile, end: SyncedEnd | None) -> Sequence[int]:
-    return (end.position,) if end is not None and end.base_offset == file.base_offset else ()
+    return missing + max(0, until - offset)

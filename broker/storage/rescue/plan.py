@@ -9,14 +9,16 @@ from broker.storage.errors import StorageError
 from broker.storage.file_ops import FileOps
 from broker.storage.files import Files
 from broker.storage.rescue.ends import AcknowledgedEnds, read_acknowledged_ends
-from broker.storage.rescue.partitions import PartitionPlan, plan_partition
+from broker.storage.rescue.partitions import Evidence, PartitionPlan, plan_partition
 from broker.storage.rescue.reading import Progress
-from broker.storage.rescue.salvage import CommittedOffset, Salvage
-from broker.storage.rescue.topics import FoundTopic, find_topics
+from broker.storage.rescue.salvage import CommittedOffset, Salvage, StoredPartition
+from broker.storage.rescue.segment_files import FoundFiles, PartitionKey, find_segment_files
+from broker.storage.rescue.topics import FoundTopic, find_topic_directories, find_topics
 from broker.storage.store.commit_marker import CommitMarkerFile
 
 # Ids that the broker gave out and that appear in no batch must not be given out again.
 PRODUCER_ID_MARGIN = 1_000_000
+NO_STORED = StoredPartition(b"", -1, 0)
 
 
 @dataclass(slots=True)
@@ -35,9 +37,12 @@ class RescuePlan:
     cluster_id: str | None
     broker_configs: dict[str, str]
     next_producer_id: int
-    store_is_intact: bool
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def store_is_intact(self) -> bool:
+        return not self.problems
 
     @property
     def size_bytes(self) -> int:
@@ -49,15 +54,12 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
     salvage = Salvage(data_dir)
     problems = [*salvage.problems, *_lost_commits(data_dir, salvage)]
     ends = read_acknowledged_ends(data_dir, salvage.partitions)
-    found = find_topics(data_dir / "segments", salvage)
-    log_starts = {(p.topic_id, p.partition): p.log_start_offset for p in salvage.partitions.values()}
-    topics = [_plan_topic(topic, ends, log_starts, progress) for topic in found.topics]
-    seen = [partition.largest_producer_id for topic in topics for partition in topic.partitions]
-    stored_id = salvage.meta.get("next_producer_id", "0")
-    next_producer_id = max([0, salvage.largest_producer_id + 1, *[number + 1 for number in seen]])
-    if stored_id.isdigit():
-        next_producer_id = max(next_producer_id, int(stored_id))
-    warnings = list(found.warnings)
+    directories = find_topic_directories(data_dir / "segments", salvage.deleted_topics)
+    files = find_segment_files([(found.path, found.topic_id) for found in directories], ends.ends)
+    found = find_topics(directories, [*files.files, *ends.ends], salvage, is_intact=not problems)
+    evidence = _Evidence(ends, files, salvage, is_intact=not problems)
+    topics = [TopicPlan(topic, evidence.plan(topic, progress)) for topic in found.topics]
+    warnings = [*found.warnings, *files.warnings]
     if ends.warning is not None:
         warnings.append(ends.warning)
     if problems:
@@ -70,11 +72,49 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
         salvage.offsets,
         found.cluster_id or salvage.meta.get("cluster_id"),
         salvage.broker_configs,
-        next_producer_id + PRODUCER_ID_MARGIN,
-        salvage.is_complete and not problems,
+        _next_producer_id(salvage, topics),
         problems,
         warnings,
     )
+
+
+class _Evidence:
+    """What is known of each partition."""
+
+    def __init__(self, ends: AcknowledgedEnds, files: FoundFiles, salvage: Salvage, *, is_intact: bool) -> None:
+        self._ends = ends.ends
+        self._files = files.files
+        self._is_intact = is_intact
+        self._stored = {(row.topic_id, row.partition): (number, row) for number, row in salvage.partitions.items()}
+        self._segments = salvage.segments
+
+    def plan(self, topic: FoundTopic, progress: Progress) -> list[PartitionPlan]:
+        is_compacted = "compact" in topic.configs.get("cleanup.policy", "")
+        return [
+            plan_partition(index, self._files.get(key, ()), self._of(key, is_compacted), progress)
+            for index in range(topic.partition_count)
+            for key in [(topic.topic_id, index)]
+        ]
+
+    def _of(self, key: PartitionKey, is_compacted: bool) -> Evidence:
+        number, row = self._stored.get(key, (0, NO_STORED))
+        segments = sorted(self._segments.get(number, ()))
+        end = self._ends.get(key)
+        return Evidence(
+            max([end.end_offset if end is not None else 0, *[end_offset for _, end_offset in segments]]),
+            row.log_start_offset if number else None,
+            # An older store lists segments that were cleaned since.
+            tuple(segments) if self._is_intact else (),
+            is_compacted,
+        )
+
+
+def _next_producer_id(salvage: Salvage, topics: list[TopicPlan]) -> int:
+    """An id above all that the broker gave out, as far as they can be seen, by a wide margin."""
+    seen = [partition.largest_producer_id for topic in topics for partition in topic.partitions]
+    stored = salvage.meta.get("next_producer_id", "0")
+    following = max([salvage.largest_producer_id, *seen], default=-1) + 1
+    return max(following, int(stored) if stored.isdigit() else 0) + PRODUCER_ID_MARGIN
 
 
 def _lost_commits(data_dir: Path, salvage: Salvage) -> list[str]:
@@ -86,25 +126,7 @@ def _lost_commits(data_dir: Path, salvage: Salvage) -> list[str]:
         return [str(error)]
     if marker is None:
         return [f"{marker_file.path} is missing or damaged"]
-    missing = marker.commit_seq - salvage.last_commit
-    if missing > 0 and salvage.last_commit:
-        return [
-            f"{data_dir / 'store.db'}: acknowledged commits {salvage.last_commit + 1} to {marker.commit_seq} are lost"
-        ]
+    if 0 < salvage.last_commit < marker.commit_seq:
+        first = salvage.last_commit + 1
+        return [f"{data_dir / 'store.db'}: acknowledged commits {first} to {marker.commit_seq} are lost"]
     return []
-
-
-def _plan_topic(
-    topic: FoundTopic, ends: AcknowledgedEnds, log_starts: dict[tuple[bytes, int], int], progress: Progress
-) -> TopicPlan:
-    is_compacted = "compact" in topic.configs.get("cleanup.policy", "")
-    partitions = []
-    for index in range(topic.partition_count):
-        key = topic.topic_id, index
-        directory = topic.directory / str(index) if topic.directory is not None else Path()
-        if topic.directory is None or (not directory.exists() and key not in ends.ends):
-            partitions.append(PartitionPlan(index, [], None, is_compacted))
-            continue
-        end, log_start = ends.ends.get(key), log_starts.get(key)
-        partitions.append(plan_partition(directory, index, end, log_start, progress, is_compacted=is_compacted))
-    return TopicPlan(topic, partitions)

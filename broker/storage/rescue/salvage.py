@@ -61,6 +61,7 @@ class Salvage:
         self.broker_configs: dict[str, str] = {}
         self.meta: dict[str, str] = {}
         self.partitions: dict[int, StoredPartition] = {}
+        self.segments: dict[int, list[tuple[int, int]]] = {}  # by partition number: base and end offsets
         self.largest_producer_id = -1
         self.last_commit = 0
         self.deleted_topics: set[bytes] = set()  # their directories may still be there
@@ -94,6 +95,8 @@ class Salvage:
                     self.unreadable_rows += 1
                 elif not self._note_offset(cell.values, note):
                     self._note_other(cell)
+                    if note is None:
+                        self._note_segment(cell)
         elif page.content.strip(b"\0"):
             for values in possible_rows(page.content, OFFSETS_COLUMNS, self._pages.content):
                 self._note_offset(values, FROM_DAMAGED_PAGE)
@@ -140,6 +143,11 @@ class Salvage:
                 (self.broker_configs if name in _BROKER_CONFIGS else self.meta)[name] = value
             case Cell(None, (int(), int(producer_id), int(), int(), bytes())):
                 self.largest_producer_id = max(self.largest_producer_id, producer_id)
+
+    def _note_segment(self, cell: Cell) -> None:
+        match cell:
+            case Cell(None, (int(number), int(base), int(), int(end), int(), int(), int(), int(), int(), *_)):
+                self.segments.setdefault(number, []).append((base, end))
 
 
 def _is_id(topic_id: bytes) -> bool:

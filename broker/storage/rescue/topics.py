@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,14 +17,19 @@ _TOPIC_ID = re.compile("[0-9a-f]{32}")
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 
-class FoundTopic(NamedTuple):
-    """`directory` is None for a topic without records, which only the store names."""
+class TopicDirectory(NamedTuple):
+    """A directory below segments/. Without its file, its name says the topic id."""
 
+    path: Path
+    topic_id: bytes
+    described: TopicDescription | None
+
+
+class FoundTopic(NamedTuple):
     name: str
     topic_id: bytes
     partition_count: int
     configs: dict[str, str]
-    directory: Path | None
     commit_seq: int = 0
 
 
@@ -33,70 +39,71 @@ class FoundTopics(NamedTuple):
     warnings: list[str]
 
 
-def find_topics(root: Path, salvage: Salvage) -> FoundTopics:
-    """All topics of clients, each with a name of its own."""
-    warnings: list[str] = []
-    topics: list[FoundTopic] = []
-    cluster_ids: dict[int, str] = {}
-    for directory, topic_id in _topic_directories(root):
-        if topic_id in salvage.deleted_topics:
-            continue
-        topic = _from_file(directory, topic_id, cluster_ids) or _from_store(directory, topic_id, salvage)
-        if topic is None:
-            topic = _unnamed(directory, topic_id)
-            warnings.append(f"{directory}: the name of the topic is lost; it becomes {topic.name}, without retention")
-        topics.append(topic)
-    known = {topic.topic_id for topic in topics}
-    if salvage.is_complete:
-        # A damaged list of free pages would bring back deleted topics.
-        for stored in salvage.topics.values():
-            if not stored.internal and stored.topic_id not in known:
-                configs = salvage.topic_configs.get(stored.topic_id, {})
-                topics.append(FoundTopic(stored.name, stored.topic_id, stored.partition_count, configs, None))
-    topics = _with_unique_names(topics, warnings)
-    return FoundTopics(topics, cluster_ids[max(cluster_ids)] if cluster_ids else None, warnings)
-
-
-def _topic_directories(root: Path) -> list[tuple[Path, bytes]]:
-    """Directories named by a topic id. One that a start set aside as damaged counts if there is no other of the topic."""
-    found: dict[bytes, Path] = {}
+def find_topic_directories(root: Path, deleted: Collection[bytes]) -> list[TopicDirectory]:
+    """The directories of topics, also those that a start set aside as damaged, but not those of deleted topics."""
+    found = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         name, _, suffix = path.name.partition(".")
-        is_taken = not suffix or path.name.endswith(DAMAGED_SUFFIX)
-        if is_taken and _TOPIC_ID.fullmatch(name) and path.is_dir():
-            found.setdefault(bytes.fromhex(name), path)
-    return [(path, topic_id) for topic_id, path in found.items()]
+        is_kept = not suffix or path.name.endswith(DAMAGED_SUFFIX)
+        if not is_kept or not _TOPIC_ID.fullmatch(name) or not path.is_dir():
+            continue
+        described = _read(path / NAME)
+        topic_id = described.topic_id if described is not None else bytes.fromhex(name)
+        if topic_id not in deleted:
+            found.append(TopicDirectory(path, topic_id, described))
+    return found
 
 
-def _from_file(directory: Path, topic_id: bytes, cluster_ids: dict[int, str]) -> FoundTopic | None:
+def find_topics(
+    directories: Sequence[TopicDirectory], partitions: Iterable[tuple[bytes, int]], salvage: Salvage, *, is_intact: bool
+) -> FoundTopics:
+    """All topics of clients, each with a name of its own. `partitions` are those with files or acknowledged ends."""
+    counts: dict[bytes, int] = {directory.topic_id: 1 for directory in directories}
+    for topic_id, index in partitions:
+        if topic_id not in salvage.deleted_topics:
+            counts[topic_id] = max(counts.get(topic_id, 1), index + 1)
+    described = {found.topic_id: found.described for found in directories if found.described is not None}
+    warnings: list[str] = []
+    topics: list[FoundTopic] = []
+    for topic_id, count in counts.items():
+        topic = _described(described.get(topic_id), count) or _stored(salvage, topic_id, count)
+        if topic is None:
+            topic = FoundTopic(f"rescued-{topic_id.hex()}", topic_id, count, dict(KEEP_EVERYTHING))
+            warnings.append(
+                f"the name of topic id {topic_id.hex()} is lost: it becomes {topic.name}, without retention"
+            )
+        topics.append(topic)
+    if is_intact:
+        # Damaged pages might bring back deleted topics.
+        topics += [
+            FoundTopic(row.name, topic_id, row.partition_count, salvage.topic_configs.get(topic_id, {}))
+            for topic_id, row in salvage.topics.items()
+            if topic_id not in counts and not row.internal
+        ]
+    cluster_ids = {found.commit_seq: found.cluster_id for found in described.values() if found.cluster_id}
+    cluster_id = cluster_ids[max(cluster_ids)] if cluster_ids else None
+    return FoundTopics(_with_unique_names(topics, warnings), cluster_id, warnings)
+
+
+def _read(path: Path) -> TopicDescription | None:
     try:
-        described = TopicDescription.decode((directory / NAME).read_bytes())
+        return TopicDescription.decode(path.read_bytes())
     except OSError:
         return None
-    if described is None or described.topic_id != topic_id:
+
+
+def _described(found: TopicDescription | None, count: int) -> FoundTopic | None:
+    if found is None:
         return None
-    if described.cluster_id:
-        cluster_ids[described.commit_seq] = described.cluster_id
-    count = max(described.partition_count, _partitions_in(directory))
-    return FoundTopic(described.name, topic_id, count, described.configs, directory, described.commit_seq)
+    return FoundTopic(found.name, found.topic_id, max(found.partition_count, count), found.configs, found.commit_seq)
 
 
-def _from_store(directory: Path, topic_id: bytes, salvage: Salvage) -> FoundTopic | None:
-    stored = salvage.topics.get(topic_id)
-    if stored is None:
+def _stored(salvage: Salvage, topic_id: bytes, count: int) -> FoundTopic | None:
+    row = salvage.topics.get(topic_id)
+    if row is None:
         return None
-    count = max(stored.partition_count, _partitions_in(directory))
-    return FoundTopic(stored.name, topic_id, count, salvage.topic_configs.get(topic_id, {}), directory)
-
-
-def _unnamed(directory: Path, topic_id: bytes) -> FoundTopic:
-    count = max(1, _partitions_in(directory))
-    return FoundTopic(f"rescued-{topic_id.hex()}", topic_id, count, dict(KEEP_EVERYTHING), directory)
-
-
-def _partitions_in(directory: Path) -> int:
-    """One more than the largest partition that has a directory."""
-    return max([int(path.name) + 1 for path in directory.iterdir() if path.name.isdigit() and path.is_dir()], default=0)
+    configs = salvage.topic_configs.get(topic_id, {})
+    return FoundTopic(row.name, topic_id, max(row.partition_count, count), configs)
 
 
 def _with_unique_names(topics: list[FoundTopic], warnings: list[str]) -> list[FoundTopic]:
@@ -105,7 +112,7 @@ def _with_unique_names(topics: list[FoundTopic], warnings: list[str]) -> list[Fo
     for topic in sorted(topics, key=lambda topic: -topic.commit_seq):
         if topic.name in named:
             name = f"{topic.name[: MAX_NAME_LENGTH - 17]}-{topic.topic_id.hex()[:16]}"
-            warnings.append(f"two topics are named {topic.name}: the older one, {topic.directory}, becomes {name}")
+            warnings.append(f"two topics are named {topic.name}: the older one becomes {name}")
             topic = topic._replace(name=name, configs={**topic.configs, **KEEP_EVERYTHING})
         named[topic.name] = topic
     return sorted(named.values())

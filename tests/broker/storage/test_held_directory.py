@@ -56,16 +56,6 @@ def test_a_check_notices_a_replaced_directory_and_is_final(tmp_path: Path, held:
     log.close()
 
 
-def test_a_clean_stop_after_a_replacement_fails_and_changes_nothing(tmp_path: Path, held: Hold):
-    log = Log.open(tmp_path / "d", LogSettings(), wall_ms=NOW, held=held)
-    append(topic_log(log), b"one")
-    log.flush()
-    replace(tmp_path / "d")
-    with pytest.raises(ReplacedError):
-        log.close()
-    assert [path.name for path in (tmp_path / "d").rglob("*")] == ["segments"]
-
-
 class NotYetNoticed:
     """A held directory that was replaced after the check and before the change."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from broker.storage import Log
+from broker.storage import FileOps, Log
 from broker.storage.segments.topic_files import TopicDescription
 from tests.broker.storage.power import RecordingOps
 from tests.harness.stores import append, open_log, sweep, topic_log, values
@@ -180,8 +180,13 @@ def test_the_first_start_on_an_older_format_writes_the_files_whenever_it_is_cut_
     randomness = random.Random(9)
     image = tmp_path / "image"
     for cut in range(before, len(ops.events) + 1, 2):
-        (kill(ops, cut, image) if randomness.random() < 0.5 else ops.image(cut, image, randomness))
-        log = open_log(image, **SMALL)
+        after = FileOps()
+        if randomness.random() < 0.5:
+            kill(ops, cut, image)
+        else:
+            ops.image(cut, image, randomness)
+            after.boot_id = b"after the cut"
+        log = open_log(image, file_ops=after, **SMALL)
         assert described(image) == expected
         assert {name: values(topic_log(log, name)) for name in expected} == records
         log.close(clean=False)

@@ -1,0 +1,105 @@
+"""All segment files of a damaged directory, each under the partition whose records it holds.
+
+A sealed file names its partition in its trailer. A file without one, such as an active one, belongs to the partition in
+whose directory it lies, unless the synced end of another partition has the checksum of one of its batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from broker.protocol.record_batch import HEADER_BYTES, parse_header
+from broker.storage.rescue.batches import SegmentFile, whole_batches
+from broker.storage.rescue.reading import SourceFile
+from broker.storage.segments.synced_ends import SyncedEnd
+from broker.storage.segments.trailer import TRAILER_BYTES, Trailer, parse_trailer
+
+PartitionKey: TypeAlias = tuple[bytes, int]  # topic id and partition
+
+
+UNKNOWN_OWNER: PartitionKey = (b"", -1)
+
+
+class FoundFiles(NamedTuple):
+    files: dict[PartitionKey, list[SegmentFile]]
+    warnings: list[str]
+
+
+def find_segment_files(directories: Iterable[tuple[Path, bytes]], ends: Mapping[PartitionKey, SyncedEnd]) -> FoundFiles:
+    """Look at the names, trailers and last batches of all files in the directories of topics."""
+    found = FoundFiles({}, [])
+    for path, key in _partition_directories(directories):
+        for file in sorted(path.iterdir()):
+            named = _named(file)
+            if named is None or not file.is_file():
+                continue
+            source = SourceFile(file)
+            trailer = parse_trailer(source.read(max(0, source.size - TRAILER_BYTES), TRAILER_BYTES))
+            if trailer is not None:
+                owner, segment = (trailer.topic_id, trailer.partition), _sealed(file, trailer)
+            else:
+                owner, segment = _owner(source, named, key, ends)
+            if owner == UNKNOWN_OWNER:
+                found.warnings.append(f"{file} holds the records of another partition, which is unknown: left out")
+                continue
+            if owner != key:
+                found.warnings.append(f"{file} holds the records of topic id {owner[0].hex()}, partition {owner[1]}")
+            found.files.setdefault(owner, []).append(segment)
+    return found
+
+
+def _partition_directories(directories: Iterable[tuple[Path, bytes]]) -> Iterator[tuple[Path, PartitionKey]]:
+    for directory, topic_id in directories:
+        for path in sorted(directory.iterdir()):
+            if path.name.isdigit() and path.is_dir():
+                yield path, (topic_id, int(path.name))
+
+
+def _named(path: Path) -> SegmentFile | None:
+    """Base offset and revision from the name of a segment file; None for another file."""
+    match path.name.split("."):
+        case [base, "log"] if base.isdigit():
+            return SegmentFile(path, int(base), 0)
+        case [base, revision, "log"] if base.isdigit() and revision.isdigit():
+            return SegmentFile(path, int(base), int(revision))
+    return None
+
+
+def _sealed(path: Path, trailer: Trailer) -> SegmentFile:
+    return SegmentFile(path, trailer.base_offset, trailer.revision, trailer.end_offset, trailer.size_bytes)
+
+
+def _owner(
+    source: SourceFile, file: SegmentFile, place: PartitionKey, ends: Mapping[PartitionKey, SyncedEnd]
+) -> tuple[PartitionKey, SegmentFile]:
+    """The partition of a file without a trailer; UNKNOWN_OWNER if it is not the one of its place, and unknown."""
+    end = ends.get(place)
+    is_active = end is not None and end.base_offset == file.base_offset
+    if end is not None and is_active and (not end.last_size or _ends_at(source, end)):
+        return place, _active(file, end)
+    for key, other in ends.items():
+        if other.base_offset == file.base_offset and other.last_size and _ends_at(source, other):
+            return key, _active(file, other)
+    if end is None or not is_active:
+        return place, file
+    return (UNKNOWN_OWNER, file) if _is_foreign(file, end) else (place, _active(file, end))
+
+
+def _active(file: SegmentFile, end: SyncedEnd) -> SegmentFile:
+    return SegmentFile(file.path, end.base_offset, file.revision, end.end_offset, end.position)
+
+
+def _ends_at(source: SourceFile, end: SyncedEnd) -> bool:
+    """Whether the batch that the synced end names is where it says."""
+    head = source.read(end.position - end.last_size, HEADER_BYTES) if end.position >= end.last_size else b""
+    return len(head) == HEADER_BYTES and parse_header(head).crc == end.last_crc
+
+
+def _is_foreign(file: SegmentFile, end: SyncedEnd) -> bool:
+    """Whether a whole batch contradicts the synced end: another one ends there, or one lies across it."""
+    for batch in whole_batches(file, None):
+        if batch.position + len(batch.content) >= end.position:
+            return batch.position < end.position and batch.header.crc != end.last_crc
+    return False

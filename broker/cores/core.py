@@ -70,13 +70,15 @@ class Effects(Generic[RecordT, EventT]):
 
     `state_records` are in the order in which the core applied them. `events` report what happened and become durable in the same
     flush. `wake_at_ms` is the one deadline of the whole core, on the monotonic clock: call `advance` no later than that; None
-    if nothing is due. A core that also appends elsewhere (transaction markers in user partitions) adds that in a subclass.
+    if nothing is due. `unanswered` are the tickets of parked requests that will get no answer. A core that also appends elsewhere
+    (transaction markers in user partitions) adds that in a subclass.
     """
 
     state_records: list[RecordT]
     replies: list[Reply]
     wake_at_ms: int | None
     events: list[EventT] = field(default_factory=list)
+    unanswered: list[int] = field(default_factory=list)
 
 
 class Core(Protocol[RecordT, EventT]):
@@ -101,7 +103,7 @@ class Core(Protocol[RecordT, EventT]):
 class Step(Generic[RecordT, EventT]):
     """One step in progress: the time, the request if there is one, and the effects so far. Each core derives its own."""
 
-    __slots__ = ("_apply", "context", "events", "now_ms", "replies", "state_records", "timers", "wall_ms")
+    __slots__ = ("_apply", "context", "events", "now_ms", "replies", "state_records", "timers", "unanswered", "wall_ms")
 
     def __init__(
         self,
@@ -119,9 +121,10 @@ class Step(Generic[RecordT, EventT]):
         self.state_records: list[RecordT] = []
         self.replies: list[Reply] = []
         self.events: list[EventT] = []
+        self.unanswered: list[int] = []
 
     def effects(self) -> Effects[RecordT, EventT]:
-        return Effects(self.state_records, self.replies, self.timers.wake_at(), self.events)
+        return Effects(self.state_records, self.replies, self.timers.wake_at(), self.events, self.unanswered)
 
     @property
     def request(self) -> RequestContext:
@@ -145,3 +148,8 @@ class Step(Generic[RecordT, EventT]):
     def answer(self, parked: Parked, response: Message) -> None:
         """Answer a request that an earlier step parked."""
         self.replies.append(Reply(parked.ticket, response))
+
+    def never_answer(self, parked: Parked | None) -> None:
+        """Give up a parked request, if there is one, without an answer."""
+        if parked is not None:
+            self.unanswered.append(parked.ticket)

@@ -216,8 +216,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def parked(self) -> bool:
-        """Whether a request waits for something other than its client."""
-        return self._parked is not None
+        """Whether a request waits for something other than its client, and will be answered."""
+        return self._parked is not None and self._parked.abandon is not None
 
     def _pump(self) -> None:
         if self._pumping or self.lost or self._refused:

@@ -59,7 +59,8 @@ class Exchange:
     """A request in progress. `answer` may be called at once or later; only the first call counts.
 
     `parts` is the encoded answer. `released` means that it may be sent: everything it reports is durable.
-    A handler that answers later sets `abandon`, which is called if the client disconnects first.
+    A handler that answers later sets `abandon`, which is called if the client disconnects first; it is None again once there will
+    be no answer.
     """
 
     __slots__ = (

@@ -32,7 +32,11 @@ class HangupWatch:
 
     def watch(self, file: int, ended: Callable[[], None]) -> None:
         """Call `ended` once if the client of the socket `file` closes, half-closes or resets the connection."""
-        self._poller.add(file)
+        try:
+            self._poller.add(file)
+        except OSError:
+            # The system watches no more sockets; the end is noticed when the client's next request is read.
+            return
         self._watched[file] = ended
 
     def forget(self, file: int) -> None:

@@ -119,6 +119,10 @@ class Runner(Generic[RecordT, EventT]):
             exchange = self._tickets.pop(reply.ticket, None)
             if exchange is not None:
                 exchange.answer(reply.response)
+        for ticket in effects.unanswered:
+            exchange = self._tickets.pop(ticket, None)
+            if exchange is not None:
+                exchange.abandon = None
         self._wake_at(effects.wake_at_ms)
 
     def _wake_at(self, wake_at_ms: int | None) -> None:

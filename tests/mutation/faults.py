@@ -478,6 +478,13 @@ FAULTS = (
         ("tests/broker/protocol/test_codec.py",),
     ),
     Fault(
+        "a connection whose JoinGroup was replaced stays open for ever",
+        "cores/groups/classic/join.py",
+        "    step.never_answer(member.parked_join)\n",
+        "",
+        DISCONNECTS,
+    ),
+    Fault(
         "a fetch may wait longer than the idle limit",
         "server/fetch_waiters.py",
         "            max_wait_ms = min(max_wait_ms, self._longest_ms)\n",

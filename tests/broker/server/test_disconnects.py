@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.server import held_bytes
 from tests.harness.requests import (
@@ -247,6 +248,24 @@ def test_a_fetch_is_answered_before_its_client_counts_as_idle(tmp_path: Path) ->
         client.send(fetch_request("t", 0, max_wait_ms=600_000), 12)
         assert client.receive().responses[0].partitions[0].error_code == ErrorCode.NONE
         assert client.is_closed()
+
+
+def test_a_join_that_is_never_answered_does_not_keep_an_idle_connection_open(tmp_path: Path) -> None:
+    options = {"group_initial_rebalance_delay_ms": "0", "connections_max_idle_ms": "300"}
+    with (
+        RunningBroker(tmp_path, **options) as running,
+        running.client() as absent,
+        running.client() as first,
+        running.client() as second,
+    ):
+        joined = join_alone(absent, "g")
+        first.send(join_request("g"), 3)
+        until(lambda: len(running.broker.groups) == 1)
+        (group,) = second.ask(DescribeGroupsRequest(groups=["g"]), 5).groups
+        (member_id,) = {member.member_id for member in group.members} - {joined.member_id}
+        second.send(join_request("g", member_id), 3)
+        assert first.is_closed()
+        assert second.is_quiet(0.5)
 
 
 def test_a_join_may_wait_longer_than_the_idle_limit(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ class ClassicGroup(Group):
         member.session_timeout_ms = offer.session_timeout_ms
 
     def park_join(self, member: Member, parked: Parked) -> None:
-        """Park the member's JoinGroup. One that is parked already is never answered, as in Kafka."""
+        """Park the member's JoinGroup, in place of one that is parked already."""
         self.parked_joins += member.parked_join is None
         member.parked_join = parked
 

@@ -155,6 +155,8 @@ def _join_again(step: Step, group: ClassicGroup, request: JoinGroupRequest, offe
         reason = request.reason or ("" if has_changed else "the leader joined again")
         group.note_change(Cause.SUBSCRIPTION_CHANGED, reason=reason)
     group.update(member, offer)
+    # As in Kafka, for a JoinGroup of the same member that is parked already.
+    step.never_answer(member.parked_join)
     group.park_join(member, step.park())
     return rebalance.prepare_or_continue(step, group)
 

@@ -112,7 +112,8 @@ def _remove(step: Step, group: ClassicGroup, member: Member, cause: Cause, reaso
     parked = group.take_join(member)
     if parked is not None:
         step.answer(parked, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, parked.api_version))
-    # A parked SyncGroup of the member is never answered, as in Kafka.
+    # As in Kafka.
+    step.never_answer(member.parked_sync)
     group.remove(member.member_id)
     group.end_session(step, member.member_id)
     group.note_change(cause, left=[member.member_id], reason=reason or "")

@@ -27,7 +27,8 @@ def sync_group(step: Step, request: SyncGroupRequest) -> None:
         # Kafka's new coordinator does not renew the session here.
         step.reply(synced(group, member))
         return
-    # A SyncGroup of the same member that is parked already is never answered, as in Kafka.
+    # As in Kafka, for a SyncGroup of the same member that is parked already.
+    step.never_answer(member.parked_sync)
     member.parked_sync = step.park()
     if member.member_id == group.leader:
         _assign(step, group, request)

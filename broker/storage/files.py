@@ -17,6 +17,8 @@ from broker.storage.errors import DamageError, OutOfDescriptors, StorageError
 from broker.storage.file_ops import Buffer, FileOps
 
 T = TypeVar("T")
+# A client that does not read may take a slice long after its bytes were checked.
+CHECKED_FOR_S = 1.0
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE)
 # The shortest time between two log lines about a lack of descriptors.
@@ -120,18 +122,27 @@ class Source:
 
 
 class FileSlice:
-    """Whole batches in a segment file, for sendfile. It holds neither memory nor, normally, a descriptor."""
+    """Whole batches in a segment file, for sendfile. It holds neither memory nor, normally, a descriptor.
 
-    __slots__ = ("_source", "length", "position")
+    The bytes were checked when it was made, and are again if they are written much later: `check` raises DamageError.
+    """
 
-    def __init__(self, source: Source, position: int, length: int) -> None:
+    __slots__ = ("_check", "_checked_at", "_source", "length", "position")
+
+    def __init__(self, source: Source, position: int, length: int, check: Callable[[OpenFile], None]) -> None:
         self._source = source
+        self._check = check
+        self._checked_at = time.monotonic()
         self.position = position
         self.length = length
 
     def open(self) -> OpenFile:
         """The file, to be dropped as soon as a part of the slice is written. OutOfDescriptors: try again later."""
-        return self._source.open()
+        file = self._source.open()
+        if time.monotonic() - self._checked_at > CHECKED_FOR_S:
+            self._check(file)
+            self._checked_at = time.monotonic()
+        return file
 
     def __len__(self) -> int:
         return self.length
@@ -197,12 +208,12 @@ class Files:
                     logger.error("%s", failure)
                 raise failure from error
 
-    def slice(self, file: OpenFile, position: int, length: int) -> FileSlice:
+    def slice(self, file: OpenFile, position: int, length: int, check: Callable[[OpenFile], None]) -> FileSlice:
         """A part of a file that stays readable after the file is unlinked."""
         source = self._sources.get(file.path)
         if source is None or source.unlinked is not None:
             source = self._sources[file.path] = Source(self, file)
-        return FileSlice(source, position, length)
+        return FileSlice(source, position, length, check)
 
     def forget(self, path: str) -> None:
         self._table.pop(path, None)

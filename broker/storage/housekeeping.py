@@ -132,8 +132,15 @@ class Housekeeping:
         for overdue in overdue_partitions(self._shared, self._topics, self._loaded_ids, wall_ms):
             partition = self._partition(overdue.topic.name, overdue.partition) if overdue is not None else None
             if isinstance(partition, SegmentPartition):
-                retain(partition, wall_ms)
+                self._retain_partition(partition, wall_ms)
             yield
+
+    def _retain_partition(self, partition: SegmentPartition, wall_ms: int) -> None:
+        try:
+            retain(partition, wall_ms)
+        except DamageError as error:
+            # The active segment is to be sealed, but its file is missing or cut.
+            logger.error("retention of %s stopped: %s", partition.name, error)
 
     def _loaded_ids(self) -> set[int]:
         return {partition.partition_id for partition in self._loaded()}

@@ -605,6 +605,13 @@ FAULTS = (
         STORAGE,
     ),
     Fault(
+        "bytes that are sent late are not checked again",
+        "storage/files.py",
+        "            self._check(file)\n",
+        "",
+        STORAGE,
+    ),
+    Fault(
         "segments are not synced",
         "storage/segments/pending.py",
         "                file.sync()\n",

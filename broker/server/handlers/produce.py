@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from broker.protocol.compression import Codec
@@ -12,7 +13,7 @@ from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.exchange import RequestRefused
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
-from broker.storage import Appended, OutOfDescriptors
+from broker.storage import Appended, DamageError, OutOfDescriptors
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 ACKS = (-1, 0, 1)
+
+logger = logging.getLogger("broker.server")
 
 
 def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -> ProduceResponse | None:
@@ -73,6 +76,9 @@ def _append(
     try:
         appended = log.append(asked.records, wall_ms=now_ms)
     except OutOfDescriptors:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    except DamageError as error:
+        logger.error("%s", error)
         return ErrorCode.KAFKA_STORAGE_ERROR
     if isinstance(appended, Appended):
         resources.waiters.moved(topic.name, asked.index)

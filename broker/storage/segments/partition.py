@@ -166,10 +166,12 @@ class SegmentPartition:
 
     def _write(self, batch: bytes | bytearray, header: BatchHeader) -> None:
         shared = self._shared
+        # Damage that is found here stops no other partition: nothing is written yet.
+        file = self.active.prepare() if self.segments else None
         try:
             shared.files.spares.hold()
-            is_full = not self.segments or self._is_full(len(batch), header)
-            file = self.roll() if is_full else self.active.prepare()
+            if file is None or self._is_full(len(batch), header):
+                file = self.roll()
             if not self._beyond_checkpoint:
                 self._begin_writing()
             self.active.append(batch, header)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
@@ -18,7 +19,7 @@ from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.index import Index
 from broker.storage.segments.segment_file import PREALLOCATED_BYTES, Place, SegmentFile
 from broker.storage.segments.trailer import chained, segment_id_crc
-from broker.storage.segments.verification import SCAN_BYTES, StoredBatch, checked_batches, checked_end
+from broker.storage.segments.verification import SCAN_BYTES, StoredBatch, check_again, checked_batches, checked_end
 
 # Flushes of larger batches are limited by bandwidth, not by the cost of growing a file.
 PREALLOCATE_BELOW_BYTES = 64 << 10
@@ -250,7 +251,8 @@ class Segment(SegmentFile):
         """The batch at `spot` and those behind it that end at or before `limit`, up to the first damaged one."""
         limit = max(limit, spot.end)
         end = checked_end(self._read, self.damage, spot.base_offset, spot.position, limit)
-        return self.files.slice(self._file(), spot.position, end - spot.position)
+        check = partial(check_again, self.damage, spot.base_offset, spot.position, end)
+        return self.files.slice(self._file(), spot.position, end - spot.position, check)
 
     # -- recovery
 

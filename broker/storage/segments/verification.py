@@ -13,6 +13,7 @@ import google_crc32c
 
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
+from broker.storage.files import OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 
 SCAN_BYTES = 1 << 20
@@ -55,6 +56,12 @@ def checked_end(read: Read, damage: Damage, offset: int, start: int, limit: int)
         if end == start:
             raise
     return end
+
+
+def check_again(damage: Damage, offset: int, start: int, end: int, file: OpenFile) -> None:
+    """Raise `damage` unless all batches from `start` to `end` are whole."""
+    for _ in _checked(file.read, damage, offset, start, end, SCAN_BYTES):
+        pass
 
 
 def _checked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from functools import partial
@@ -286,4 +287,26 @@ def test_a_damaged_record_is_an_error_of_its_partition_only(running: RunningBrok
         assert (row.error_code, values_of(row)) == (ErrorCode.CORRUPT_MESSAGE, [])
         assert list_offset(client, "damaged", 0).error_code in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
         assert values_of(fetch(client, "whole", 0)) == [b"fine"]
+    assert not running.broker.failed.done()
+
+
+def test_a_cut_segment_takes_no_records_and_stops_no_other_partition(
+    running: RunningBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running.client() as client:
+        for topic in ("cut", "whole"):
+            create_topic(client, topic)
+            produce(client, topic, b"x" * 500)
+    directory = running.log.topics["cut"].topic_id.hex()
+    running.stop()
+    running.start()
+    (path,) = (path for path in running.data_dir.rglob("*.log") if directory in str(path))
+    os.truncate(path, 100)
+    with running.client() as client:
+        answer = client.ask(produce_request("cut", batch(b"more")), 12)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert any(f"{path} is truncated: it has 100 bytes" in message for message in caplog.messages)
+        produce(client, "whole", b"fine")
+        assert values_of(fetch(client, "whole", 0)) == [b"x" * 500, b"fine"]
+        assert fetch(client, "cut", 0).error_code == ErrorCode.CORRUPT_MESSAGE
     assert not running.broker.failed.done()

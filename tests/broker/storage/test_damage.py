@@ -213,6 +213,17 @@ def test_a_segment_cut_under_an_open_log_is_an_error(tmp_path: Path) -> None:
     log.close(clean=False)
 
 
+def test_a_slice_that_is_written_late_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.storage.files.CHECKED_FOR_S", -1.0)
+    log, partition, file, positions = three_hundred(tmp_path)
+    found = partition.read(0, 1 << 20, at_least_one=True)
+    assert len(raw(found)) == used(file)
+    flip(file, positions[100])  # a byte of the base offset: no client would notice
+    with pytest.raises(DamageError, match=rf"{file.name}.* {positions[100]} "):
+        raw(found)
+    log.close(clean=False)
+
+
 def test_a_changed_timestamp_does_not_decide_a_look_up(tmp_path: Path) -> None:
     log, partition, file, positions = three_hundred(tmp_path)
     for number in range(0, 300, 17):

@@ -58,10 +58,11 @@ class Parked(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The answer to the request with this ticket. A ticket gets at most one."""
+    """The answer to the request with this ticket. A ticket gets at most one. `is_gradual`: it holds a `Gradual`."""
 
     ticket: int
     response: Message
+    is_gradual: bool = False
 
 
 @dataclass(slots=True)
@@ -137,9 +138,9 @@ class Step(Generic[RecordT, EventT]):
         self.state_records.append(state_record)
         self._apply(state_record)
 
-    def reply(self, response: Message) -> None:
+    def reply(self, response: Message, *, is_gradual: bool = False) -> None:
         """Answer the request of this step."""
-        self.replies.append(Reply(self.request.ticket, response))
+        self.replies.append(Reply(self.request.ticket, response, is_gradual))
 
     def park(self) -> Parked:
         """Leave the request of this step to a later step, which answers it with `answer`."""

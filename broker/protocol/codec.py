@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sized
 from typing import Any, TypeAlias, TypeVar
 
-from broker.protocol.specialise import specialise_entries, specialise_reader, specialise_writer
+from broker.protocol.specialise import specialise_reader, specialise_structs, specialise_writer
 from broker.protocol.wire_types import DecodeError, Encoded, EncodeError, Message
 
 __all__ = ["DecodeError", "EncodeError", "Encoded", "Part", "decode", "encode", "encode_entries", "encode_parts"]
@@ -38,11 +38,18 @@ def encode(message: Message, version: int) -> bytes:
 
 def encode_entries(message: Message, field: str, version: int) -> bytes:
     """Encode the entries of a top-level array of structs, to be added to an `Encoded`. EncodeError if a value does not fit."""
-    cls = type(message)
+    return encode_structs(type(message), getattr(message, field), version)
+
+
+def encode_structs(cls: type[Message], structs: list[Any], version: int) -> bytes:
+    """Encode entries of an array anywhere in a message, to be added to an `Encoded`. EncodeError if a value does not fit."""
+    if not structs:
+        return b""
+    element: Any = type(structs[0])
     try:
-        return specialise_entries(cls, field, version)(getattr(message, field))
+        return specialise_structs(cls, element, version)(structs)
     except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
-        raise EncodeError(f"{cls.__name__} v{version}, {field}: {error}") from error
+        raise EncodeError(f"{cls.__name__} v{version}, {element.__name__}: {error}") from error
 
 
 def encode_parts(message: Message, version: int) -> list[Part]:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import struct
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from broker.protocol.codec import decode, encode
-from broker.protocol.wire_types import ARRAY, BYTES, INT32, INT64, STRING, DecodeError, Message, Struct, wire
+from broker.protocol.wire_types import (
+    ARRAY,
+    BYTES,
+    INT32,
+    INT64,
+    STRING,
+    DecodeError,
+    EncodeError,
+    Message,
+    Struct,
+    wire,
+)
 
 TOPIC = "__consumer_offsets"
 PARTITIONS = 50
 
 _VERSION_BYTES = 2
+# A key below this size has no length that, with its sign, would be negative.
+_LONGEST = 1 << 15
+_VALUE_HEAD = struct.Struct(">hqih")  # version, offset, leader epoch, length of the metadata
 _NO_EXPIRY = -1
 
 V = TypeVar("V", bound=Message)
@@ -87,6 +103,7 @@ class GroupMetadataValue(Message):
 Value: TypeAlias = OffsetCommitValue | GroupMetadataValue
 
 
+@lru_cache(maxsize=1024)
 def partition_for(group_id: str, partitions: int = PARTITIONS) -> int:
     """The partition of a group: the absolute value of Java's hash of its name, modulo `partitions`."""
     units = group_id.encode("utf-16-be", "surrogatepass")
@@ -101,7 +118,13 @@ def partition_for(group_id: str, partitions: int = PARTITIONS) -> int:
 def encode_key(key: Key) -> bytes:
     """The key after its version: 1 for an offset, 2 for a group."""
     if isinstance(key, OffsetCommitKey):
-        return _with_version(_OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), 1)
+        group, topic = key.group.encode(), key.topic.encode()
+        try:
+            return struct.pack(
+                f">hh{len(group)}sh{len(topic)}si", 1, len(group), group, len(topic), topic, key.partition
+            )
+        except struct.error as problem:
+            raise EncodeError(f"the key of an offset: {problem}") from problem
     return _with_version(_GroupMetadataKey(group=key.group), 2)
 
 
@@ -109,6 +132,10 @@ def decode_key(data: bytes) -> Key | None:
     """The key, or None for an unknown kind, as of newer group protocols. DecodeError if malformed."""
     version = _version_of(data)
     if version in _OffsetCommitKey.VERSIONS:
+        topic_at = 6 + int.from_bytes(data[2:4], "big")
+        if len(data) == topic_at + int.from_bytes(data[topic_at - 2 : topic_at], "big") + 4 < _LONGEST:
+            group, topic = _text(data[4 : topic_at - 2]), _text(data[topic_at:-4])
+            return OffsetCommitKey(group, topic, int.from_bytes(data[-4:], "big", signed=True))
         commit = decode(_OffsetCommitKey, data, version, _VERSION_BYTES)
         return OffsetCommitKey(commit.group, commit.topic, commit.partition)
     if version in _GroupMetadataKey.VERSIONS:
@@ -118,18 +145,49 @@ def decode_key(data: bytes) -> Key | None:
 
 def encode_value(value: Value) -> bytes:
     """The value after its version: 3, or 1 for an offset with an expiry."""
-    expires = isinstance(value, OffsetCommitValue) and value.expire_timestamp != _NO_EXPIRY
-    return _with_version(value, 1 if expires else 3)
+    if not isinstance(value, OffsetCommitValue):
+        return _with_version(value, 3)
+    if value.expire_timestamp != _NO_EXPIRY:
+        return _with_version(value, 1)
+    metadata = value.metadata.encode()
+    try:
+        return struct.pack(
+            f">hqih{len(metadata)}sq",
+            3,
+            value.offset,
+            value.leader_epoch,
+            len(metadata),
+            metadata,
+            value.commit_timestamp,
+        )
+    except struct.error as problem:
+        raise EncodeError(f"the value of an offset: {problem}") from problem
 
 
 def decode_offset_value(data: bytes) -> OffsetCommitValue:
     """Decode the value of an offset key. The caller handles tombstones."""
+    if len(data) >= _VALUE_HEAD.size:
+        version, offset, leader_epoch, size = _VALUE_HEAD.unpack_from(data)
+        if version == 3 and len(data) == _VALUE_HEAD.size + size + 8 and size >= 0:
+            return OffsetCommitValue(
+                offset=offset,
+                leader_epoch=leader_epoch,
+                metadata=_text(data[_VALUE_HEAD.size : -8]),
+                commit_timestamp=int.from_bytes(data[-8:], "big", signed=True),
+            )
     return _decode_value(OffsetCommitValue, data)
 
 
 def decode_group_value(data: bytes) -> GroupMetadataValue:
     """Decode the value of a group key. The caller handles tombstones."""
     return _decode_value(GroupMetadataValue, data)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"a key or value is not text: {error}") from error
 
 
 def _with_version(message: Message, version: int) -> bytes:

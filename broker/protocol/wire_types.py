@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as AnySequence
 from typing import Any, ClassVar, TypeAlias, dataclass_transform
 
 NEVER = 1 << 15
@@ -130,7 +131,7 @@ def wire(
 
 
 class Encoded:
-    """Entries of a top-level array of structs that are already encoded, in parts."""
+    """Entries of an array of structs that are already encoded, in parts."""
 
     __slots__ = ("_count", "parts")
 
@@ -144,6 +145,30 @@ class Encoded:
 
     def __len__(self) -> int:
         return self._count
+
+
+class Gradual:
+    """Entries of an array of structs that are made when they are encoded, so that a long answer can be made bit by bit.
+
+    `make` turns each of the sources into an entry. `size` entries take a millisecond or so.
+    """
+
+    __slots__ = ("_make", "_sources", "size")
+
+    def __init__(self, sources: AnySequence[Any], make: Callable[[Any], Any], size: int) -> None:
+        self._sources = sources
+        self._make = make
+        self.size = size
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._make, self._sources)
+
+    def chunks(self) -> Iterator[list[Any]]:
+        for at in range(0, len(self._sources), self.size):
+            yield [self._make(source) for source in self._sources[at : at + self.size]]
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(wire,))

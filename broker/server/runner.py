@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.cores.core import RequestContext
+from broker.server.gradual import Turns, encoded
 
 if TYPE_CHECKING:
     import asyncio
@@ -87,7 +88,7 @@ class Runner(Generic[RecordT, EventT]):
         except Exception as error:
             self._flusher.fail(error)
             raise
-        if not exchange.answered:
+        if ticket in self._tickets:
             exchange.abandon = lambda: self._abandon(ticket)
 
     def step(self, run: Callable[..., Effects[RecordT, EventT]], *arguments: object) -> None:
@@ -117,7 +118,11 @@ class Runner(Generic[RecordT, EventT]):
         self._append(effects)
         for reply in effects.replies:
             exchange = self._tickets.pop(reply.ticket, None)
-            if exchange is not None:
+            if exchange is None:
+                continue
+            if reply.is_gradual:
+                Turns(exchange, encoded(reply.response, exchange.version)).resume()
+            else:
                 exchange.answer(reply.response)
         for ticket in effects.unanswered:
             exchange = self._tickets.pop(ticket, None)

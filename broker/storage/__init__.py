@@ -6,6 +6,7 @@ from broker.storage.files import FileSlice
 from broker.storage.log import Log
 from broker.storage.partition_log import LEADER_EPOCH, Appended, PartitionLog
 from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC
+from broker.storage.rows.row_partition import RowPartition
 from broker.storage.rows.stored_groups import StoredGroups
 from broker.storage.rows.topic_row import RowLike, TopicRow
 from broker.storage.settings import LogSettings
@@ -29,6 +30,7 @@ __all__ = [
     "PartitionLog",
     "ReplacedError",
     "RowLike",
+    "RowPartition",
     "StorageError",
     "StoredGroups",
     "Topic",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import Group
 from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, GroupRemoval, OffsetTombstone
@@ -9,25 +11,34 @@ from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from broker.protocol.wire_types import Gradual
 
 # The offsets of a group with more than this many are removed by one record.
 TOMBSTONES_AT_ONCE = 1_000
+# A longer list of groups is gradual.
+LISTED_AT_ONCE = 1_000
 
 
 def list_groups(step: Step, request: ListGroupsRequest) -> None:
     states = {state.strip().lower() for state in request.states_filter}
     types = {group_type.strip().lower() for group_type in request.types_filter}
-    groups = [
-        ListGroupsResponse.Group(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state_name,
-            group_type=group.TYPE,
-        )
+    selected = [
+        group
         for group in step.groups.values()
         if (not states or group.state_name.lower() in states) and (not types or group.TYPE in types)
     ]
-    step.reply(ListGroupsResponse(groups=groups))
+    groups: Any = Gradual(selected, _listed, LISTED_AT_ONCE)
+    is_long = len(selected) > LISTED_AT_ONCE
+    step.reply(ListGroupsResponse(groups=groups if is_long else list(groups)), is_gradual=is_long)
+
+
+def _listed(group: Group) -> ListGroupsResponse.Group:
+    return ListGroupsResponse.Group(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state_name,
+        group_type=group.TYPE,
+    )
 
 
 def delete_groups(step: Step, request: DeleteGroupsRequest) -> None:

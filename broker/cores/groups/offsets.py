@@ -12,6 +12,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from broker.protocol.wire_types import Gradual
 
 RequestTopic = TypeVar("RequestTopic", OffsetCommitRequest.Topic, OffsetDeleteRequest.Topic)
 UnknownPartitions: TypeAlias = "dict[str, list[int]]"  # by topic
@@ -20,6 +21,8 @@ UnknownPartitions: TypeAlias = "dict[str, list[int]]"  # by topic
 LATEST_MS = 2**63 - 1
 # Kafka limits the batch that a request makes to 1 MiB, which holds about as many commits.
 MAX_COMMITTED_PARTITIONS = 10_000
+# A longer answer with all offsets of a group is gradual.
+FETCHED_AT_ONCE, TOPICS_AT_ONCE = 1_000, 10
 
 
 def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
@@ -96,24 +99,37 @@ def _is_too_long(metadata: str, limit: int) -> bool:
 
 def fetch_offsets(step: Step, request: OffsetFetchRequest) -> None:
     if step.request.api_version < 8:
-        return step.reply(OffsetFetchResponse(topics=_fetch(step.groups.get(request.group_id), request.topics)))
-    return step.reply(
-        OffsetFetchResponse(
-            groups=[
-                OffsetFetchResponse.Group(
-                    group_id=asked.group_id, topics=_fetch(step.groups.get(asked.group_id), asked.topics)
-                )
-                for asked in request.groups
-            ]
-        )
-    )
+        topics: Any = _fetch(step.groups.get(request.group_id), request.topics)
+        return step.reply(OffsetFetchResponse(topics=topics), is_gradual=isinstance(topics, Gradual))
+    groups = [
+        OffsetFetchResponse.Group(group_id=asked.group_id, topics=_fetch(step.groups.get(asked.group_id), asked.topics))
+        for asked in request.groups
+    ]
+    is_gradual = any(isinstance(group.topics, Gradual) for group in groups)
+    return step.reply(OffsetFetchResponse(groups=groups), is_gradual=is_gradual)
 
 
-def _fetch(group: Group | None, topics: list[OffsetFetchRequest.Topic] | None) -> list[OffsetFetchResponse.Topic]:
+def _fetch(group: Group | None, topics: list[OffsetFetchRequest.Topic] | None) -> Any:
+    """The topics of the answer, as a list or `Gradual`."""
     offsets = group.offsets if group is not None else {}
     if topics is None:
+        if sum(map(len, offsets.values())) > FETCHED_AT_ONCE:
+            snapshot = [(topic, list(partitions.values())) for topic, partitions in offsets.items()]
+            return Gradual(snapshot, _all_of_topic, TOPICS_AT_ONCE)
         return [_fetched(topic, offsets[topic], offsets[topic]) for topic in offsets]
     return [_fetched(topic.name, topic.partition_indexes, offsets.get(topic.name, {})) for topic in topics]
+
+
+def _all_of_topic(source: tuple[str, list[OffsetCommitRecord]]) -> OffsetFetchResponse.Topic:
+    topic, committed = source
+    partitions: Any = Gradual(committed, _fetched_offset, FETCHED_AT_ONCE)
+    if len(committed) <= FETCHED_AT_ONCE:
+        partitions = list(partitions)
+    return OffsetFetchResponse.Topic(name=topic, partitions=partitions)
+
+
+def _fetched_offset(committed: OffsetCommitRecord) -> OffsetFetchResponse.Partition:
+    return _fetched_partition(committed.partition, committed)
 
 
 def _fetched(

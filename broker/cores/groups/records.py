@@ -56,8 +56,7 @@ class GroupMetadataTombstone:
     timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitRecord:
+class OffsetCommitRecord(NamedTuple):
     """A committed offset. `expire_timestamp_ms` is set only if the client asked for a retention."""
 
     group_id: str
@@ -70,8 +69,7 @@ class OffsetCommitRecord:
     expire_timestamp_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetTombstone:
+class OffsetTombstone(NamedTuple):
     """The committed offset was deleted."""
 
     group_id: str

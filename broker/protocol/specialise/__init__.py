@@ -13,7 +13,7 @@ from typing import Any
 from broker.protocol.specialise.generator import Generator
 from broker.protocol.specialise.reader import ReaderSource
 from broker.protocol.specialise.writer import WriterSource
-from broker.protocol.wire_types import ARRAY, Message
+from broker.protocol.wire_types import Message, StructMeta
 
 
 def specialise_reader(cls: type[Message], version: int) -> Callable[[bytes, int, int], Any]:
@@ -29,12 +29,10 @@ def specialise_writer(cls: type[Message], version: int) -> Callable[[Any], Any]:
 
 
 @cache
-def specialise_entries(cls: type[Message], field: str, version: int) -> Callable[[Any], bytes]:
-    """Compile a function that encodes entries of an array of structs, without the length of the array and without records."""
-    (declared,) = (each for each in cls.FIELDS if each.name == field)
-    assert isinstance(declared.type, ARRAY)
+def specialise_structs(cls: type[Message], element: StructMeta, version: int) -> Callable[[Any], bytes]:
+    """Compile a function that encodes entries of an array of these structs in a message, without records and without its length."""
     made = WriterSource(version, cls.FLEXIBLE_SINCE)
-    exec(compile(made.entries(declared.type.element), f"<{cls.__name__}.{field} v{version}>", "exec"), made.names)
+    exec(compile(made.entries(element), f"<{cls.__name__}: {element.__name__} v{version}>", "exec"), made.names)
     function: Callable[[Any], bytes] = made.names["function"]
     return function
 

@@ -147,17 +147,16 @@ class WriterSource(Generator):
             repeated = f"'16s' * len({items})" if element.size == 16 else f"f'{{len({items})}}{element.code}'"
             self.line(f"{self.add}(pack('>' + {repeated}, *{items}))")
             return
-        is_outermost = self.depth == 1
-        if is_outermost:
-            self.line(f"if type({items}) is Encoded: out += {items}.parts")
-            self.line("else:")
-            self.depth += 1
+        self.line(f"if type({items}) is Encoded:")
+        self.line(f" for part in {items}.parts: {self.add}(part)")
+        self.line("else:")
+        self.depth += 1
         item = self.element(source)
         self.line(f"for {item} in {items}:")
         self.depth += 1
         self.value(element, item, False, compact)
         self.flush()
-        self.depth -= 1 + is_outermost
+        self.depth -= 2
 
     def length(self, value: str, prefix: str, compact: bool) -> None:
         """Write a length in one struct call with the run before it."""

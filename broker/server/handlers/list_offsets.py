@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.gradual import Turns
 from broker.server.leader_epoch import epoch_error
-from broker.storage import LEADER_EPOCH, DamageError, OutOfDescriptors
+from broker.storage import LEADER_EPOCH, DamageError, OutOfDescriptors, RowPartition
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -25,7 +27,17 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4,
 SPECIAL_SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
-def list_offsets(request: ListOffsetsRequest, exchange: Exchange, resources: Resources) -> ListOffsetsResponse:
+_Rows = Generator[None, None, ListOffsetsResponse.Partition]
+_Found = Generator[None, None, tuple[int, int] | None]
+
+
+def list_offsets(request: ListOffsetsRequest, exchange: Exchange, resources: Resources) -> None:
+    Turns(exchange, _answer(request, exchange.version, resources)).resume()
+
+
+def _answer(
+    request: ListOffsetsRequest, version: int, resources: Resources
+) -> Generator[None, None, ListOffsetsResponse]:
     times_asked = Counter((topic.name, row.partition_index) for topic in request.topics for row in topic.partitions)
     topics = []
     for topic in request.topics:
@@ -34,14 +46,13 @@ def list_offsets(request: ListOffsetsRequest, exchange: Exchange, resources: Res
             if times_asked[topic.name, asked.partition_index] > 1:
                 rows.append(_offset_error(asked, ErrorCode.INVALID_REQUEST))
             else:
-                rows.append(_offset(topic.name, asked, exchange.version, resources))
+                rows.append((yield from _offset(topic.name, asked, version, resources)))
+                yield
         topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=rows))
     return ListOffsetsResponse(topics=topics)
 
 
-def _offset(
-    topic: str, asked: ListOffsetsRequest.Partition, version: int, resources: Resources
-) -> ListOffsetsResponse.Partition:
+def _offset(topic: str, asked: ListOffsetsRequest.Partition, version: int, resources: Resources) -> _Rows:
     if asked.timestamp < 0 and version < SPECIAL_SINCE.get(asked.timestamp, version + 1):
         return _offset_error(asked, ErrorCode.UNSUPPORTED_VERSION)
     log = resources.log.partition(topic, asked.partition_index)
@@ -51,7 +62,7 @@ def _offset(
     if refusal is not None:
         return _offset_error(asked, refusal)
     try:
-        found = _find(log, asked.timestamp)
+        found = yield from _find(log, asked.timestamp)
     except DamageError as error:
         logger.error("%s", error)
         return _offset_error(asked, ErrorCode.CORRUPT_MESSAGE)
@@ -65,7 +76,7 @@ def _offset(
     )
 
 
-def _find(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
+def _find(log: PartitionLog, timestamp: int) -> _Found:
     """The offset and timestamp asked for; the timestamp is -1 where the offset has none."""
     if timestamp == LATEST:
         return log.high_watermark, -1
@@ -73,7 +84,10 @@ def _find(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
         return log.log_start_offset, -1
     if timestamp == LATEST_TIERED:
         return None
-    found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    if isinstance(log, RowPartition):
+        found = yield from log.search_max_timestamp() if timestamp == MAX_TIMESTAMP else log.search_timestamp(timestamp)
+    else:
+        found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
     # Never expose unsynced offsets.
     return found if found is not None and found[0] < log.high_watermark else None
 

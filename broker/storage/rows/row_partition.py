@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import TypeAlias
+
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, build_batch
 from broker.storage.files import FileSlice
@@ -9,7 +12,10 @@ from broker.storage.partition_log import LEADER_EPOCH, Appended
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.topic_row import StoredRow
 
-READ_ROWS = 256
+# Building a batch for each row takes long, so one read returns at most this many, whatever the client allows.
+READ_ROWS = 1024
+
+Search: TypeAlias = "Generator[None, None, tuple[int, int] | None]"  # returns (offset, timestamp)
 
 
 class RowPartition:
@@ -46,24 +52,39 @@ class RowPartition:
             return None
         batches: list[bytes] = []
         room = max_bytes
-        while offset < self.high_watermark:
-            rows = self._topic.read(self.index, offset, READ_ROWS)
-            for row in rows:
+        if offset < self.high_watermark and (room > 0 or at_least_one):
+            for row in self._topic.read(self.index, offset, READ_ROWS):
                 batch = _batch(row)
                 if len(batch) > room and (batches or not at_least_one):
-                    return b"".join(batches)
+                    break
                 batches.append(batch)
                 room -= len(batch)
-            if len(rows) < READ_ROWS:
-                break
-            offset = rows[-1].offset + 1
         return b"".join(batches)
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
-        return self._topic.find_timestamp(self.index, timestamp)
+        return run(self.search_timestamp(timestamp))
 
     def offset_of_max_timestamp(self) -> tuple[int, int] | None:
-        return self._topic.find_max_timestamp(self.index)
+        return run(self.search_max_timestamp())
+
+    def search_timestamp(self, timestamp: int) -> Search:
+        """`offset_for_timestamp` in slices: times have no index."""
+        for rows in self._topic.timestamps(self.index):
+            for row in rows:
+                if row[1] >= timestamp:
+                    return row
+            yield
+        return None
+
+    def search_max_timestamp(self) -> Search:
+        """`offset_of_max_timestamp` in slices."""
+        found: tuple[int, int] | None = None
+        for rows in self._topic.timestamps(self.index):
+            newest = max(rows, key=_timestamp)
+            if found is None or newest[1] > found[1]:
+                found = newest
+            yield
+        return found
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return (LEADER_EPOCH, self.high_watermark) if epoch == LEADER_EPOCH else (-1, -1)
@@ -71,6 +92,19 @@ class RowPartition:
     def delete_records(self, before_offset: int) -> int | ErrorCode:
         """Refuse: rows are removed by compaction or retention only."""
         return ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def run(search: Search) -> tuple[int, int] | None:
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            found: tuple[int, int] | None = end.value
+            return found
+
+
+def _timestamp(row: tuple[int, int]) -> int:
+    return row[1]
 
 
 def _batch(row: StoredRow) -> bytes:

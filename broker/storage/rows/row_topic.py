@@ -7,8 +7,10 @@ from typing import NamedTuple, Protocol
 
 from broker.storage.rows.topic_row import RowLike, StoredRow, check_crc, row_crc
 from broker.storage.store.database import Store
+from broker.storage.store.values import as_int
 from broker.storage.topic_configs import Policy
 
+TIMESTAMPS_AT_ONCE = 1_000
 # (partition, offset, key, value, timestamp, crc)
 PendingRow = tuple[int, int, bytes, bytes | None, int, int]
 
@@ -127,27 +129,18 @@ class RowTopic:
         )
         return [check_crc(self.name, row)[1] for row in rows]
 
-    def find_timestamp(self, partition: int, timestamp_ms: int) -> tuple[int, int] | None:
-        """Return (offset, timestamp) of the first row at or after `timestamp_ms`."""
+    def timestamps(self, partition: int) -> Iterator[list[tuple[int, int]]]:
+        """(offset, timestamp) of all durable rows, in slices; appends and flushes may run between them."""
         source = self.tables.source
-        return self._first(partition, f"{source.timestamp} >= ?", source.offset, (timestamp_ms,))
-
-    def find_max_timestamp(self, partition: int) -> tuple[int, int] | None:
-        """Return (offset, timestamp) of the first row with the largest timestamp."""
-        source = self.tables.source
-        return self._first(partition, "TRUE", f"{source.timestamp} DESC, {source.offset}", ())
-
-    def _first(self, partition: int, condition: str, order: str, values: tuple[int, ...]) -> tuple[int, int] | None:
-        self.settle()
-        source = self.tables.source
-        rows = self._store.query(
-            f"SELECT {source.offset}, {source.timestamp} FROM {source.tables} WHERE {source.partition} = ?"
-            f" AND {source.offset} < ? AND {condition} ORDER BY {order} LIMIT 1",
-            (partition, self._high_watermarks[partition], *values),
-        )
-        if not rows:
-            return None
-        offset, timestamp_ms = rows[0]
-        assert isinstance(offset, int)
-        assert isinstance(timestamp_ms, int)
-        return offset, timestamp_ms
+        offset = 0
+        while offset < self._high_watermarks[partition]:
+            self.settle()
+            rows = self._store.query(
+                f"SELECT {source.offset}, {source.timestamp} FROM {source.tables} WHERE {source.partition} = ?"
+                f" AND {source.offset} >= ? AND {source.offset} < ? ORDER BY {source.offset} LIMIT ?",
+                (partition, offset, self._high_watermarks[partition], TIMESTAMPS_AT_ONCE),
+            )
+            if not rows:
+                return
+            yield [(as_int(offset), as_int(timestamp_ms)) for offset, timestamp_ms in rows]
+            offset = as_int(rows[-1][0]) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.storage import FileOps, TopicRow
+from broker.storage import FileOps, RowPartition, TopicRow
 from broker.storage.failure import Failure
 from broker.storage.files import Files
 from broker.storage.rows.compacted_tables import CompactedTables
@@ -39,7 +39,7 @@ def test_another_compacted_topic_is_read_compacted_and_reopened(tmp_path: Path) 
     flush(store, topic)
     assert (topic.high_watermark(0), topic.high_watermark(1)) == (7, 6)
     assert [row.offset for row in topic.read(1, 2, 3)] == [2, 3, 4]
-    assert topic.find_timestamp(1, NOW + 4) == (2, NOW + 5)
+    assert RowPartition(topic, 1).offset_for_timestamp(NOW + 4) == (2, NOW + 5)
     newest = {b"id-1": b"state 10", b"id-2": b"state 11"}
     assert {row.key: row.value for row in tables.newest(b"", b"\xff")} == newest
     for _ in tables.compact(NOW + 1, topic.next_offsets, uncompacted_rows=0, slice_rows=2):

@@ -48,6 +48,13 @@ def whole_batches(segment: SegmentFile, until: int | None) -> Iterator[Batch]:
         batch = scan.next_batch()
 
 
+def first_offset(segment: SegmentFile) -> int:
+    """Where the records in the file begin; at its base offset if that cannot be seen."""
+    scan = _Scan(segment, None)
+    batch = scan.whole_at(0)
+    return segment.base_offset if batch is None else scan.in_place(batch).header.base_offset
+
+
 class _Scan:
     def __init__(self, segment: SegmentFile, until: int | None) -> None:
         self._segment = segment
@@ -60,43 +67,46 @@ class _Scan:
         """The next whole batch, wherever it is; None at the end."""
         if self._position + HEADER_BYTES > self._file.size:
             return None
-        batch = self._batch_behind() or self._beyond_damage()
+        batch = self._batch_behind() or self._next_whole()
         if batch is not None:
             self._position = batch.position + len(batch.content)
             self._offset = batch.header.next_offset
         return batch
 
     def _batch_behind(self) -> Batch | None:
-        """The batch right behind the last one."""
-        batch = self._whole_at(self._position)
-        if batch is None or batch.header.base_offset == self._offset:
+        """The batch right behind the last one. With a smaller offset, it belongs elsewhere."""
+        batch = self.whole_at(self._position)
+        if batch is None:
+            return self._mended_here()
+        batch = self.in_place(batch)
+        return batch if batch.header.base_offset >= self._offset else None
+
+    def in_place(self, batch: Batch) -> Batch:
+        """The batch with its base offset mended, unless batches before it are missing."""
+        if batch.header.base_offset == self._offset:
             return batch
         mended = self._mended(batch.content, batch.position)
-        if mended is not None and self._is_in_place(mended, batch):
-            return mended
-        return batch if batch.header.base_offset > self._offset else None
-
-    def _is_in_place(self, mended: Batch, batch: Batch) -> bool:
-        """Whether a batch with an unexpected base offset belongs here. Otherwise batches before it are missing."""
+        if mended is None:
+            return batch
         here, there = mended.header.next_offset, batch.header.next_offset
-        following = self._whole_at(batch.position + len(batch.content))
+        following = self.whole_at(batch.position + len(batch.content))
         for offset in (following.header.base_offset if following is not None else None, self._segment.end_offset):
             if offset in (here, there):
-                return offset == here
-        return (self._offset ^ batch.header.base_offset).bit_count() == 1
+                return mended if offset == here else batch
+        return mended if (self._offset ^ batch.header.base_offset).bit_count() == 1 else batch
 
-    def _beyond_damage(self) -> Batch | None:
-        """The damaged batch with its header mended, or else the next whole one."""
-        following = self._next_whole()
+    def _mended_here(self) -> Batch | None:
+        """The damaged batch behind the last one, if only its header is damaged."""
         head = parse_header(self._file.read(self._position, HEADER_BYTES))
         ends = [min(self._position + head.size_bytes, self._file.size), self._segment.end_position]
+        following = self._next_whole()
         ends += [following.position] if following is not None else self._possible_ends()
         for end in ends:
             if end is not None and end > self._position:
                 mended = self._mended(self._file.read(self._position, end - self._position), self._position)
                 if mended is not None:
                     return mended
-        return following
+        return None
 
     def _possible_ends(self) -> list[int | None]:
         """Where the last batch of a file may end."""
@@ -106,7 +116,7 @@ class _Scan:
         used = size - len(rest) + len(rest.rstrip(b"\0"))
         return [size, *range(used, min(used + MOST_FINAL_ZEROS, size))]
 
-    def _whole_at(self, position: int) -> Batch | None:
+    def whole_at(self, position: int) -> Batch | None:
         """The undamaged batch at a position, with any offset from here to the end."""
         head = self._file.read(position, HEADER_BYTES)
         if len(head) < HEADER_BYTES:
@@ -145,7 +155,7 @@ class _Scan:
             if found < 0:
                 at += max(1, len(window) - len(_MARK) + 1)
                 continue
-            batch = self._whole_at(at + found - _MARK_AT)
+            batch = self.whole_at(at + found - _MARK_AT)
             if batch is not None and batch.header.base_offset >= self._offset:
                 return batch
             at += found + 1

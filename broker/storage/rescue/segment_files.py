@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from broker.protocol.record_batch import HEADER_BYTES, parse_header
-from broker.storage.rescue.batches import SegmentFile, whole_batches
+from broker.storage.rescue.batches import SegmentFile, first_offset, whole_batches
 from broker.storage.rescue.reading import SourceFile
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.segments.trailer import TRAILER_BYTES, Trailer, parse_trailer
@@ -29,7 +29,7 @@ class FoundFiles(NamedTuple):
 
 def find_segment_files(directories: Iterable[tuple[Path, bytes]], ends: Mapping[PartitionKey, SyncedEnd]) -> FoundFiles:
     """Look at the names, trailers and last batches of all files in the directories of topics."""
-    found = FoundFiles({}, [])
+    found, owners = FoundFiles({}, []), _Owners(ends)
     for path, key in _partition_directories(directories):
         for file in sorted(path.iterdir()):
             named = _named(file)
@@ -40,7 +40,7 @@ def find_segment_files(directories: Iterable[tuple[Path, bytes]], ends: Mapping[
             if trailer is not None:
                 owner, segment = (trailer.topic_id, trailer.partition), _sealed(file, trailer)
             else:
-                owner, segment = _owner(source, named, key, ends)
+                owner, segment = owners.of(source, named, key)
             if owner == UNKNOWN_OWNER:
                 found.warnings.append(f"{file} holds the records of another partition, which is unknown: left out")
                 continue
@@ -71,20 +71,31 @@ def _sealed(path: Path, trailer: Trailer) -> SegmentFile:
     return SegmentFile(path, trailer.base_offset, trailer.revision, trailer.end_offset, trailer.size_bytes)
 
 
-def _owner(
-    source: SourceFile, file: SegmentFile, place: PartitionKey, ends: Mapping[PartitionKey, SyncedEnd]
-) -> tuple[PartitionKey, SegmentFile]:
-    """The partition of a file without a trailer; UNKNOWN_OWNER if it is not the one of its place, and unknown."""
-    end = ends.get(place)
-    is_active = end is not None and end.base_offset == file.base_offset
-    if end is not None and is_active and (not end.last_size or _ends_at(source, end)):
-        return place, _active(file, end)
-    for key, other in ends.items():
-        if other.base_offset == file.base_offset and other.last_size and _ends_at(source, other):
-            return key, _active(file, other)
-    if end is None or not is_active:
-        return place, file
-    return (UNKNOWN_OWNER, file) if _is_foreign(file, end) else (place, _active(file, end))
+class _Owners:
+    """Finds the partition of a file without a trailer."""
+
+    def __init__(self, ends: Mapping[PartitionKey, SyncedEnd]) -> None:
+        self._ends = ends
+        self._by_base: dict[int, list[PartitionKey]] = {}
+        for key, end in ends.items():
+            if end.last_size:
+                self._by_base.setdefault(end.base_offset, []).append(key)
+
+    def of(self, source: SourceFile, file: SegmentFile, place: PartitionKey) -> tuple[PartitionKey, SegmentFile]:
+        """UNKNOWN_OWNER if it is not the partition of its place, and not known."""
+        end = self._ends.get(place)
+        is_active = end is not None and end.base_offset == file.base_offset
+        if end is not None and is_active and (not end.last_size or _ends_at(source, end)):
+            return place, _active(file, end)
+        for base_offset in (file.base_offset, int.from_bytes(source.read(0, 8), "big")):
+            for key in self._by_base.get(base_offset, ()):
+                if _ends_at(source, self._ends[key]):
+                    return key, _active(file, self._ends[key])
+        if first_offset(file) != file.base_offset:
+            return UNKNOWN_OWNER, file
+        if end is None or not is_active:
+            return place, file
+        return (UNKNOWN_OWNER, file) if _is_foreign(file, end) else (place, _active(file, end))
 
 
 def _active(file: SegmentFile, end: SyncedEnd) -> SegmentFile:

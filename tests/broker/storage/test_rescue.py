@@ -488,3 +488,50 @@ def test_a_directory_of_an_older_format_is_brought_back_by_what_its_store_still_
     _, log = rescued(path)
     assert contents(log, names) == expected
     log.close()
+
+
+@pytest.mark.parametrize("number", [0, 1, -1])
+def test_files_that_were_swapped_come_back_under_their_own_partition(
+    original: tuple[Path, Expected], tmp_path: Path, number: int
+) -> None:
+    source, expected = original
+    path = tmp_path / "data"
+    shutil.copytree(source, path)
+    one = segment_of(path, expected, "plain", 0, number)
+    for other in (segment_of(path, expected, "plain", 1, number), segment_of(path, expected, "compacted", 0, -1)):
+        content = one.read_bytes()
+        one.write_bytes(other.read_bytes())
+        other.write_bytes(content)
+    (path / "store.db").write_bytes(b"")
+    plan, log = rescued(path)
+    assert any("holds the records of" in warning for warning in plan.warnings)
+    check(log, plan, expected)
+    log.close()
+
+
+def test_swapped_directories_of_topics_keep_their_names(copy: tuple[Path, Expected]) -> None:
+    path, expected = copy
+    root = path / "segments"
+    one, other = (root / expected.topic_ids[name].hex() for name in ("plain", "compacted"))
+    one.rename(root / "aside")
+    other.rename(one)
+    (root / "aside").rename(other)
+    plan, log = rescued(path)
+    check(log, plan, expected)
+    log.close()
+
+
+def test_a_batch_that_was_cut_out_does_not_shift_the_ones_behind_it(copy: tuple[Path, Expected]) -> None:
+    path, expected = copy
+    lost = []
+    for number in (0, -1):
+        file = segment_of(path, expected, "plain", 0, number)
+        position, header = positions(file)[4]
+        content = file.read_bytes()
+        file.write_bytes(content[:position] + content[position + header.size_bytes :])
+        lost.append(header.base_offset)
+    _, log = rescued(path)
+    records, ends = contents(log, ["plain"])
+    assert ends == {key: end for key, end in expected.ends.items() if key[0] == "plain"}
+    assert records["plain", 0] == [record for record in expected.records["plain", 0] if record[0] not in lost]
+    log.close()

@@ -29,6 +29,10 @@ def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_sta
     """
     if segment.base_offset >= log_start or known[1] >= log_start:
         return known
+    return _scan_newest(segment, visible, log_start)
+
+
+def _scan_newest(segment: Segment, visible: int, log_start: int) -> tuple[int, int]:
     best = NOTHING
     start = segment.index.at_offset(log_start) or (segment.base_offset, 0)
     for batch in segment.batches(*start):
@@ -48,20 +52,22 @@ def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_sta
 
 def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log_start: int) -> tuple[int, int] | None:
     """Return (offset, timestamp) of the first record with the largest timestamp of (segment, visible end, newest)."""
-    best: tuple[Segment, int, tuple[int, int]] | None = None
-    for candidate in candidates:
-        if candidate[2] != NOTHING and (best is None or candidate[2][0] > best[2][0]):
-            best = candidate
-    if best is None:
-        return None
-    segment, visible, (timestamp, base_offset) = best
-    spot = segment.find_offset(base_offset, visible)
-    assert spot is not None
-    batch = next(segment.batches(spot.base_offset, spot.position, spot.size))
-    for offset, stamp in timestamps(batch):
-        if stamp == timestamp and offset >= log_start:
-            return offset, timestamp
-    return batch.header.last_offset, timestamp
+    found = [candidate for candidate in candidates if candidate[2] != NOTHING]
+    while found:
+        at = max(range(len(found)), key=lambda index: (found[index][2][0], -index))
+        segment, visible, (timestamp, base_offset) = found[at]
+        spot = segment.find_offset(base_offset, visible)
+        assert spot is not None
+        batch = next(segment.batches(spot.base_offset, spot.position, spot.size))
+        for offset, stamp in timestamps(batch):
+            if stamp == timestamp and offset >= log_start:
+                return offset, timestamp
+        if batch.header.max_timestamp >= timestamp:
+            return batch.header.last_offset, timestamp
+        # The record is lost: a repair keeps its time as the age of the segment.
+        newest = _scan_newest(segment, visible, log_start)
+        found[at : at + 1] = [(segment, visible, newest)] if newest != NOTHING else []
+    return None
 
 
 def timestamps(batch: StoredBatch) -> Iterator[tuple[int, int]]:

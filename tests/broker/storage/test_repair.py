@@ -195,6 +195,21 @@ def test_look_ups_by_time_work_across_a_loss(tmp_path: Path) -> None:
     log.close()
 
 
+def test_the_newest_record_is_one_that_is_left_after_a_loss(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=700)
+    for number in range(COUNT):
+        append(topic_log(log), b"value %03d" % number * 3, ts=1000 + number)
+    log.close()
+    files = segment_files(tmp_path)
+    left = int(files[-2].name[:20]) - 1
+    for file in files[-2:]:
+        file.unlink()
+    log = open_log(tmp_path, accept_loss=True, segment_bytes=700)
+    assert topic_log(log).offset_of_max_timestamp() == (left, 1000 + left)
+    assert topic_log(log).offset_for_timestamp(1000 + left + 1) is None
+    log.close()
+
+
 def test_compaction_continues_after_a_loss(tmp_path: Path) -> None:
     settings = QUICK | {"compaction_interval_ms": 0}
     log = open_log(tmp_path, **settings)

@@ -60,23 +60,32 @@ class RotatingLog(logging.FileHandler):
             os.dup2(self.stream.fileno(), 2)
 
     def _open(self) -> TextIOWrapper:
+        return self._open_as(self.baseFilename, self.mode)
+
+    def _open_as(self, path: str, mode: str) -> TextIOWrapper:
         def open_in_directory(path: str, flags: int) -> int:
             try:
                 return os.open(os.path.basename(path), flags, 0o666, dir_fd=self._directory)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, path) from error
 
-        return cast(TextIOWrapper, open(self.baseFilename, self.mode, encoding=self.encoding, opener=open_in_directory))
+        return cast(TextIOWrapper, open(path, mode, encoding=self.encoding, opener=open_in_directory))
 
     def _rotate(self) -> None:
         name = os.path.basename(self.baseFilename)
-        names = [name, *(f"{name}.{number}" for number in range(1, self._old_files + 1))]
-        for newer, older in reversed(list(pairwise(names))):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(newer, older, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+        names = [f"{name}.new", name, *(f"{name}.{number}" for number in range(1, self._old_files + 1))]
+        # First of all: if no file can be opened, the old one remains in use.
+        fresh = self._open_as(f"{self.baseFilename}.new", "w")
+        try:
+            for newer, older in reversed(list(pairwise(names))):
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(newer, older, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+        except BaseException:
+            fresh.close()
+            raise
         if self.stream is not None:
             self.stream.close()
-        self.stream = self._open()
+        self.stream = fresh
         if self._has_stderr:
             self.take_stderr()
 

@@ -208,6 +208,11 @@ class Files:
                     logger.error("%s", failure)
                 raise failure from error
 
+    def hold_spares(self) -> None:
+        """Open the spare descriptors that are missing. OutOfDescriptors if that is impossible."""
+        while not self.spares.complete:
+            self._with_room("open", os.devnull, self.spares.add)
+
     def slice(self, file: OpenFile, position: int, length: int, check: Callable[[OpenFile], None]) -> FileSlice:
         """A part of a file that stays readable after the file is unlinked."""
         source = self._sources.get(file.path)
@@ -345,13 +350,12 @@ class Spares:
         self._held: list[int] = []
         self.lent = False  # a flush is running
 
-    def hold(self) -> None:
-        """Open those that are missing. OutOfDescriptors if that is impossible."""
-        while len(self._held) < self.COUNT:
-            try:
-                self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-            except OSError as error:
-                raise storage_error("open", os.devnull, error) from error
+    @property
+    def complete(self) -> bool:
+        return len(self._held) == self.COUNT
+
+    def add(self) -> None:
+        self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
     def lend(self) -> bool:
         """Close one in favour of the flush that is running; False if there is none."""

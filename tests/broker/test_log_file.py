@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from broker.server.log_file import RotatingLog
+from tests.harness.descriptors import no_descriptors
 
 
 @pytest.fixture
@@ -40,6 +41,16 @@ def test_the_oldest_file_is_dropped(tmp_path: Path, log: RotatingLog):
     for number in range(1, 5):
         write(log, f"{number}234567890")
     assert contents(tmp_path) == {"x.log": "4234567890\n", "x.log.1": "3234567890\n", "x.log.2": "2234567890\n"}
+
+
+def test_a_log_file_that_cannot_be_rotated_is_continued(tmp_path: Path, log: RotatingLog):
+    write(log, "1234567890")
+    with no_descriptors():
+        for line in ("a", "b", "c"):
+            write(log, line)
+    assert contents(tmp_path) == {"x.log": "1234567890\na\nb\nc\n"}
+    write(log, "next")
+    assert contents(tmp_path) == {"x.log": "next\n", "x.log.1": "1234567890\na\nb\nc\n"}
 
 
 def test_a_file_from_an_earlier_run_is_continued(tmp_path: Path):

@@ -18,13 +18,14 @@ SPAN = 64
 def exhausted(log: Log) -> Iterator[None]:
     """No descriptor is free, and all files that the log has open are in use, so that the log cannot close any."""
     in_use = list(log._files._table.values())
-    with _no_descriptors():
+    with no_descriptors():
         yield
     in_use.clear()
 
 
 @contextmanager
-def _no_descriptors() -> Iterator[None]:
+def no_descriptors() -> Iterator[None]:
+    """Nothing can be opened."""
     gc.collect()  # files of earlier tests must not be closed now
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = [os.open(os.devnull, os.O_RDONLY)]

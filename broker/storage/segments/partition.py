@@ -169,7 +169,7 @@ class SegmentPartition:
         # Damage that is found here stops no other partition: nothing is written yet.
         file = self.active.prepare() if self.segments else None
         try:
-            shared.files.spares.hold()
+            shared.files.hold_spares()
             if file is None or self._is_full(len(batch), header):
                 file = self.roll()
             if not self._beyond_checkpoint:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
-from broker.storage import DamageError, Log, OutOfDescriptors, StorageError
+from broker.storage import OFFSETS_TOPIC, DamageError, FileOps, Log, OutOfDescriptors, StorageError, TopicRow
 from tests.harness.descriptors import exhausted
 from tests.harness.stores import NOW, append, open_log, raw, segment_files, sweep, topic_log, values
 
@@ -194,3 +196,34 @@ def test_a_stop_without_a_descriptor_leaves_the_rest_to_the_next_start(tmp_path:
     for index in range(3):
         assert len(values(topic_log(log, f"t{index}"))) == 1
     log.close()
+
+
+class OpensOfSQLite(apsw.VFS):
+    """The paths that SQLite opens, below the VFS of the broker."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.vfs_name = f"opens-{id(self):x}"
+        super().__init__(self.vfs_name, "")
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
+        self.paths.append(name if isinstance(name, str) else name.filename() if name is not None else "temporary")
+        return apsw.VFSFile("", name, flags)
+
+
+def test_sqlite_opens_no_file_after_the_start(tmp_path: Path) -> None:
+    vfs, ops = OpensOfSQLite(), FileOps()
+    ops.sqlite_vfs = vfs.vfs_name
+    for _ in range(2):
+        log = open_log(tmp_path, file_ops=ops, segment_bytes=300)
+        topic_log(log, "t", 9)
+        at_start = len(vfs.paths)
+        for number in range(200):
+            append(topic_log(log, "t", number % 10), b"x" * 100)
+            log.append_rows(OFFSETS_TOPIC, [TopicRow(0, b"%d" % number, b"x" * 40_000, NOW)])
+            log.flush()
+        sweep(log, NOW + 60_000)
+        log.delete_topic("t")
+        sweep(log, NOW + 120_000)
+        assert vfs.paths[at_start:] == []
+        log.close()

@@ -177,8 +177,6 @@ def _log_recovery(previous: Run | None, log: Log) -> None:
         shown = ", ".join(log.recovered[:RECOVERED_SHOWN])
         more = len(log.recovered) - RECOVERED_SHOWN
         logger.info("recovered %s%s", shown, f" and {more} more" if more > 0 else "")
-    for loss in log.losses:
-        logger.warning("loss accepted: %s", loss)
 
 
 def _prepare_data_dir(data_dir: Path) -> None:

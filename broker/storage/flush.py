@@ -66,7 +66,7 @@ class Flush:
             for partition in written:
                 partition.synced()
             if self._ends.must_sync:
-                self.sync_ends()
+                self._ends.sync_slots()
             self._store.commit()
             # Before any high watermark moves: nothing is visible or acknowledged once the directory is gone.
             self._files.ops.check_directory()

@@ -102,7 +102,6 @@ class Log:
         self._partitions: dict[tuple[str, int], SegmentPartition] = {}
         if store.is_new:
             self._initialise()
-        self.cluster_id = store.meta("cluster_id") or ""
         self._row_topics = self._open_row_topics(settings)
         self._row_partitions = {
             topic.name: [RowPartition(topic, index) for index in range(topic.partition_count)]
@@ -121,12 +120,13 @@ class Log:
             wall_ms,
         )
         # Partitions that were being written to when the last run ended.
-        self.recovered: list[str] = Recovery(
-            self._shared, catalog.topics, self._segment_partition, self._flush.run
-        ).run()
+        recovery = Recovery(self._shared, catalog, self._segment_partition, self._flush.run)
+        self.recovered: list[str] = recovery.run()
+        self.cluster_id = store.meta("cluster_id") or ""
         topic_files.note_outdated(catalog.topics.values())
         store.mark_open()
         self.flush()
+        recovery.end()
         set_aside(self._shared)
         if store.is_new:
             files.sync_directory(directory)

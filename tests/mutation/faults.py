@@ -668,6 +668,20 @@ FAULTS = (
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(
+        "a repaired file of a killed attempt passes for an original",
+        "storage/segments/attempt.py",
+        "if number != self._store.meta(_COMMITTED):",
+        "if False:",
+        ("tests/broker/storage/test_rebuild.py",),
+    ),
+    Fault(
+        "files that the store does not list stay unlisted when losses are accepted",
+        "storage/segments/rebuild.py",
+        "for base in sorted(base for base in self._revisions if base > last):",
+        "for base in ():",
+        ("tests/broker/storage/test_rebuild.py",),
+    ),
+    Fault(
         "segments beside a missing store do not count",
         "storage/store/evidence.py",
         "if commits or beside:",

@@ -9,12 +9,16 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from broker.storage.segments.leftovers import noted_deletions
 from broker.storage.segments.old_synced_ends import read_old_ends
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import Head, SyncedEnd
+from broker.storage.segments.topic_files import NAME as TOPIC_FILE_NAME
+from broker.storage.segments.topic_files import read_topic_file
 from broker.storage.store.catalog import Topics
 from broker.storage.store.values import as_bytes, as_int
 
+TOPIC_ID_DIGITS = 32
 UNKNOWN = "lost records cannot be ruled out"
 
 
@@ -58,10 +62,12 @@ class CheckedEnds:
         known_losses = len(evidence.losses)
         self._exists = os.path.exists(shared.ends.path)
         head = shared.ends.load()
+        shared.ends.skip_to_epoch(evidence.ends_epoch)
         self.ends: Mapping[int, SyncedEnd] = shared.ends.at_start
         if not shared.store.is_new:
             self._check_head(head)
             self._check_commits(head)
+            self._check_topic_files()
             if not self.is_old_format:
                 self._check_slots()
         self.are_exact = evidence.is_same_boot and len(evidence.losses) == known_losses
@@ -89,12 +95,30 @@ class CheckedEnds:
         newest = max((end.commit_seq for end in self.ends.values()), default=0)
         newest = max(newest, head.commit_seq if head is not None else 0)
         if newest >= evidence.seq:
-            first = evidence.stored_seq + 1
-            self._lose(
-                f"{self._shared.store.path} is older than {self._shared.ends.path}: acknowledged commits"
-                f" {first} to {newest} are lost"
-            )
-            evidence.skip_to(newest)
+            self._lose_commits(self._shared.ends.path, newest, "")
+
+    def _check_topic_files(self) -> None:
+        """A directory that the store does not know may be of a topic that a lost commit created."""
+        shared = self._shared
+        if not os.path.isdir(shared.root):
+            return
+        known = {topic.topic_id.hex() for topic in self._topics.values()} | noted_deletions(shared.store)
+        for name in sorted(set(os.listdir(shared.root)) - known):
+            directory = os.path.join(shared.root, name)
+            if len(name) == TOPIC_ID_DIGITS and os.path.isdir(directory):
+                found = read_topic_file(shared.files, directory)
+                # The first flush of a topic writes the file before its commit, which may have failed.
+                if found is not None and found.commit_seq > shared.store.evidence.seq + 1:
+                    # The synced ends are older, too.
+                    self._lose_commits(os.path.join(directory, TOPIC_FILE_NAME), found.commit_seq, f"; {UNKNOWN}")
+
+    def _lose_commits(self, newer: str, seq: int, doubt: str) -> None:
+        evidence, path = self._shared.store.evidence, self._shared.store.path
+        evidence.lose_commits(
+            f"{path} is older than {newer}: acknowledged commits {evidence.stored_seq + 1} to {seq} are lost{doubt}",
+            self._shared.accept_loss or not evidence.binding,
+        )
+        evidence.skip_to(seq)
 
     def _check_slots(self) -> None:
         missing = [self._name(listed) for number, listed in self.listed.items() if not self._is_of(number, listed)]
@@ -116,6 +140,23 @@ class CheckedEnds:
         """The synced end of a partition that the store lists; None if it is missing or names another partition."""
         return self.ends.get(partition_id) if self._is_of(partition_id, self.listed[partition_id]) else None
 
+    def add(self, number: int, topic_id: bytes, partition: int) -> None:
+        """A partition whose row was lost has a row again."""
+        self.listed[number] = Listed(topic_id, partition, True, 0, 0, 0, False)
+
+    @property
+    def owners(self) -> dict[tuple[int, int, int, int], tuple[bytes, int]]:
+        """Whose batch ends a segment: base offset, end offset, size and CRC of the batch -> topic id, partition."""
+        return {
+            (end.base_offset, end.end_offset, end.last_size, end.last_crc): (end.topic_id, end.partition)
+            for end in self.ends.values()
+        }
+
+    @property
+    def newest_commit(self) -> int:
+        """The last commit that a synced end names."""
+        return max((end.commit_seq for end in self.ends.values()), default=0)
+
     def to_scan(self) -> list[int]:
         """Partitions with bytes, or an end, beyond their checkpoint."""
         return [number for number, listed in self.listed.items() if listed.is_beyond_checkpoint or self._ahead(number)]
@@ -124,16 +165,19 @@ class CheckedEnds:
         end = self.of(number)
         return end is not None and end.end_offset > self.listed[number].end_offset
 
+    def begin_early(self) -> None:
+        """A file of an older format cannot take the slots of this one."""
+        if self.is_old_format:
+            self._shared.ends.replace(self._known())
+            self.is_old_format = False
+
     def begin(self) -> None:
         """All checks passed: bring the file into a state from which this run can continue."""
         ends, evidence = self._shared.ends, self._shared.store.evidence
-        ends.skip_to_epoch(evidence.ends_epoch)
-        if self.is_old_format:
-            ends.replace(self._known())
-        else:
-            for number, end in self._known():
-                if self.ends.get(number) != end:
-                    ends.write(number, end)
+        self.begin_early()
+        for number, end in self._known():
+            if ends.at_start.get(number) != end:
+                ends.write(number, end)
         evidence.ends_synced(ends.sync(evidence.last_commit))
         if not self._exists:
             self._shared.files.sync_directory(os.path.dirname(ends.path))

@@ -41,6 +41,11 @@ def _noted(store: Store, fate: str) -> list[str]:
     return [as_text(path) for (path,) in store.query("SELECT path FROM unlisted WHERE fate = ? ORDER BY path", (fate,))]
 
 
+def noted_deletions(store: Store) -> set[str]:
+    """The names of the directories of deleted topics."""
+    return set(_noted(store, _DELETED))
+
+
 def _settle(store: Store, paths: Collection[str]) -> None:
     if paths:
         store.derive_many("DELETE FROM unlisted WHERE path = ?", [(path,) for path in paths])

@@ -68,7 +68,7 @@ class SegmentPartition:
         return os.path.join(self._shared.root, self.topic.topic_id.hex(), str(self.index))
 
     @property
-    def _place(self) -> Place:
+    def place(self) -> Place:
         return Place(self.directory, self.topic.topic_id, self.index)
 
     @property
@@ -107,7 +107,7 @@ class SegmentPartition:
             row.beyond_checkpoint,
         )
         interval_bytes = self.policy.index_interval_bytes
-        self.segments = load_segments(store, self.partition_id, self._shared.files, self._place, interval_bytes)
+        self.segments = load_segments(store, self.partition_id, self._shared.files, self.place, interval_bytes)
         self.advance()
 
     def advance(self) -> None:
@@ -209,7 +209,7 @@ class SegmentPartition:
         """Seal the active segment and start a new one at this offset; by default, at the log end. Return its file."""
         if base_offset is None:
             base_offset = self.log_end_offset
-        segment = Segment(self._shared.files, self._place, base_offset, interval_bytes=self.policy.index_interval_bytes)
+        segment = Segment(self._shared.files, self.place, base_offset, interval_bytes=self.policy.index_interval_bytes)
         # Both files are open before anything changes: there may be no descriptor for one of them.
         sealed_file = self.active.prepare() if self.segments else None
         if sealed_file is None:

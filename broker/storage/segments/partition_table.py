@@ -29,12 +29,19 @@ def load_partition(store: Store, topic_id: bytes, index: int) -> PartitionRow | 
     return PartitionRow(partition_id, log_start, bool(beyond_checkpoint))
 
 
-def add_partition(store: Store, topic_id: bytes, index: int) -> int:
+def add_partition(store: Store, topic_id: bytes, index: int, number: int | None = None) -> int:
     """Return the number of the new row. It is marked as beyond its checkpoint: bytes are about to be written."""
-    number = int(store.meta("next_partition_id") or 1)
-    store.set_meta("next_partition_id", str(number + 1))
+    if number is None:
+        number = int(store.meta("next_partition_id") or 1)
+        store.set_meta("next_partition_id", str(number + 1))
     store.execute("INSERT INTO partitions VALUES (?, ?, ?, 0, 1)", (number, topic_id, index))
     return number
+
+
+def raise_partition_numbers(store: Store, first: int) -> None:
+    """Give out no number below `first`."""
+    if first > int(store.meta("next_partition_id") or 1):
+        store.set_meta("next_partition_id", str(first))
 
 
 def mark_beyond_checkpoint(store: Store, partition_id: int, beyond: bool) -> None:

@@ -12,16 +12,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from broker.protocol.record_batch import HEADER_BYTES, parse_header
+from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
+from broker.storage.segments.attempt import Attempt
 from broker.storage.segments.end_checks import CheckedEnds
-from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, note_damaged_file
+from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import mark_beyond_checkpoint
-from broker.storage.segments.repair import refuse, repair_partition, repair_segment, short_segments
+from broker.storage.segments.rebuild import Rebuild
+from broker.storage.segments.repair import refuse, short_segments
+from broker.storage.segments.restore import Restoration, skip_producer_ids
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnd
-from broker.storage.store.catalog import Topic, Topics
+from broker.storage.store.catalog import Catalog, Topic
 
 PARTITIONS_PER_COMMIT = 500
 
@@ -32,16 +35,18 @@ class Recovery:
     def __init__(
         self,
         shared: Shared,
-        topics: Topics,
+        catalog: Catalog,
         open_partition: Callable[[Topic, int], SegmentPartition],
         commit: Callable[[], None],
     ) -> None:
         self._shared = shared
-        self._topics = topics
+        self._catalog = catalog
+        self._topics = catalog.topics
         self._open_partition = open_partition
         self._commit = commit
-        self._ends = CheckedEnds(shared, topics)
+        self._ends = CheckedEnds(shared, catalog.topics)
         self._has_begun = False
+        self._attempt: Attempt | None = None
 
     def run(self) -> list[str]:
         """Check all partitions; describe those that were being written to when the last run ended.
@@ -53,22 +58,19 @@ class Recovery:
         short = short_segments(shared, self._topics)
         if short and shared.store.evidence.binding and not shared.accept_loss:
             raise refuse(short)
-        if shared.accept_loss:
-            self._begin()
-            for number in self._ends.listed:
-                partition = self._open(number)
-                if partition is not None:
-                    repair_partition(partition, shared, self._ends.of(number))
-        elif short:
-            self._begin()
-            for topic, index in {(entry.topic.name, entry.partition): entry for entry in short}:
-                partition = self._open_partition(self._topics[topic], index)
-                repair_partition(partition, shared, self._ends.of(partition.partition_id))
+        evidence = shared.store.evidence
+        if shared.accept_loss or short or evidence.losses:
+            recovered = self._rebuild(short=bool(short))
         else:
-            self._check_sealed_ends()
-        recovered = self._recover_tails()
-        self._begin()
-        shared.ends.forget_start()
+            try:
+                self._check_sealed_ends()
+                recovered = self._recover_tails()
+            except DamageError:
+                if evidence.binding:
+                    raise
+                recovered = self._rebuild(short=True)
+        if self._attempt is None:
+            self._begin()
         return recovered
 
     def _begin(self) -> None:
@@ -78,10 +80,47 @@ class Recovery:
             self._shared.store.evidence.begin()
             self._ends.begin()
 
+    def end(self) -> None:
+        """Everything is committed. What was rebuilt has its evidence only now: until then, it counts as damaged."""
+        if self._attempt is not None:
+            self._ends.begin()
+            self._attempt.end()
+        self._shared.ends.forget_start()
+
     def _open(self, number: int) -> SegmentPartition | None:
         listed = self._ends.listed[number]
         topic = self._topics.by_id(listed.topic_id)
         return self._open_partition(topic, listed.partition) if topic is not None else None
+
+    # -- with accepted losses
+
+    def _rebuild(self, *, short: bool) -> list[str]:
+        """Read all segments, and list every whole batch that is on disk, in one commit."""
+        shared = self._shared
+        shared.store.evidence.begin()
+        self._ends.begin_early()
+        Restoration(shared, self._catalog, self._ends).run()
+        rebuilt: list[str] = []
+        rebuilds: list[Rebuild] = []
+        owners, is_exact = self._ends.owners, self._ends.are_exact and not short
+        self._attempt = attempt = Attempt(shared)
+        for number, listed in list(self._ends.listed.items()):
+            partition = self._open(number)
+            if partition is None:
+                continue
+            rebuild = Rebuild(partition, shared, self._ends.of(number), owners, attempt, is_exact=is_exact)
+            changed = rebuild.run()
+            if changed:
+                rebuilds.append(rebuild)
+            if listed.is_beyond_checkpoint:
+                mark_beyond_checkpoint(shared.store, number, False)
+            if changed or listed.is_beyond_checkpoint:
+                rebuilt.append(f"{partition.name} up to offset {partition.log_end_offset}")
+        if shared.store.evidence.lost_commits:
+            skip_producer_ids(shared.store)
+        for rebuild in rebuilds:
+            rebuild.announce()
+        return rebuilt
 
     # -- active segments
 
@@ -91,7 +130,7 @@ class Recovery:
             if not listed.is_beyond_checkpoint and not listed.has_trailer:
                 partition, end = self._open(number), self._ends.of(number)
                 if partition is not None and end is not None:
-                    _check_last_batch(partition, end, self._shared)
+                    _check_last_batch(partition, end)
 
     def _recover_tails(self) -> list[str]:
         recovered: list[str] = []
@@ -102,39 +141,42 @@ class Recovery:
                 partition = self._open(number)
                 if partition is not None:
                     end = self._ends.of(number)
-                    _scan(partition, end, self._shared)
-                    partitions.append((partition, end))
+                    partitions.append((partition, end, _scan(partition, end, self._shared)))
             self._begin()
-            for partition, end in partitions:
+            for partition, end, headers in partitions:
+                for header in headers:
+                    partition.producers.note(header)
                 _settle(partition, end, self._shared)
                 recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
             self._commit()
         return recovered
 
 
-def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) -> None:
-    """Find the end of one partition that was being written to. Nothing changes on disk."""
+def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) -> list[BatchHeader]:
+    """Find the end of one partition that was being written to; return the batches of producers that it has there.
+
+    Nothing changes on disk.
+    """
     if not partition.segments:
-        if end is not None and end.end_offset > 0 and shared.store.evidence.binding and not shared.accept_loss:
+        if end is not None and end.end_offset > 0:
             raise DamageError(
                 f"{shared.store.path} lists no segment of {partition.name}: offsets up to {end.end_offset - 1} are lost"
             )
-        return
-    active, producers = partition.active, partition.producers
-    for header in active.scan_tail():
-        if header.producer_id >= 0:
-            producers.note(header)
-    if end is None or shared.accept_loss or not shared.store.evidence.binding:
-        return
+        return []
+    active = partition.active
+    headers = [header for header in active.scan_tail() if header.producer_id >= 0]
+    if end is None:
+        return headers
     if end.end_offset > active.end_offset:
         raise DamageError(
             f"{active.path} is damaged or truncated at position {active.size_bytes}: acknowledged records of"
             f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are lost"
         )
-    _check_last_batch(partition, end, shared)
+    _check_last_batch(partition, end)
+    return headers
 
 
-def _check_last_batch(partition: SegmentPartition, end: SyncedEnd, shared: Shared) -> None:
+def _check_last_batch(partition: SegmentPartition, end: SyncedEnd) -> None:
     """The active segment must have the batch that the synced end names: else it is another file, or an older one."""
     active = partition.active
     if not end.last_size or end.base_offset != active.base_offset or end.position > active.size_bytes:
@@ -144,11 +186,10 @@ def _check_last_batch(partition: SegmentPartition, end: SyncedEnd, shared: Share
         header = parse_header(head)
         if (header.size_bytes, header.next_offset, header.crc) == (end.last_size, end.end_offset, end.last_crc):
             return
-    if shared.store.evidence.binding and not shared.accept_loss:
-        raise DamageError(
-            f"{active.path} is damaged or was replaced: it does not have the acknowledged batch of {partition.name} that"
-            f" ends at offset {end.end_offset - 1}"
-        )
+    raise DamageError(
+        f"{active.path} is damaged or was replaced: it does not have the acknowledged batch of {partition.name} that"
+        f" ends at offset {end.end_offset - 1}"
+    )
 
 
 def _settle(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) -> None:
@@ -158,10 +199,6 @@ def _settle(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) 
         mark_beyond_checkpoint(shared.store, partition.partition_id, False)
         return
     active = partition.active
-    if end is not None and end.end_offset > active.end_offset:
-        is_here = end.base_offset == active.base_offset
-        repair_segment(partition, active, shared, end.position if is_here else active.size_bytes, end.end_offset)
-        active = partition.active
     is_cut = active.cut_remains()
     is_synced = shared.store.evidence.was_synced and end is not None and end.end_offset == active.end_offset
     if is_cut or not is_synced:
@@ -179,8 +216,4 @@ def _remove_unlisted(partition: SegmentPartition, shared: Shared) -> None:
         path = os.path.join(partition.directory, name)
         if name in known or name.endswith(DAMAGED_SUFFIX) or path in damaged:
             continue
-        if name.endswith(".log") and (shared.accept_loss or not shared.store.evidence.binding):
-            # The store may have lost the row of a file that holds records.
-            note_damaged_file(shared, path)
-        else:
-            shared.files.unlink(path)
+        shared.files.unlink(path)

@@ -48,14 +48,18 @@ def overdue_partitions(
 
 
 def retain(partition: SegmentPartition, wall_ms: int) -> None:
-    """Drop the oldest segments while they are past retention.ms or the rest alone fills retention.bytes."""
+    """Drop the oldest segments while they are past retention.ms or the rest alone fills retention.bytes.
+
+    A segment that lost all its records counts as old as the next one.
+    """
     policy = partition.policy
     surplus = partition.size_bytes - policy.retention_bytes if policy.retention_bytes >= 0 else -1
     count = 0
-    for segment in partition.segments:
+    for at, segment in enumerate(partition.segments):
         if not segment.size_bytes or segment.end_offset > partition.high_watermark:
             break
-        too_old = policy.retention_ms >= 0 and 0 <= segment.max_timestamp < wall_ms - policy.retention_ms
+        newest_ms = next((s.max_timestamp for s in partition.segments[at:] if s.max_timestamp >= 0), -1)
+        too_old = policy.retention_ms >= 0 and 0 <= newest_ms < wall_ms - policy.retention_ms
         too_large = surplus >= segment.size_bytes
         before_start = segment.end_offset <= partition.log_start_offset
         if not (too_old or too_large or before_start):

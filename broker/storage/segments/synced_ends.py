@@ -158,6 +158,11 @@ class SyncedEnds:
         self._file.get().write(bytes(PAIR_BYTES), partition_id * PAIR_BYTES)
         self.unsynced = True
 
+    def sync_slots(self) -> None:
+        """Sync the file before a commit that needs its slots; the epoch stays."""
+        self._files.sync(self._file.get())
+        self.must_sync = False
+
     def sync(self, commit_seq: int) -> int:
         """Begin a new epoch and sync the file; return the epoch, which the commit marker then repeats."""
         turn = self._turns[HEAD_ID] if self._turns else 0
@@ -200,8 +205,8 @@ def _unpack(partition_id: int, slot: bytes) -> SyncedEnd | None:
     return SyncedEnd(topic_id, partition, base_offset, position, end_offset, seq, size, last_crc)
 
 
-def _age(end: SyncedEnd) -> tuple[int, int]:
-    return end.commit_seq, end.end_offset
+def _age(end: SyncedEnd) -> tuple[int, int, bool]:
+    return end.commit_seq, end.end_offset, end.last_size == 0
 
 
 def _pack_head(epoch: int, commit_seq: int) -> bytes:

@@ -103,7 +103,7 @@ class TopicFiles:
         cluster_id = self._cluster_id()
         for topic in topics:
             if topic.topic_id.hex() in directories:
-                found = self._read(topic)
+                found = read_topic_file(self._files, self._directory(topic))
                 if found is None or found != TopicDescription.of(topic, cluster_id, found.commit_seq):
                     self.note(topic)
 
@@ -140,15 +140,6 @@ class TopicFiles:
         if self._files.durable:
             guarded("sync", self._root, self._files.ops.sync_everything)
 
-    def _read(self, topic: Topic) -> TopicDescription | None:
-        path = self._path(topic)
-        if not os.path.exists(path):
-            return None
-        file = self._files.get(path)
-        content = file.read(file.size(), 0)
-        self._files.forget(path)
-        return TopicDescription.decode(content)
-
     def _cluster_id(self) -> str:
         return self._store.meta("cluster_id") or ""
 
@@ -157,6 +148,17 @@ class TopicFiles:
 
     def _path(self, topic: Topic, name: str = NAME) -> str:
         return os.path.join(self._directory(topic), name)
+
+
+def read_topic_file(files: Files, directory: str) -> TopicDescription | None:
+    """None if it is missing or damaged."""
+    path = os.path.join(directory, NAME)
+    if not os.path.exists(path):
+        return None
+    file = files.get(path)
+    content = file.read(file.size(), 0)
+    files.forget(path)
+    return TopicDescription.decode(content)
 
 
 def _crc(fields: dict[str, object]) -> int:

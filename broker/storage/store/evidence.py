@@ -5,6 +5,7 @@ SQLite itself does not detect damage in the middle of a WAL: it opens the databa
 
 from __future__ import annotations
 
+import logging
 import os
 import struct
 import time
@@ -14,6 +15,8 @@ from broker.storage.errors import DamageError, StoreDamageError, StoreMissingErr
 from broker.storage.files import Files
 from broker.storage.store.commit_marker import CommitMarker, CommitMarkerFile, boot_id
 from broker.storage.store.values import Row
+
+logger = logging.getLogger(__name__)
 
 MARKER_SYNC_SECONDS = 1.0
 
@@ -34,6 +37,7 @@ class Evidence:
         self.seq = 0
         self._chain = bytes(16)
         self.losses: list[str] = []
+        self.lost_commits = False
         self.binding = True  # evidence must be met; not after a power cut with durability "process"
         self.was_synced = True  # the last run acknowledged after a sync
         self.is_same_boot = False  # no power cut since the last acknowledgement
@@ -53,7 +57,7 @@ class Evidence:
         commits = f"; it held {marker.commit_seq} commits" if marker is not None and marker.commit_seq else ""
         beside = f"; {self._segments} has the files of {topics} topics" if topics else ""
         if commits or beside:
-            self.lose(
+            self.lose_commits(
                 f"{self._store_path} is empty or missing{commits}{beside}",
                 accept_loss or not self.binding,
                 StoreMissingError if beside else DamageError,
@@ -87,13 +91,13 @@ class Evidence:
         else:
             self._bind(marker)
             if marker.commit_seq > self.seq:
-                self.lose(
+                self.lose_commits(
                     f"{self._store_path}: acknowledged commits {self.seq + 1} to {marker.commit_seq} are lost"
                     " (store.db-wal or store.db is damaged or truncated)",
                     accept_loss or not self.binding,
                 )
             elif marker.chain != chains.get(marker.commit_seq, marker.chain):
-                self.lose(f"{self._store_path} and {self._marker.path} do not share one history", accept_loss)
+                self.lose_commits(f"{self._store_path} and {self._marker.path} do not share one history", accept_loss)
             elif self.is_same_boot and len([seq for seq in chains if seq > marker.commit_seq]) > 1:
                 # A killed run leaves a marker that misses the last commit at most.
                 self.lose(
@@ -115,7 +119,14 @@ class Evidence:
         """Note a loss that was accepted; raise an error for one that was not."""
         if not accepted:
             raise error(message)
+        # At once: a start that is killed after the next commit does not find the loss again.
+        logger.warning("loss accepted: %s", message)
         self.losses.append(message)
+
+    def lose_commits(self, message: str, accepted: bool, error: type[DamageError] = DamageError) -> None:
+        """Like `lose`: the database is older than it should be, so rows of topics and partitions may be missing."""
+        self.lose(message, accepted, error)
+        self.lost_commits = True
 
     # -- at each commit
 

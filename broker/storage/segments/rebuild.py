@@ -1,0 +1,305 @@
+"""With accepted losses: rebuild one partition from its files, as the store may have lost rows or list lost files.
+
+Every whole batch is kept, and no end moves back: files that the store does not list are listed again, damaged ones are
+replaced by a repaired one, and offsets that no file has are covered and reported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from broker.protocol.record_batch import BatchHeader
+from broker.storage.errors import DamageError
+from broker.storage.segments.attempt import Attempt
+from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_name, note_damaged_file
+from broker.storage.segments.partition import SegmentPartition
+from broker.storage.segments.partition_table import delete_segment, load_segments, save_segments, set_log_start
+from broker.storage.segments.repair import new_segment, rewrite, spell
+from broker.storage.segments.segment import Segment
+from broker.storage.segments.shared import Shared
+from broker.storage.segments.survey import ANY_OFFSET, Offsets, Source, Survey, survey
+from broker.storage.segments.synced_ends import SyncedEnd
+
+# Who wrote the last batch of a segment: its base offset, end offset, size and CRC -> topic id and partition.
+Owners = Mapping[tuple[int, int, int, int], tuple[bytes, int]]
+
+_SEGMENT_NAME = re.compile(r"(\d{20})(?:\.(\d+))?\.log")
+
+
+@dataclass
+class _Link:
+    """One segment of the partition to be: what the store lists, or the best file found, or both."""
+
+    base_offset: int
+    listed: Segment | None = None
+    found: Survey | None = None  # None: the listed file is as the store says
+
+    @property
+    def is_missing(self) -> bool:
+        return self.found is not None and not self.found.batches and not os.path.exists(self.found.source.path)
+
+    @property
+    def end_offset(self) -> int:
+        """How far it reaches."""
+        if self.found is not None:
+            return self.found.end_offset
+        assert self.listed is not None
+        return self.listed.end_offset
+
+
+class Rebuild:
+    """`end`: the synced end of the last run; `is_exact`: nothing beyond it was acknowledged."""
+
+    def __init__(
+        self,
+        partition: SegmentPartition,
+        shared: Shared,
+        end: SyncedEnd | None,
+        owners: Owners,
+        attempt: Attempt,
+        *,
+        is_exact: bool,
+    ) -> None:
+        self._partition = partition
+        self._shared = shared
+        self._end = end
+        self._owners = owners
+        self._attempt = attempt
+        # As the store lists them: a scan may have gone further.
+        partition.segments = load_segments(
+            shared.store, partition.partition_id, shared.files, partition.place, partition.policy.index_interval_bytes
+        )
+        self._known_until = partition.log_end_offset
+        self._target = max(self._known_until, end.end_offset if end is not None else 0)
+        self._acknowledged_until = self._target if is_exact and end is not None else None
+        self._revisions = revisions(partition.directory)
+
+    def run(self) -> bool:
+        """Rebuild the partition; the caller announces it and flushes. False if it was as the store says."""
+        links = self._links()
+        self._skip_deleted(links)
+        if not links and self._target > self._partition.log_start_offset:
+            links = [_Link(self._partition.log_start_offset)]
+        segments = [self._segment(link, links[at + 1 : at + 2]) for at, link in enumerate(links)]
+        changed = segments != self._partition.segments
+        if changed:
+            self._list(segments)
+        self._keep_unlisted()
+        return changed
+
+    def _list(self, segments: list[Segment]) -> None:
+        """List these segments, all of which are synced, and nothing else, as complete."""
+        shared, partition = self._shared, self._partition
+        for segment in partition.segments:
+            shared.loaded_indexes.pop(segment, None)
+            delete_segment(shared.store, partition.partition_id, segment.base_offset)
+        partition.segments = segments
+        save_segments(shared.store, partition.partition_id, segments)
+        if segments:
+            partition.checkpoint(complete=True)
+            partition.advance()
+
+    def announce(self) -> None:
+        """Just before the commit: until then the synced end must fit the old files and the new ones; it names no batch."""
+        ends = self._shared.ends
+        if self._partition.segments:
+            end = self._partition.synced_end()._replace(last_size=0, last_crc=0)
+            if self._end is not None:
+                end = end._replace(commit_seq=max(end.commit_seq, self._end.commit_seq))
+            ends.write(self._partition.partition_id, end)
+            ends.must_sync = True
+            self._shared.pending.written[self._partition] = None
+
+    def _skip_deleted(self, links: list[_Link]) -> None:
+        """If the store lost commits, one of them may have deleted the first segments: the log starts behind them."""
+        partition, store = self._partition, self._shared.store
+        is_older = store.evidence.lost_commits or any(link.listed is None for link in links)
+        lost: list[Offsets] = []
+        while is_older and links and links[0].is_missing and not all(link.is_missing for link in links[1:]):
+            link = links.pop(0)
+            if link.listed is not None and link.listed.end_offset > link.base_offset:
+                lost.append((link.base_offset, link.listed.end_offset - 1))
+        if lost:
+            partition.log_start_offset = links[0].base_offset
+            set_log_start(store, partition.partition_id, partition.log_start_offset)
+            store.evidence.lose(
+                f"{partition.directory} has no files before offset {partition.log_start_offset}: lost {spell(lost)} of"
+                f" {partition.name}, unless retention deleted them",
+                accepted=True,
+            )
+
+    # -- which files
+
+    def _links(self) -> list[_Link]:
+        listed = {segment.base_offset: segment for segment in self._partition.segments}
+        last = max(listed, default=-1)
+        links = [_Link(base, segment, self._examine(segment, base == last)) for base, segment in listed.items()]
+        for base in sorted(base for base in self._revisions if base > last):
+            best = self._best(base, ANY_OFFSET)
+            reached = max(links[-1].end_offset, self._known_until) if links else 0
+            if best is None or not best.batches or (links and base < links[-1].end_offset):
+                continue
+            is_unacknowledged = self._acknowledged_until is not None and base >= self._acknowledged_until
+            if base > reached and links and is_unacknowledged:
+                continue
+            links.append(_Link(base, None, best))
+        return links
+
+    def _examine(self, segment: Segment, is_last: bool) -> Survey | None:
+        """None if a sealed segment is as the store says."""
+        if not is_last:
+            try:
+                segment.file()
+                segment.verify()
+            except DamageError:
+                return self._best(segment.base_offset, segment.end_offset, segment) or self._nothing(segment)
+            return None
+        return self._best(segment.base_offset, ANY_OFFSET, segment) or self._nothing(segment)
+
+    def _nothing(self, segment: Segment) -> Survey:
+        return Survey.nothing(Source(self._partition.place, segment.base_offset, segment.revision))
+
+    def _best(self, base_offset: int, before: int, listed: Segment | None = None) -> Survey | None:
+        """The file to use; None if there is none.
+
+        An earlier revision holds all that a later one has: it is removed once the later one is committed.
+        """
+        revisions_found = self._revisions.get(base_offset)
+        if not revisions_found:
+            return None
+        is_here = listed is not None and listed.revision in revisions_found
+        revision = listed.revision if listed is not None and is_here else min(revisions_found)
+        source = Source(self._partition.place, base_offset, revision, before, self._acknowledged_until)
+        found = survey(self._shared.files, source, self._others(base_offset, listed if is_here else None))
+        return Survey.nothing(source, is_foreign=True) if self._is_of_another(found) else found
+
+    def _is_of_another(self, found: Survey) -> bool:
+        """The file ends with the last batch of another partition, and without the last one of this."""
+        last, base_offset = found.last, found.source.base_offset
+        if last is None:
+            return False
+        end = self._end
+        key = (base_offset, last.next_offset, last.size_bytes, last.crc)
+        if end is not None and key == (end.base_offset, end.end_offset, end.last_size, end.last_crc):
+            return False
+        owner = self._owners.get(key)
+        return owner is not None and owner != self._partition.place[1:]
+
+    def _others(self, base_offset: int, listed: Segment | None) -> Callable[[int, BatchHeader, int], bool]:
+        """Recognize batches that are not those that this partition wrote."""
+        own = self._end if self._end is not None and self._end.base_offset == base_offset else None
+        known = (listed.size_bytes, listed.digest) if listed is not None and listed.digest is not None else None
+
+        def is_other(end: int, header: BatchHeader, digest: int) -> bool:
+            if known is not None and end == known[0] and digest != known[1]:
+                return True
+            is_last = own is not None and own.last_size > 0 and header.next_offset == own.end_offset
+            return own is not None and is_last and (header.size_bytes, header.crc) != (own.last_size, own.last_crc)
+
+        return is_other
+
+    # -- what becomes of them
+
+    def _segment(self, link: _Link, following: list[_Link]) -> Segment:
+        found, listed = link.found, link.listed
+        if found is None and listed is not None:
+            return listed
+        if found is None:
+            found = Survey.nothing(Source(self._partition.place, link.base_offset, 0))
+        expected = self._expected_end(link, following)
+        is_there = found.batches > 0 or (listed is not None and expected == link.base_offset)
+        if is_there and found.is_contiguous and found.end_offset >= expected and os.path.exists(found.source.path):
+            return self._adopt(found, listed, is_last=not following)
+        return self._write(found, link, expected, is_last=not following)
+
+    def _expected_end(self, link: _Link, following: list[_Link]) -> int:
+        known = link.listed.end_offset if link.listed is not None else link.base_offset
+        if not following:
+            torn_until = link.found.torn_until if link.found is not None else 0
+            return max(known, self._target, link.end_offset, torn_until)
+        is_listed_before = following[0].listed is not None
+        if is_listed_before or self._partition.policy.compact:
+            # Compaction removes whole segments.
+            return max(known, link.end_offset)
+        return max(known, following[0].base_offset)
+
+    def _adopt(self, found: Survey, listed: Segment | None, *, is_last: bool) -> Segment:
+        """List a whole file as it is."""
+        source, files = found.source, self._shared.files
+        if listed is not None and _is_as_listed(listed, found):
+            if is_last and not listed.has_trailer:
+                listed.cut_remains()
+            return listed
+        compacted_at_ms = listed.compacted_at_ms if listed is not None else -1
+        segment = new_segment(self._partition, files, source.base_offset, source.revision, compacted_at_ms)
+        for header in segment.scan_tail():
+            if header.producer_id >= 0 and header.base_offset >= self._known_until:
+                self._partition.producers.note(header)
+        if is_last:
+            segment.cut_remains()
+        self._finish(segment, is_last)
+        return segment
+
+    def _finish(self, segment: Segment, is_last: bool) -> None:
+        segment.save_index()
+        if not is_last:
+            segment.seal()
+        self._shared.files.sync(segment.file())
+        self._shared.files.sync_directory(segment.place.directory)
+
+    def _write(self, found: Survey, link: _Link, expected: int, *, is_last: bool) -> Segment:
+        """Replace a damaged or missing file, and report what is lost."""
+        shared, source = self._shared, found.source
+        harm = self._harm(found, link.listed)
+        compacted_at_ms = link.listed.compacted_at_ms if link.listed is not None else -1
+        revision = max([source.revision, *self._revisions.get(link.base_offset, [])]) + 1
+        segment = new_segment(self._partition, shared.files, link.base_offset, revision, compacted_at_ms)
+        self._attempt.note(segment.path)
+        lost = rewrite(segment, found, self._partition, end_offset=expected, known_until=self._known_until)
+        self._finish(segment, is_last)
+        kept = ""
+        if os.path.exists(source.path):
+            kept = f"; it is kept as {os.path.basename(damaged_name(source.path))}"
+            note_damaged_file(shared, source.path)
+        if lost or found.is_foreign:
+            what = f"lost {spell(lost)} of {self._partition.name}" if lost else "nothing is lost"
+            shared.store.evidence.lose(f"{source.path} {harm}: {what}{kept}", accepted=True)
+        return segment
+
+    def _harm(self, found: Survey, listed: Segment | None) -> str:
+        path = found.source.path
+        if not os.path.exists(path):
+            return "is missing"
+        if found.is_foreign:
+            return "holds other records"
+        is_short = listed is not None and os.stat(path).st_size < listed.size_bytes
+        return "is truncated" if is_short else "is damaged"
+
+    def _keep_unlisted(self) -> None:
+        """Set aside the files that are not used: they may hold records that nothing else has."""
+        partition = self._partition
+        if not os.path.isdir(partition.directory):
+            return
+        known = {os.path.basename(path) for s in partition.segments for path in (s.path, s.index_path)}
+        for name in os.listdir(partition.directory):
+            path = os.path.join(partition.directory, name)
+            if name not in known and not name.endswith(DAMAGED_SUFFIX) and name.endswith(".log"):
+                note_damaged_file(self._shared, path)
+
+
+def _is_as_listed(listed: Segment, found: Survey) -> bool:
+    known = (listed.revision, listed.size_bytes, listed.end_offset)
+    return known == (found.source.revision, found.whole_bytes, found.end_offset)
+
+
+def revisions(directory: str) -> dict[int, list[int]]:
+    """The revisions of each segment that are on disk, by base offset."""
+    found: dict[int, list[int]] = {}
+    for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else ():
+        match = _SEGMENT_NAME.fullmatch(name)
+        if match is not None:
+            found.setdefault(int(match[1]), []).append(int(match[2] or 0))
+    return found

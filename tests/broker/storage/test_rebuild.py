@@ -1,0 +1,250 @@
+"""With accepted losses every whole batch on disk is served, no end moves back, and what is reported is what is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.storage import DamageError, Log, StorageError
+from broker.storage.errors import StoreDamageError
+from tests.harness.stores import FaultyOps, append, open_log, segment_files, stored, sweep, topic_log
+
+SETTINGS: dict[str, Any] = {"segment_bytes": 700}
+FILES = ("store.db", "store.db-wal", "commit-marker", "synced-ends")
+TOPICS = ("one", "two", "three")
+ROUNDS = 40
+LOST = re.compile(r"lost offsets ([0-9 ,to]+) of (\S+)-0")
+
+Records = dict[str, dict[int, bytes]]
+
+
+def write(log: Log, records: Records, count: int, topics: tuple[str, ...]) -> None:
+    for number in range(count):
+        for topic in topics:
+            value = b"%s %d %d" % (topic.encode(), len(records.setdefault(topic, {})), number)
+            records[topic][append(topic_log(log, topic), value)] = value
+        log.flush()
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["clean", "killed"])
+def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Records]:
+    """A directory after three runs, with copies of what the first two left."""
+    path = tmp_path_factory.mktemp("image")
+    records: Records = {}
+    for run, topics in enumerate((TOPICS[:1], TOPICS[:2], TOPICS)):
+        log = open_log(path / "live", **SETTINGS)
+        write(log, records, 12, topics)
+        log.close(clean=request.param if run == 2 else run == 0)
+        shutil.copytree(path / "live", path / f"run{run}")
+    return path, records
+
+
+def damaged(image: Path, target: Path, randomness: random.Random) -> str:
+    """Damage a copy of the image in one or two places; return what was done."""
+    shutil.copytree(image / "live", target)
+    done = []
+    for _ in range(randomness.choice((1, 1, 2))):
+        how = randomness.choice(("flip", "cut", "older", "delete", "segment", "segment", "active"))
+        name = randomness.choice(FILES)
+        if how in ("segment", "active"):
+            files = segment_files(target)
+            file = randomness.choice([f for f in files if how == "segment" or f == sorted(f.parent.glob("*.log"))[-1]])
+            name, how = str(file.relative_to(target)), randomness.choice(("flip", "cut", "delete"))
+        if how == "older":
+            older = image / f"run{randomness.randrange(2)}"
+            for rolled_back in randomness.choice((FILES[:2], FILES[:3], FILES, FILES[3:], FILES[2:3])):
+                (target / rolled_back).unlink(missing_ok=True)
+                if (older / rolled_back).exists():
+                    shutil.copy(older / rolled_back, target / rolled_back)
+        elif (target / name).exists() and (content := bytearray((target / name).read_bytes())):
+            used = len(content.rstrip(b"\0")) or 1
+            at = randomness.randrange(used)
+            content[at] ^= 1 << randomness.randrange(8)
+            if how == "delete":
+                (target / name).unlink()
+            else:
+                (target / name).write_bytes(content if how == "flip" else content[:at])
+        done.append(f"{how} {name}")
+    return ", ".join(done)
+
+
+def whole(directory: Path, records: Records) -> dict[str, set[int]]:
+    """The offsets of records that are in a file of their topic."""
+    found: dict[str, set[int]] = {topic: set() for topic in records}
+    names = {value: (topic, offset) for topic in records for offset, value in records[topic].items()}
+    for file in segment_files(directory):
+        for match in re.finditer(rb"(?:one|two|three) \d+ \d+", file.read_bytes()):
+            if match[0] in names:
+                topic, offset = names[match[0]]
+                found[topic].add(offset)
+    return found
+
+
+def reported(log: Log) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for ranges, topic in (match for loss in log.losses for match in LOST.findall(loss)):
+        for text in ranges.split(", "):
+            first, _, last = text.partition(" to ")
+            found.setdefault(topic, set()).update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def check(log: Log, records: Records, left: dict[str, set[int]], harm: str) -> None:
+    doubt = any("cannot be ruled out" in loss for loss in log.losses)
+    lost = reported(log)
+    for topic, expected in records.items():
+        if topic not in log.topics:
+            assert not left[topic], harm
+            assert log.losses, harm
+            continue
+        partition = topic_log(log, topic)
+        served = {record.offset: record.value for record in stored(partition)}
+        assert all(served[offset] == expected[offset] for offset in served), harm
+        # A flipped bit damages the batch that it hits.
+        assert len(left[topic] - served.keys()) <= 1, harm
+        assert doubt or partition.log_end_offset >= len(expected), harm
+        gone = {offset for offset in expected if offset not in served}
+        assert doubt or gone <= lost.get(topic, set()), harm
+        assert not lost.get(topic, set()) & served.keys(), harm
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in directory.rglob("*") if file.is_file() and file.stat().st_size}
+
+
+def is_refused(path: Path, harm: str) -> bool:
+    """A start without accepted losses: refused with nothing changed, or served."""
+    before = contents(path)
+    try:
+        log = open_log(path, **SETTINGS)
+    except DamageError:
+        assert before == contents(path), harm
+        return True
+    log.close(clean=False)
+    return False
+
+
+def accept(path: Path, records: Records, left: dict[str, set[int]], harm: str) -> None:
+    log = open_log(path, accept_loss=True, **SETTINGS)
+    check(log, records, left, harm)
+    ends = {topic: topic_log(log, topic).log_end_offset for topic in log.topics if topic in TOPICS}
+    for topic, end in ends.items():
+        assert append(topic_log(log, topic), b"next") == end, harm
+    log.flush()
+    log.close(clean=False)
+    log = open_log(path, **SETTINGS)
+    assert log.losses == [], harm
+    assert all(topic_log(log, topic).log_end_offset == end + 1 for topic, end in ends.items()), harm
+    log.close()
+
+
+def test_any_damage_is_refused_or_costs_only_what_is_reported(tmp_path: Path, image: tuple[Path, Records]) -> None:
+    directory, records = image
+    first, rounds = int(os.environ.get("KGCTL_REBUILD_SEED", "0")), int(os.environ.get("KGCTL_REBUILD_ROUNDS", ROUNDS))
+    refused = unreadable = 0
+    for seed in range(first, first + rounds):
+        path = tmp_path / "damaged"
+        harm = f"seed {seed}: {damaged(directory, path, random.Random(seed))}"
+        left = whole(path, records)
+        if is_refused(path, harm):
+            refused += 1
+        else:
+            shutil.rmtree(path)
+            damaged(directory, path, random.Random(seed))
+        try:
+            accept(path, records, left, harm)
+        except StoreDamageError:
+            # No start can do without the database.
+            unreadable += 1
+        shutil.rmtree(path)
+    assert refused > rounds // 4 > unreadable
+
+
+def test_a_killed_rebuild_reports_its_losses_again(tmp_path: Path, image: tuple[Path, Records]) -> None:
+    directory, records = image
+    for fail_at in _powers_up_to(400):
+        path = tmp_path / "damaged"
+        shutil.copytree(directory / "run1", path)
+        victim = segment_files(path)[1]
+        victim.unlink()
+        left = whole(path, records)
+        try:
+            open_log(path, accept_loss=True, file_ops=FaultyOps(fail_at), **SETTINGS).close(clean=False)
+        except StorageError:
+            log = open_log(path, accept_loss=True, **SETTINGS)
+            known = {
+                topic: {o: v for o, v in found.items() if o < (24 if topic == "one" else 12)}
+                for topic, found in records.items()
+            }
+            if log.losses:
+                check(log, {topic: found for topic, found in known.items() if topic != "three"}, left, f"{fail_at}")
+            log.close()
+            committed = not log.losses
+        else:
+            committed = True
+        shutil.rmtree(path)
+        if committed:
+            break
+    assert fail_at > 8
+
+
+def _powers_up_to(limit: int) -> Iterator[int]:
+    return iter(range(1, limit, 2))
+
+
+def test_lost_rows_of_topics_partitions_and_segments_are_restored(tmp_path: Path, image: tuple[Path, Records]) -> None:
+    directory, records = image
+    path = tmp_path / "older"
+    shutil.copytree(directory / "live", path)
+    for name in FILES:
+        (path / name).unlink(missing_ok=True)
+    with pytest.raises(DamageError):
+        open_log(path, **SETTINGS)
+    log = open_log(path, accept_loss=True, **SETTINGS)
+    assert reported(log) == {}
+    for topic, expected in records.items():
+        assert {r.offset: r.value for r in stored(topic_log(log, topic))} == expected
+    identity = log.cluster_id
+    log.close()
+    log = open_log(directory / "run2", **SETTINGS)
+    assert identity == log.cluster_id
+    log.close(clean=False)
+
+
+def test_a_deletion_that_was_lost_is_made_again(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "live", **SETTINGS)
+    write(log, {}, 12, TOPICS)
+    log.close()
+    shutil.copytree(tmp_path / "live", tmp_path / "older")
+    log = open_log(tmp_path / "live", **SETTINGS)
+    log.delete_topic("two")
+    sweep(log)
+    log.close()
+    for name in FILES[:2]:
+        (tmp_path / "live" / name).unlink(missing_ok=True)
+        if (tmp_path / "older" / name).exists():
+            shutil.copy(tmp_path / "older" / name, tmp_path / "live" / name)
+    log = open_log(tmp_path / "live", accept_loss=True, **SETTINGS)
+    assert "two" not in log.topics
+    assert {"one", "three"} <= set(log.topics)
+    log.close()
+
+
+def test_a_partition_that_lost_its_tail_and_its_rows_keeps_the_offsets_of_a_torn_batch(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    write(log, {}, 5, TOPICS[:1])
+    log.close(clean=False)
+    (file,) = segment_files(tmp_path)
+    os.truncate(file, len(file.read_bytes().rstrip(b"\0")) - 3)
+    (tmp_path / "synced-ends").write_bytes(b"")
+    log = open_log(tmp_path, accept_loss=True, **SETTINGS)
+    assert reported(log) == {"one": {4}}
+    assert topic_log(log, "one").log_end_offset == 5
+    log.close()

@@ -117,6 +117,7 @@ class GroupRunner:
             self._log.append_rows(OFFSETS_TOPIC, rows)
             for partition in {row.partition for row in rows}:
                 self._waiters.moved(OFFSETS_TOPIC, partition)
+            self._upkeep.appended(len(rows))
         self._flusher.schedule()
 
     def _remove_offsets(self, removal: TopicRemoval | GroupRemoval) -> None:

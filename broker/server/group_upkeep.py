@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # How long the work may run at a time, and how long it then pauses.
 TURN_S, PAUSE_S = 0.005, 0.01
+MANY_ROWS = 1_000
 
 
 class GroupUpkeep:
@@ -46,6 +47,7 @@ class GroupUpkeep:
         self._expiry_interval_s = expiry_interval_ms / 1000
         self._expiry = _Work(loop, runner, self._expire, self._idle)
         self._removal = _Work(loop, runner, self._remove, self._idle)
+        self._indexing = _Work(loop, runner, self._index, self._idle)
 
     def start(self) -> None:
         self._expiry.start(self._expiry_interval_s, every=self._expiry_interval_s)
@@ -54,11 +56,21 @@ class GroupUpkeep:
     def stop(self) -> None:
         self._expiry.stop()
         self._removal.stop()
+        self._indexing.stop()
 
     def continue_removals(self) -> None:
         """Write the tombstones of offsets that were removed together."""
         if self._stored().has_removals or self._coordinator.free():
             self._removal.start(0)
+
+    def appended(self, rows: int) -> None:
+        """Index many new rows before a query has to do it at once."""
+        if rows >= MANY_ROWS:
+            self._indexing.start(0)
+
+    def _index(self) -> Iterator[GroupEffects]:
+        while self._stored().settle_slice():
+            yield self._idle()
 
     def _idle(self) -> GroupEffects:
         return Effects([], [], self._coordinator.wake_at())

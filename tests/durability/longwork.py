@@ -152,11 +152,6 @@ def _serve(data_dir: Path, shape: Shape, worst: dict[str, float], report: Callab
             watch.during("after DeleteTopics", lambda: _until_quiet(client))
             watch.during("DeleteGroups", lambda: _delete_groups(client, shape))
             watch.during("after DeleteGroups", lambda: _until_quiet(client))
-    _fill_again(data_dir, shape, worst, report)
-
-
-def _fill_again(data_dir: Path, shape: Shape, worst: dict[str, float], report: Callable[[str], None]) -> None:
-    """Delete groups that were never loaded."""
 
 
 def _expire(data_dir: Path, shape: Shape, worst: dict[str, float], report: Callable[[str], None]) -> None:

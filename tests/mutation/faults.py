@@ -16,6 +16,7 @@ CORE = (
 )
 RUNNER = ("tests/broker/cores/groups/test_simulation.py", "tests/broker/server")
 LOADING = ("tests/durability/test_many_commits.py",)
+REMOVALS = ("tests/broker/storage/test_offset_removals.py",)
 STORAGE = ("tests/broker/storage",)
 HELD = ("tests/broker/storage/test_held_directory.py",)
 DIRECTORY = (
@@ -299,6 +300,34 @@ FAULTS = (
         "        if rows:\n            self._log",
         "        rows = [row for row in rows if row.value is not None]\n        if rows:\n            self._log",
         RUNNER,
+    ),
+    Fault(
+        "a removal of offsets also hides later commits",
+        "storage/rows/offset_removals.py",
+        "        return seq <= self._topics.get(key[len(prefix) : -4], 0) or",
+        "        return key[len(prefix) : -4] in self._topics or",
+        REMOVALS,
+    ),
+    Fault(
+        "tombstones of a removal bury later commits",
+        "storage/rows/offset_removals.py",
+        "                if seq <= all_until or seq <= topics.get(topic, 0):\n",
+        "                if seq <= all_until or topic in topics:\n",
+        REMOVALS,
+    ),
+    Fault(
+        "a removal is not stored",
+        "storage/rows/offset_removals.py",
+        '        for kind, name, seq in store.query("SELECT kind, name, seq FROM offset_removals"):\n',
+        '        for kind, name, seq in store.query("SELECT kind, name, seq FROM offset_removals WHERE FALSE"):\n',
+        REMOVALS,
+    ),
+    Fault(
+        "a load brings back the offsets of a topic that is deleted meanwhile",
+        "cores/groups/hard_state.py",
+        "        for offsets in self.loading.values():\n",
+        "        for offsets in ():\n",
+        ("tests/broker/server/test_group_loads.py",),
     ),
     Fault(
         "generation floors are not read at start-up",

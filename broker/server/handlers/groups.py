@@ -21,6 +21,7 @@ from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.server.declaration import Acl, Declaration, Operation, Resource, Slicing
+from broker.server.handlers.offset_delete import delete_offsets
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message
@@ -106,7 +107,7 @@ REQUESTS = (
         DELETE_GROUP,
         slicing=Slicing("groups_names", "results", _itself, SLICE),
     ),
-    _step(OffsetDeleteRequest, DELETE_GROUP, READ_TOPIC, loads=_one),
+    Declaration(OffsetDeleteRequest, delete_offsets, (DELETE_GROUP, READ_TOPIC), loads=_one),
     _step(DescribeGroupDetailsRequest, DESCRIBE_GROUP, slicing=Slicing("groups", "groups", _itself, SLICE)),
     # As for LeaveGroup, by which Kafka lets an administrator remove members.
     _step(TriggerRebalanceRequest, READ_GROUP, slicing=Slicing("groups", "groups", _group_id, SLICE)),

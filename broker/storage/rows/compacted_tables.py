@@ -16,6 +16,7 @@ from broker.storage.store.values import Row, as_bytes, as_int
 from broker.storage.topic_configs import Policy
 
 SETTLE_ROWS = 2048
+MOST_UNSETTLED_ROWS = 8 * SETTLE_ROWS
 # Like an active segment, the newest rows are never compacted: a reader that keeps up sees every record.
 UNCOMPACTED_ROWS = 10_000
 SLICE_ROWS = 2_000
@@ -117,9 +118,12 @@ class CompactedTables:
         )
         self._last_seq += len(rows)
 
-    def settle_if_due(self) -> None:
-        if self._last_seq - self._settled_seq >= SETTLE_ROWS:
-            self.settle()
+    def settle_if_due(self) -> bool:
+        """Settle SETTLE_ROWS rows, or more while very many wait: one request can append ten thousand. True: more are due."""
+        waiting = self._last_seq - self._settled_seq
+        if waiting >= SETTLE_ROWS:
+            self._settle_until(self._settled_seq + max(SETTLE_ROWS, waiting - MOST_UNSETTLED_ROWS))
+        return self._last_seq - self._settled_seq >= SETTLE_ROWS
 
     @property
     def last_seq(self) -> int:
@@ -127,18 +131,20 @@ class CompactedTables:
         return self._last_seq
 
     def settle(self) -> None:
-        after, last = self._settled_seq, self._last_seq
-        if after == last:
-            return
+        if self._settled_seq < self._last_seq:
+            self._settle_until(self._last_seq)
+
+    def _settle_until(self, last: int) -> None:
+        after = self._settled_seq
         self._store.derive(
             f'INSERT INTO {self._positions} SELECT partition, "offset", seq FROM {self._log}'
-            ' WHERE seq > ? ORDER BY partition, "offset"',
-            (after,),
+            ' WHERE seq > ? AND seq <= ? ORDER BY partition, "offset"',
+            (after, last),
         )
         self._store.derive(
-            f"INSERT INTO {self._latest} SELECT key, max(seq) FROM {self._log} WHERE seq > ? GROUP BY key ORDER BY key"
-            " ON CONFLICT DO UPDATE SET seq = excluded.seq",
-            (after,),
+            f"INSERT INTO {self._latest} SELECT key, max(seq) FROM {self._log} WHERE seq > ? AND seq <= ?"
+            " GROUP BY key ORDER BY key ON CONFLICT DO UPDATE SET seq = excluded.seq",
+            (after, last),
         )
         if self._derive is not None:
             self._derive(after, last)

@@ -60,8 +60,9 @@ class RetainedTables:
     def settle(self) -> None:
         """There are no indexes."""
 
-    def settle_if_due(self) -> None:
+    def settle_if_due(self) -> bool:
         """There are no indexes."""
+        return False
 
     def clean(
         self, policy: Policy, wall_ms: int, next_offsets: Sequence[int], high_watermarks: Sequence[int]

@@ -45,8 +45,8 @@ class RowTables(Protocol):
     def settle(self) -> None:
         """Bring the indexes up to date."""
 
-    def settle_if_due(self) -> None:
-        """Bring the indexes up to date once many rows are missing from them."""
+    def settle_if_due(self) -> bool:
+        """Bring the indexes a slice closer once many rows are missing from them. True: another slice is due."""
 
     def clean(
         self, policy: Policy, wall_ms: int, next_offsets: Sequence[int], high_watermarks: Sequence[int]
@@ -87,8 +87,12 @@ class RowTopic:
 
     def before_flush(self) -> None:
         """Hand appended rows to the store's transaction."""
+        self.settle_slice()
+
+    def settle_slice(self) -> bool:
+        """Bring the indexes a slice closer to the appended rows. True: another slice is due."""
         self._insert_pending()
-        self.tables.settle_if_due()
+        return self.tables.settle_if_due()
 
     def after_flush(self) -> None:
         """Show readers what is durable now."""

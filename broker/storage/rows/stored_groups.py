@@ -92,6 +92,10 @@ class StoredGroups:
             yield
             self._topic.settle()
 
+    def settle_slice(self) -> bool:
+        """Bring the indexes a slice closer to the appended rows, which a query would do at once. True: another slice is due."""
+        return self._topic.settle_slice()
+
     # -- generation floors
 
     def set_generation_floor(self, group_id: str, generation: int | None) -> None:

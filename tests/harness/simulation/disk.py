@@ -168,6 +168,9 @@ class DiskGroups:
 
     has_removals = False
 
+    def settle_slice(self) -> bool:
+        return False
+
     def resolve_doubts(self) -> Iterator[None]:
         yield from ()
 

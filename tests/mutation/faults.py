@@ -481,8 +481,8 @@ FAULTS = (
     Fault(
         "connections with parked requests stop reading for ever when memory is scarce",
         "server/held_bytes.py",
-        "            self._reading[holder] = -1\n",
-        "            pass\n",
+        "(holder in self._reading and size < TURN_BYTES)",
+        "False",
         DISCONNECTS,
     ),
     Fault(

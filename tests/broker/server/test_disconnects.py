@@ -93,14 +93,32 @@ def test_a_dead_client_behind_a_parked_fetch_is_noticed(
 
 
 @ends
+def test_a_dead_client_is_noticed_while_the_broker_does_not_read_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[WireClient], None]
+) -> None:
+    monkeypatch.setattr(held_bytes, "QUEUE_BYTES", 1)
+    with RunningBroker(tmp_path) as running, running.client() as client:
+        create_topic(client, "t")
+        dying = pinned(running, 2, 100_000)
+        until(lambda: running.run(lambda: len(running.broker.connections.hangups)) == 2)
+        for each in dying:
+            end(each)
+        gone(running)
+        for each in dying:
+            each.close()
+
+
+@ends
 def test_dead_clients_are_noticed_while_memory_is_scarce(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[WireClient], None]
 ) -> None:
+    # Even what is read first from each connection is more than the part of the limit above which memory is scarce.
     monkeypatch.setattr(held_bytes, "HELD_BYTES", 20 << 20)
+    monkeypatch.setattr(held_bytes, "SCARCE", 0.05)
     with RunningBroker(tmp_path, socket_request_max_bytes="1000") as running, running.client() as client:
         create_topic(client, "t")
         dying = pinned(running, 30, 500_000)
-        assert running.run(lambda: running.broker.connections.held.total) > 5 << 20
+        until(lambda: running.run(lambda: running.broker.connections.held.total) > 2 << 20)
         for each in dying:
             end(each)
         gone(running)

@@ -15,6 +15,8 @@ from broker.storage.rescue.reading import WINDOW_BYTES, SourceFile
 _MARK = LEADER_EPOCH.to_bytes(4, "big") + b"\x02"
 _MARK_AT = 12
 MOST_FINAL_ZEROS = 9
+# Without other evidence, no damage hides more offsets than these.
+MOST_OFFSETS_SKIPPED = 1 << 20
 _LENGTH_OVERHEAD = 12
 _UNCHECKED = struct.Struct(">qiib")  # the fields that the checksum of a batch does not cover
 
@@ -79,7 +81,7 @@ class _Scan:
         if batch is None:
             return self._mended_here()
         batch = self.in_place(batch)
-        return batch if batch.header.base_offset >= self._offset else None
+        return batch if self._is_plausible(batch) else None
 
     def in_place(self, batch: Batch) -> Batch:
         """The batch with its base offset mended, unless batches before it are missing."""
@@ -94,6 +96,18 @@ class _Scan:
             if offset in (here, there):
                 return mended if offset == here else batch
         return mended if (self._offset ^ batch.header.base_offset).bit_count() == 1 else batch
+
+    def _is_plausible(self, batch: Batch) -> bool:
+        """Whether the batch may come next: no checksum covers its base offset, and a large one would end the log there."""
+        base_offset, next_offset = batch.header.base_offset, batch.header.next_offset
+        if base_offset <= self._offset or self._until is not None:
+            return base_offset >= self._offset
+        following = self.whole_at(batch.position + len(batch.content))
+        if following is not None and following.header.base_offset == next_offset:
+            return True
+        if self._segment.end_offset is not None:
+            return next_offset <= self._segment.end_offset
+        return base_offset - self._offset <= MOST_OFFSETS_SKIPPED
 
     def _mended_here(self) -> Batch | None:
         """The damaged batch behind the last one, if only its header is damaged."""
@@ -156,7 +170,7 @@ class _Scan:
                 at += max(1, len(window) - len(_MARK) + 1)
                 continue
             batch = self.whole_at(at + found - _MARK_AT)
-            if batch is not None and batch.header.base_offset >= self._offset:
+            if batch is not None and self._is_plausible(batch):
                 return batch
             at += found + 1
         return None

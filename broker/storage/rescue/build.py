@@ -22,6 +22,8 @@ from broker.storage.settings import LogSettings
 
 DRAFT_NAME = ".rescue-draft"
 FLUSH_BYTES = 32 << 20
+# A larger gap, in front of a file with an odd name, stays without empty batches, as between compacted segments.
+MOST_COVERED = 1 << 40
 # The store moves last: a start refuses segments without it.
 _MOVED_LAST = "store.db"
 
@@ -86,7 +88,8 @@ def _batches(partition: SegmentPartition, plan: PartitionPlan) -> Iterator[Batch
             partition.start_segment(part.base_offset)
         elif isinstance(part, Gap):
             producers.clear()
-            yield from cover(partition.log_end_offset, part.until)
+            if part.until - partition.log_end_offset <= MOST_COVERED:
+                yield from cover(partition.log_end_offset, part.until)
         else:
             producers.note(part.header)
             yield part

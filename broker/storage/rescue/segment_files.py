@@ -6,6 +6,7 @@ whose directory it lies, unless the synced end of another partition has the chec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -19,6 +20,8 @@ from broker.storage.segments.trailer import TRAILER_BYTES, Trailer, parse_traile
 PartitionKey: TypeAlias = tuple[bytes, int]  # topic id and partition
 
 
+_PARTITION_NAME = re.compile(r"\d{1,6}")
+_SEGMENT_NAME = re.compile(r"(\d{20})(?:\.(\d{1,9}))?\.log")
 UNKNOWN_OWNER: PartitionKey = (b"", -1)
 
 
@@ -53,18 +56,16 @@ def find_segment_files(directories: Iterable[tuple[Path, bytes]], ends: Mapping[
 def _partition_directories(directories: Iterable[tuple[Path, bytes]]) -> Iterator[tuple[Path, PartitionKey]]:
     for directory, topic_id in directories:
         for path in sorted(directory.iterdir()):
-            if path.name.isdigit() and path.is_dir():
+            if _PARTITION_NAME.fullmatch(path.name) and path.is_dir():
                 yield path, (topic_id, int(path.name))
 
 
 def _named(path: Path) -> SegmentFile | None:
     """Base offset and revision from the name of a segment file; None for another file."""
-    match path.name.split("."):
-        case [base, "log"] if base.isdigit():
-            return SegmentFile(path, int(base), 0)
-        case [base, revision, "log"] if base.isdigit() and revision.isdigit():
-            return SegmentFile(path, int(base), int(revision))
-    return None
+    found = _SEGMENT_NAME.fullmatch(path.name)
+    if found is None or int(found[1]) >= 2**63:
+        return None
+    return SegmentFile(path, int(found[1]), int(found[2] or 0))
 
 
 def _sealed(path: Path, trailer: Trailer) -> SegmentFile:

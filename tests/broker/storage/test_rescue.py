@@ -274,6 +274,28 @@ def test_an_unfinished_revision_does_not_replace_a_whole_one(copy: tuple[Path, E
     log.close()
 
 
+@pytest.mark.parametrize("which", [0, -2, -1])
+@pytest.mark.parametrize("with_ends", [True, False])
+def test_a_wild_base_offset_does_not_move_the_end_of_the_log(
+    copy: tuple[Path, Expected], which: int, with_ends: bool
+) -> None:
+    path, expected = copy
+    for number in (0, -1):
+        file = segment_of(path, expected, "plain", 0, number)
+        content = bytearray(file.read_bytes())
+        position, _ = positions(file)[which]
+        content[position : position + 8] = b"\x2a" * 8
+        file.write_bytes(content)
+    if not with_ends:
+        (path / "synced-ends").unlink()
+    _, log = rescued(path)
+    records, ends = contents(log, ["plain"])
+    assert len(expected.records["plain", 0]) - len(records["plain", 0]) <= 2
+    assert set(records["plain", 0]) <= set(expected.records["plain", 0])
+    assert expected.ends["plain", 0] - ends["plain", 0] in ((0,) if with_ends else (0, 1))
+    log.close()
+
+
 # -- names
 
 

@@ -55,6 +55,7 @@ class Recovery:
         accepted.
         """
         shared = self._shared
+        shared.policies = {}
         short = short_segments(shared, self._topics)
         if short and shared.store.evidence.binding and not shared.accept_loss:
             raise refuse(short)
@@ -82,6 +83,7 @@ class Recovery:
 
     def end(self) -> None:
         """Everything is committed. What was rebuilt has its evidence only now: until then, it counts as damaged."""
+        self._shared.policies = None
         if self._attempt is not None:
             self._ends.begin()
             self._attempt.end()
@@ -134,6 +136,7 @@ class Recovery:
 
     def _recover_tails(self) -> list[str]:
         recovered: list[str] = []
+        damaged = damaged_files(self._shared)
         numbers = self._ends.to_scan()
         for first in range(0, len(numbers), PARTITIONS_PER_COMMIT):
             partitions = []
@@ -146,7 +149,7 @@ class Recovery:
             for partition, end, headers in partitions:
                 for header in headers:
                     partition.producers.note(header)
-                _settle(partition, end, self._shared)
+                _settle(partition, end, self._shared, damaged)
                 recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
             self._commit()
         return recovered
@@ -192,7 +195,7 @@ def _check_last_batch(partition: SegmentPartition, end: SyncedEnd) -> None:
     )
 
 
-def _settle(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) -> None:
+def _settle(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared, damaged: set[str]) -> None:
     """Cut what is torn, sync the rest, and write the checkpoint of one scanned partition to the transaction."""
     if not partition.segments:
         # Its first append was never flushed.
@@ -203,14 +206,13 @@ def _settle(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) 
     is_synced = shared.store.evidence.was_synced and end is not None and end.end_offset == active.end_offset
     if is_cut or not is_synced:
         shared.files.sync(active.file())
-    _remove_unlisted(partition, shared)
+    _remove_unlisted(partition, shared, damaged)
     partition.checkpoint(complete=True)
     partition.advance()
 
 
-def _remove_unlisted(partition: SegmentPartition, shared: Shared) -> None:
+def _remove_unlisted(partition: SegmentPartition, shared: Shared, damaged: set[str]) -> None:
     """Remove files that the store does not list: leftovers of a roll or a compaction that was never flushed."""
-    damaged = damaged_files(shared)
     known = {os.path.basename(path) for s in partition.segments for path in (s.path, s.index_path)}
     for name in os.listdir(partition.directory):
         path = os.path.join(partition.directory, name)

@@ -119,7 +119,8 @@ class SegmentFile:
         length = file.size()
         if length - self.size_bytes <= PREALLOCATED_BYTES[1]:
             remains = file.read(length - self.size_bytes, self.size_bytes)
-            if not remains.strip(b"\0"):
+            # A comparison: stripping zeros takes 30 times as long.
+            if remains == bytes(len(remains)):
                 self.allocated = length
                 return False
         self.cut()

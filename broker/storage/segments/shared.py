@@ -43,9 +43,15 @@ class Shared:
         self.broker_configs = broker_configs
         self.accept_loss = accept_loss
         self.loaded_indexes: dict[Segment, None] = {}
+        self.policies: dict[bytes, Policy] | None = None  # while recovery opens all partitions of topics
 
     def policy_of(self, topic: Topic) -> Policy:
-        return Policy.of(topic.configs, self.broker_configs, self.settings)
+        if self.policies is None:
+            return Policy.of(topic.configs, self.broker_configs, self.settings)
+        policy = self.policies.get(topic.topic_id)
+        if policy is None:
+            policy = self.policies[topic.topic_id] = Policy.of(topic.configs, self.broker_configs, self.settings)
+        return policy
 
     def keep_index(self, segment: Segment) -> None:
         """Note the use of a sealed segment's index, and drop the least recently used one if there are too many."""

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,6 +42,8 @@ __all__ = [
 ]
 
 DURABILITIES = ("power", "process")
+# Its lines on stderr are signs of progress, not warnings.
+PROGRESS_LOGGER = "broker.progress"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 
@@ -206,7 +207,8 @@ def spawn_broker(
 ) -> tuple[subprocess.Popen[bytes], Ready, list[str]]:
     """Start a broker in a new session and wait until it serves. Returns the process, its ready file and its warnings.
 
-    With `keep_stdin`, a pipe to its stdin stays open while this process lives. Raises BrokerFailed.
+    With `keep_stdin`, a pipe to its stdin stays open while this process lives. `timeout_s` bounds the time without a
+    sign of progress: a start that recovers many partitions may take longer. Raises BrokerFailed.
     """
     # In a new session, Ctrl-C does not reach the broker: the caller may still need it to clean up.
     process = subprocess.Popen(
@@ -218,12 +220,13 @@ def spawn_broker(
         start_new_session=True,
     )
     try:
-        stderr_text = _read_until_end(process, time.monotonic() + timeout_s)
+        stderr_text = _read_until_end(process, timeout_s)
         ready = read_ready(data_dir / READY_NAME) if stderr_text is not None else None
         if ready is not None and ready.pid == process.pid:
-            return process, ready, stderr_text.splitlines() if stderr_text else []
+            lines = stderr_text.splitlines() if stderr_text else []
+            return process, ready, [line for line in lines if f" {PROGRESS_LOGGER} " not in line]
         if stderr_text is None:
-            raise BrokerFailed(f"the broker was not ready within {timeout_s:g} seconds", None)
+            raise BrokerFailed(f"the broker is not ready and made no progress for {timeout_s:g} seconds", None)
         code = process.wait(STOP_TIMEOUT_S)
         last = stderr_text.strip().splitlines()[-1:] or [f"the broker ended with code {code}"]
         raise BrokerFailed(last[0].removeprefix("Error: "), code)
@@ -236,13 +239,13 @@ def spawn_broker(
         raise
 
 
-def _read_until_end(process: subprocess.Popen[bytes], deadline: float) -> str | None:
-    """The broker's stderr up to its end, when the broker is ready or dead; None if that takes too long."""
+def _read_until_end(process: subprocess.Popen[bytes], silence_s: float) -> str | None:
+    """The broker's stderr up to its end, when the broker is ready or dead; None if it is silent for too long."""
     assert process.stderr is not None
     stderr_text = b""
     with process.stderr, selectors.DefaultSelector() as selector:
         selector.register(process.stderr, selectors.EVENT_READ)
-        while selector.select(max(deadline - time.monotonic(), 0)):
+        while selector.select(silence_s):
             chunk = os.read(process.stderr.fileno(), 65536)
             if not chunk:
                 return stderr_text.decode("utf-8", "replace")

@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
+# Whoever waits for the start reads these lines on stderr, whatever the level there.
+PROGRESS_LOGGER = "broker.progress"
 LOG_FILE_BYTES, OLD_LOG_FILES = 10 * 1024 * 1024, 5
 
 
@@ -21,7 +23,7 @@ def start_logging(log_file: Path, to_stderr: int) -> None:
     layout.converter = time.gmtime
     file_handler = RotatingLog(log_file)
     stderr_handler = logging.StreamHandler()
-    stderr_handler.setLevel(to_stderr)
+    stderr_handler.addFilter(lambda record: record.levelno >= to_stderr or record.name == PROGRESS_LOGGER)
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for handler in (file_handler, stderr_handler):

@@ -107,7 +107,7 @@ def start(
         bool,
         typer.Option(
             "--accept-loss",
-            help="Start even if acknowledged data is missing or damaged: read the whole store (bounded by --timeout), "
+            help="Start even if acknowledged data is missing or damaged: read the whole store, "
             "report what is lost, and serve the rest.",
         ),
     ] = False,

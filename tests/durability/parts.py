@@ -37,4 +37,5 @@ PARTS = {
     "connections": Part("connections", 15, "5,000 clients that end behind parked requests, and hosts that vanish"),
     "longwork": Part("longwork", 1000, "a million committed offsets, and how long other clients wait meanwhile"),
     "descriptors": Part("descriptors", 2, "thousands of partitions and few files that a broker may open"),
+    "many-partitions": Part("many_partitions", 5, "starts with 20,000 written partitions after kill -9"),
 }

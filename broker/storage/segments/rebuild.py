@@ -60,6 +60,7 @@ class Rebuild:
         end: SyncedEnd | None,
         owners: Owners,
         attempt: Attempt,
+        show: Callable[[str], None],
         *,
         is_exact: bool,
     ) -> None:
@@ -68,6 +69,7 @@ class Rebuild:
         self._end = end
         self._owners = owners
         self._attempt = attempt
+        self._show = show
         # As the store lists them: a scan may have gone further.
         partition.segments = load_segments(
             shared.store, partition.partition_id, shared.files, partition.place, partition.policy.index_interval_bytes
@@ -150,6 +152,7 @@ class Rebuild:
 
     def _examine(self, segment: Segment, is_last: bool) -> Survey | None:
         """None if a sealed segment is as the store says."""
+        self._show(segment.path)
         if not is_last:
             try:
                 segment.file()

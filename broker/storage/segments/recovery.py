@@ -9,7 +9,9 @@ Each batch of partitions is committed, so the next start continues where one was
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Callable
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, parse_header
@@ -26,7 +28,11 @@ from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.store.catalog import Catalog, Topic
 
+# A sign of life for whoever waits for the start (see log_file.py).
+progress = logging.getLogger("broker.progress")
+
 PARTITIONS_PER_COMMIT = 500
+PROGRESS_SECONDS = 1.0
 
 
 class Recovery:
@@ -45,6 +51,7 @@ class Recovery:
         self._open_partition = open_partition
         self._commit = commit
         self._ends = CheckedEnds(shared, catalog.topics)
+        self._shown_at = time.monotonic()
         self._has_begun = False
         self._attempt: Attempt | None = None
 
@@ -110,7 +117,7 @@ class Recovery:
             partition = self._open(number)
             if partition is None:
                 continue
-            rebuild = Rebuild(partition, shared, self._ends.of(number), owners, attempt, is_exact=is_exact)
+            rebuild = Rebuild(partition, shared, self._ends.of(number), owners, attempt, self._show, is_exact=is_exact)
             changed = rebuild.run()
             if changed:
                 rebuilds.append(rebuild)
@@ -123,6 +130,11 @@ class Recovery:
         for rebuild in rebuilds:
             rebuild.announce()
         return rebuilt
+
+    def _show(self, path: str) -> None:
+        if time.monotonic() - self._shown_at >= PROGRESS_SECONDS:
+            self._shown_at = time.monotonic()
+            progress.info("reading all segments: now %s", path)
 
     # -- active segments
 
@@ -152,6 +164,8 @@ class Recovery:
                 _settle(partition, end, self._shared, damaged)
                 recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
             self._commit()
+            if len(numbers) > PARTITIONS_PER_COMMIT:
+                progress.info("recovered %d of %d partitions", len(recovered), len(numbers))
         return recovered
 
 

@@ -42,7 +42,7 @@ class Scenario(NamedTuple):
     batches: int = 4
 
 
-SCENARIOS = (Scenario(64, 60, 4, 1), Scenario(64, 60, 4, 3), Scenario(1024, 5000, 690, 10))
+SCENARIOS = (Scenario(64, 60, 4, 1), Scenario(64, 60, 4, 3), Scenario(1024, 5000, 690, 10, batches=2))
 
 
 def run(directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> dict[str, object]:

@@ -132,9 +132,9 @@ def cover(offset: int, until: int) -> Iterator[Batch]:
 
 def _apply_log_start(plan: PartitionPlan, stored: int) -> None:
     """Records that DeleteRecords or retention removed are not lost, and stay removed."""
-    if stored < plan.log_start_offset:
+    if stored < plan.log_start_offset and not plan.evidence.listed:
         plan.unknown.insert(0, (stored, plan.log_start_offset - 1))
-    plan.log_start_offset = min(max(plan.log_start_offset, stored), plan.log_end_offset)
+    plan.log_start_offset = min(stored, plan.log_end_offset)
     plan.lost = [(max(first, stored), last) for first, last in plan.lost if last >= stored]
     plan.unknown = [(max(first, stored), last) for first, last in plan.unknown if last >= stored]
 

@@ -89,23 +89,24 @@ class _Evidence:
         self._segments = salvage.segments
 
     def plan(self, topic: FoundTopic, progress: Progress) -> list[PartitionPlan]:
-        is_compacted = "compact" in topic.configs.get("cleanup.policy", "")
+        policy = topic.configs.get("cleanup.policy", "")
         return [
-            plan_partition(index, self._files.get(key, ()), self._of(key, is_compacted), progress)
+            plan_partition(index, self._files.get(key, ()), self._of(key, policy), progress)
             for index in range(topic.partition_count)
             for key in [(topic.topic_id, index)]
         ]
 
-    def _of(self, key: PartitionKey, is_compacted: bool) -> Evidence:
+    def _of(self, key: PartitionKey, policy: str) -> Evidence:
         number, row = self._stored.get(key, (0, NO_STORED))
         segments = sorted(self._segments.get(number, ()))
         end = self._ends.get(key)
         return Evidence(
             max([end.end_offset if end is not None else 0, *[end_offset for _, end_offset in segments]]),
-            row.log_start_offset if number else None,
+            # Compaction alone never moves the start of a log.
+            row.log_start_offset if number else 0 if policy.strip() == "compact" else None,
             # An older store lists segments that were cleaned since.
             tuple(segments) if self._is_intact else (),
-            is_compacted,
+            "compact" in policy,
         )
 
 

@@ -17,7 +17,7 @@ from broker.protocol.record_batch import Record, build_batch
 from broker.server.failures import DAMAGE
 from tests.durability import images, judge
 from tests.durability.damages import STORE, WAL, Damage, Vandal
-from tests.durability.images import QUIET, Image, as_stored, batch_of
+from tests.durability.images import QUIET, Image, Refused, Writer, as_stored, batch_of
 from tests.durability.judge import Answers, Key
 from tests.durability.parts import Violation
 from tests.durability.rescuing import check_rescue
@@ -28,6 +28,7 @@ from tests.harness.wire_client import ConnectionClosed, WireClient
 ROUNDS_PER_IMAGE = 8
 SHOWN = 12
 TRAILER_AT_MOST = 128
+LATER_MS = 60_000
 
 
 def run(directory: Path, seed: int, rounds: int, report: Callable[[str], None]) -> dict[str, object]:
@@ -82,11 +83,38 @@ class Case:
         self._keep_log = False
 
     def run(self) -> None:
-        self.take(Vandal(self._directory, self._image, self._random).damage_at_random())
+        vandal = Vandal(self._directory, self._image, self._random)
+        if self._random.random() < 0.15:
+            self._damage_under_a_broker(vandal)
+        self.take(vandal.damage if vandal.damage.files else vandal.damage_at_random())
         if self._random.random() < 0.15:
             self._rescues()
         if self._random.random() < 0.2 or not self.serves_or_refuses():
             self.accepts_loss()
+
+    def _damage_under_a_broker(self, vandal: Vandal) -> None:
+        """Damage files while a broker writes. It may stop; what it acknowledges until then counts."""
+        process = self._spawn().ready()
+        writer = Writer(self._ledger, self._random, age_ms=LATER_MS)
+        self.damage = vandal.damage
+        try:
+            with process.client() as client:
+                self._write(client, writer)
+                vandal.damage_under_a_broker()
+                self._write(client, writer)
+        except (ConnectionClosed, ConnectionError):
+            self._check_end(process)
+        except Refused:
+            self._figures["appends refused"] += 1
+        self._leave(process)
+        self._original = copy.deepcopy(self._ledger)
+        self._figures["damaged under a broker"] += 1
+
+    def _write(self, client: WireClient, writer: Writer) -> None:
+        for _ in range(self._random.randrange(1, 15)):
+            writer.later()
+            writer.produce(client, "a", self._random.randrange(3))
+            writer.commit(client)
 
     def take(self, damage: Damage) -> None:
         """Keep a copy of the directory, which was damaged, and remember its segments."""

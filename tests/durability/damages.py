@@ -60,6 +60,13 @@ class Vandal:
             random.choice((self._lose_store, self._lose_ends_and_tail, self._lose_directory, self._swap_directories))()
         return self.damage
 
+    def damage_under_a_broker(self) -> None:
+        """The file stays where it is, or goes, while a broker has it open."""
+        random = self._random
+        name = random.choice((STORE, WAL, WAL, MARKER, ENDS, self._segment(active=True), self._segment(active=False)))
+        ways = (self._flip_bit, self._randomize, self._zero, self._cut, self._extend, self._delete, self._put_older)
+        self._change(name, random.choice(ways))
+
     # -- which file
 
     def _names(self, suffix: str) -> list[str]:

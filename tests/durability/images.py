@@ -33,6 +33,10 @@ COMPACTING = ("--override", "log.cleaner.backoff.ms=50")
 REST_S = 2.5
 
 
+class Refused(AssertionError):
+    """A batch is refused because of damage."""
+
+
 class Batch(NamedTuple):
     """An acknowledged batch, as it must lie in the file and be served."""
 
@@ -128,9 +132,10 @@ def as_stored(batch: bytes, base_offset: int) -> bytes:
 class Writer:
     """A client: what it sends is in the ledger once it is acknowledged."""
 
-    def __init__(self, ledger: Ledger, random: Random) -> None:
+    def __init__(self, ledger: Ledger, random: Random, age_ms: int = HOUR_MS) -> None:
+        """`age_ms`: of the first record."""
         self._ledger, self._random = ledger, random
-        self._now = int(time.time() * 1000) - HOUR_MS
+        self._now = int(time.time() * 1000) - age_ms
         self._number = 0
 
     def write(self, client: WireClient, run: int) -> None:
@@ -193,6 +198,8 @@ class Writer:
         answer = client.ask(produce_request(topic, content, partition=partition), 12)
         row = answer.responses[0].partition_responses[0]
         known = self._ledger.partitions[topic, partition]
+        if row.error_code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR):
+            raise Refused(f"Produce to {topic}-{partition}: error {row.error_code}")
         assert row.error_code == ErrorCode.NONE, f"Produce to {topic}-{partition}: error {row.error_code}"
         assert row.base_offset == known.end, f"{topic}-{partition}: offset {row.base_offset}, expected {known.end}"
         known.batches.append(batch_of(as_stored(content, row.base_offset)))

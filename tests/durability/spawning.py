@@ -24,6 +24,7 @@ from tests.harness.wire_client import WireClient
 PATIENCE_S = 30.0
 POLL_INTERVAL_S = 0.002
 MEMORY = "/dev/shm"
+MEMORY_BYTES, MEMORY_FILES = 1 << 30, 100_000
 
 
 @contextlib.contextmanager
@@ -34,8 +35,12 @@ def in_memory(prefix: str = "kgctl-") -> Iterator[Path]:
 
 
 def memory() -> str | None:
-    """The directory of a file system in memory; None if there is none."""
-    return MEMORY if os.access(MEMORY, os.W_OK) else None
+    """The directory of a file system in memory; None if there is none with enough room. In a container it may be small."""
+    if not os.access(MEMORY, os.W_OK):
+        return None
+    found = os.statvfs(MEMORY)
+    has_room = found.f_bavail * found.f_frsize >= MEMORY_BYTES and found.f_favail >= MEMORY_FILES
+    return MEMORY if has_room else None
 
 
 class Ended(AssertionError):

@@ -16,7 +16,7 @@ FILES = (STORE, WAL, MARKER, ENDS)
 
 @dataclass
 class Damage:
-    """What was done. The flags say which promises cannot hold after it."""
+    """What was done."""
 
     words: list[str] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
@@ -26,14 +26,9 @@ class Damage:
         return ", ".join(self.words)
 
     @property
-    def kinds(self) -> set[str]:
-        return {_kind(name) for name in self.files}
-
-
-def _kind(name: str) -> str:
-    if name in FILES:
-        return name
-    return {".log": "segment", ".index": "index", ".json": "topic.json"}.get(Path(name).suffix, "directory")
+    def leaves_no_evidence(self) -> bool:
+        """All that says how far the broker came is as old as each other: only segments are newer."""
+        return self.files.issuperset(FILES)
 
 
 class Vandal:
@@ -199,8 +194,8 @@ class Vandal:
                 )
             )
             if self._random.random() < 0.5:
-                # Behind the data instead of behind the preallocated zeros.
-                del content[len(content.rstrip(b"\0")) :]
+                # Behind the data instead of behind the preallocated zeros. The last byte of a record is a zero.
+                del content[len(content.rstrip(b"\0")) + 1 :]
             content += more
             return f"extended from {size} to {len(content)} bytes"
 

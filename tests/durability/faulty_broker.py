@@ -97,15 +97,9 @@ def name_no_file() -> None:
 
 def keep_losses_secret() -> None:
     """Accept losses and do not list them."""
-    from broker.storage.store.evidence import Evidence
+    from broker.storage.store import evidence
 
-    lose = Evidence.lose
-
-    def lose_silently(self: Any, message: str, accepted: bool, *more: Any) -> None:
-        lose(self, message, accepted, *more)
-        self.losses.clear()
-
-    Evidence.lose = lose_silently  # type: ignore[method-assign]
+    evidence.logger.disabled = True
 
 
 def delete_damaged() -> None:

@@ -84,7 +84,7 @@ def read_partition(client: WireClient, key: Key, known: Partition, answers: Answ
     answers.starts[key] = list_offset(client, topic, EARLIEST, partition=partition).offset
     contents = {batch.base_offset: batch.content for batch in known.batches}
     bases = sorted(contents)
-    offset = min(known.log_start, answers.starts[key])
+    offset = answers.starts[key]
     while offset < end:
         limit = random.choice((1, 500, 5000, 1 << 20))
         row = fetch(client, topic, offset, partition=partition, partition_max_bytes=limit)

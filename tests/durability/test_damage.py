@@ -39,8 +39,8 @@ def image(nursery: Nursery) -> Iterator[Image]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "rounds", "seed"),
-    [(bitrot, 40, 40), (replacement, 3, 40), (missing_store, 2, 40)],
-    ids=["bitrot", "replacement", "missing-store"],
+    [(damage, 12, 40), (bitrot, 40, 40), (replacement, 3, 40), (missing_store, 2, 40)],
+    ids=["damage", "bitrot", "replacement", "missing-store"],
 )
 def test_nothing_acknowledged_is_lost_silently(
     part: Callable[..., object], rounds: int, seed: int, directory: Path

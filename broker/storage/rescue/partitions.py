@@ -32,12 +32,16 @@ Part: TypeAlias = SegmentStart | Batch | Gap
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What else is known of a partition. `listed`: base and end offsets of the segments that an intact store lists."""
+    """What else is known of a partition. `listed`: base and end offsets of the segments that an intact store lists.
+
+    `keeps_start`: the log may begin before its first file, as compaction removes whole files without moving the start.
+    """
 
     end_offset: int = 0
     log_start_offset: int | None = None
     listed: tuple[tuple[int, int], ...] = ()
     is_compacted: bool = False
+    keeps_start: bool = False
 
 
 @dataclass(slots=True)
@@ -134,7 +138,8 @@ def _apply_log_start(plan: PartitionPlan, stored: int) -> None:
     """Records that DeleteRecords or retention removed are not lost, and stay removed."""
     if stored < plan.log_start_offset and not plan.evidence.listed:
         plan.unknown.insert(0, (stored, plan.log_start_offset - 1))
-    plan.log_start_offset = min(stored, plan.log_end_offset)
+    if plan.evidence.keeps_start or stored > plan.log_start_offset:
+        plan.log_start_offset = min(stored, plan.log_end_offset)
     plan.lost = [(max(first, stored), last) for first, last in plan.lost if last >= stored]
     plan.unknown = [(max(first, stored), last) for first, last in plan.unknown if last >= stored]
 

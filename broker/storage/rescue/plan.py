@@ -98,15 +98,17 @@ class _Evidence:
 
     def _of(self, key: PartitionKey, policy: str) -> Evidence:
         number, row = self._stored.get(key, (0, NO_STORED))
+        is_compacted, only_compacted = "compact" in policy, policy.strip() == "compact"
         segments = sorted(self._segments.get(number, ()))
         end = self._ends.get(key)
         return Evidence(
             max([end.end_offset if end is not None else 0, *[end_offset for _, end_offset in segments]]),
-            # Compaction alone never moves the start of a log.
-            row.log_start_offset if number else 0 if policy.strip() == "compact" else None,
+            row.log_start_offset if number else 0 if only_compacted else None,
             # An older store lists segments that were cleaned since.
             tuple(segments) if self._is_intact else (),
-            "compact" in policy,
+            is_compacted,
+            # The start in an older store may have been moved since, by anything but compaction.
+            only_compacted or (is_compacted and self._is_intact),
         )
 
 

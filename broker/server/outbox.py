@@ -39,7 +39,7 @@ class Outbox:
     While `blocked`, the client does not keep up, and the connection should not read from it.
     """
 
-    __slots__ = ("_closing", "_loop", "_parts", "_retries", "_scheduled", "_sent", "_transport", "blocked")
+    __slots__ = ("_closing", "_failed", "_loop", "_parts", "_retries", "_scheduled", "_sent", "_transport", "blocked")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         # With a limit of 0 the transport reports when its buffer is empty; only then may sendfile write to the socket.
@@ -51,11 +51,13 @@ class Outbox:
         self._retries = 0
         self._scheduled = False
         self._closing = False
+        self._failed = False
         self.blocked = False
 
     def put(self, parts: Iterable[object]) -> None:
         """Add parts to write. Small slices of files are read when they are next, and joined with others into one write."""
-        self._parts.extend(parts)
+        if not self._failed:
+            self._parts.extend(parts)
 
     def close(self) -> None:
         """Close the transport once everything is written."""
@@ -81,8 +83,10 @@ class Outbox:
     def _fail(self, error: Exception) -> None:
         # The client knows the length of the answer; only closing shows that the rest is missing.
         logger.error("cannot read the records of an answer: %s", error)
+        self._failed = True
         self._parts.clear()
-        self._transport.abort()
+        # In the next turn: a transport that resumes its protocol does not expect to be closed by it.
+        self._loop.call_soon(self._transport.abort)
 
     def pause(self) -> None:
         self.blocked = True
@@ -110,7 +114,7 @@ class Outbox:
             else:
                 budget -= self._send_slice(cast("FileSlice", parts[0]))
         if self._closing and not parts:
-            self._transport.close()
+            self._loop.call_soon(self._transport.close)
 
     def _write_small_parts(self) -> int:
         parts = self._parts

@@ -105,16 +105,19 @@ class OpenFile:
 class Source:
     """A file that slices name. It needs a descriptor only while one of them is written, or once it is unlinked."""
 
-    __slots__ = ("__weakref__", "_files", "_identity", "path", "unlinked")
+    __slots__ = ("__weakref__", "_files", "_identity", "is_gone", "path", "unlinked")
 
     def __init__(self, files: Files, file: OpenFile) -> None:
         self._files = files
         self._identity = file.identity
         self.path = file.path
         self.unlinked: OpenFile | None = None
+        self.is_gone = False
 
     def open(self) -> OpenFile:
         """OutOfDescriptors: try again later. DamageError if another file has taken its place."""
+        if self.is_gone:
+            raise StorageError(f"{self.path} was deleted before the client had read it")
         file = self.unlinked or self._files.get(self.path)
         if file.identity != self._identity:
             raise DamageError(f"{self.path} was replaced")
@@ -290,11 +293,14 @@ class Files:
     def _keep_for_slices(self, path: str) -> None:
         """Keep a file open that unsent answers name. If too many are, closing a connection ends the answer."""
         source = self._sources.pop(path, None)
-        if source is not None and len(self._unlinked) < max(1, self.limit // 2):
-            try:
+        if source is None:
+            return
+        try:
+            if len(self._unlinked) < max(1, self.limit // 2):
                 source.unlinked = self._unlinked[path] = source.open()
-            except StorageError as error:
-                logger.warning("an answer cannot be completed: %s", error)
+        except StorageError as error:
+            logger.warning("an answer cannot be completed: %s", error)
+        source.is_gone = source.unlinked is None
 
     def rename_directory(self, directory: str, new_path: str) -> bool:
         """Rename, and drop open files below it. False if it does not exist."""

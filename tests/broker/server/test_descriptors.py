@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
+
+import pytest
 
 from broker.protocol.errors import ErrorCode
 from tests.harness.descriptors import exhausted
 from tests.harness.requests import create_topic, fetch, fetch_request, list_offset, produce, values_of
 from tests.harness.running import RunningBroker, until
-from tests.harness.wire_client import WireClient
+from tests.harness.wire_client import ConnectionClosed, WireClient
 
 
 def keep_one_file_open(running: RunningBroker) -> None:
@@ -62,3 +65,23 @@ def test_an_answer_continues_once_its_file_can_be_opened_again(running: RunningB
         slow.socket.settimeout(10)
         slow._received = received
         assert values_of(slow.receive().responses[0].partitions[0]) == [value] * 16
+
+
+def test_an_answer_that_cannot_be_completed_ends_its_connection_alone(
+    running: RunningBroker, client: WireClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topic(client, "t")
+    for _ in range(16):
+        produce(client, "t", b"x" * 500_000)
+    (segment,) = running.data_dir.rglob("*.log")
+    with running.client() as slow:
+        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 256 << 10)
+        slow.send(fetch_request("t", 0, max_bytes=16 << 20, partition_max_bytes=16 << 20), 12)
+        until(lambda: running.run(lambda: any(each._outbox.blocked for each in running.broker.connections)))
+        os.truncate(segment, 1000)
+        with pytest.raises(ConnectionClosed):
+            slow.receive()
+    until(lambda: len(running.broker.connections) == 1)
+    assert create_topic(client, "other").error_code == ErrorCode.NONE
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    assert "cannot read the records of an answer" in caplog.text

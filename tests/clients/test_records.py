@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from concurrent.futures import Future
 
 import pytest
@@ -13,7 +14,8 @@ from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 3
 RECORDS = 120
-NOON_MS = 1_700_000_000_000
+# Older records could be removed by retention before they are read.
+SENT_MS = int(time.time() * 1000) - 3_600_000
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def sent_by_codec(cluster: Cluster, client: Client, codec: str) -> tuple[str, di
                 key=None if n % 7 == 0 else f"key-{n % 10}".encode(),
                 value=f"value {n} ".encode() * 40,
                 headers=() if n % 5 == 0 else (("trace", str(n).encode()), ("trace", b""), ("ünï", b"\x00\xff")),
-                timestamp_ms=NOON_MS + n,
+                timestamp_ms=SENT_MS + n,
             )
             future = producer.send(
                 topic,

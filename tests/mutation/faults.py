@@ -601,8 +601,8 @@ FAULTS = (
     Fault(
         "a stored batch is used without a check of its CRC",
         "storage/segments/verification.py",
-        "            if crc != _crc(chunk[at + _CHECKED_FROM : at + size]):\n",
-        "            if at + size > len(chunk):\n",
+        "            if crc != found:\n",
+        "            if found < 0:\n",
         STORAGE,
     ),
     Fault(

@@ -17,6 +17,7 @@ from broker.storage.files import OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 
 SCAN_BYTES = 1 << 20
+PIECE_BYTES = 120 << 10  # allocations of this size are cheap, and larger batches need no memory of their size
 
 # (size, position): up to that number of bytes; fewer only at the end of the file.
 Read = Callable[[int, int], bytes]
@@ -24,6 +25,7 @@ Read = Callable[[int, int], bytes]
 Damage = Callable[[int], DamageError]
 
 _crc = google_crc32c.value
+_crc_extend = google_crc32c.extend
 _FIELDS = struct.Struct(">qiiBI2xi")  # base offset, length, leader epoch, magic, CRC, last offset delta
 _CHECKED_FROM = 21
 _MAGIC = 2
@@ -41,7 +43,7 @@ def checked_batches(
     read: Read, damage: Damage, offset: int, start: int, end: int, chunk_bytes: int
 ) -> Iterator[StoredBatch]:
     """Yield the batches from `start`, whose base offset is `offset`, to `end`; raise `damage` at the first bad one."""
-    for position, chunk, at, size in _checked(read, damage, offset, start, end, chunk_bytes):
+    for position, chunk, at, size in _checked(read, damage, offset, start, end, chunk_bytes, keep=True):
         yield StoredBatch(position, parse_header(chunk, at), chunk[at : at + size])
 
 
@@ -49,7 +51,7 @@ def checked_end(read: Read, damage: Damage, offset: int, start: int, limit: int)
     """Where the whole, undamaged batches from `start` on end, at most at `limit`. Raise `damage` if the first is bad."""
     end = start
     try:
-        for position, _, _, size in _checked(read, damage, offset, start, limit, SCAN_BYTES):
+        for position, _, _, size in _checked(read, damage, offset, start, limit, PIECE_BYTES):
             end = position + size
     except DamageError:
         # It is reported when it is the first: readers get what lies before it.
@@ -60,14 +62,14 @@ def checked_end(read: Read, damage: Damage, offset: int, start: int, limit: int)
 
 def check_again(damage: Damage, offset: int, start: int, end: int, file: OpenFile) -> None:
     """Raise `damage` unless all batches from `start` to `end` are whole."""
-    for _ in _checked(file.read, damage, offset, start, end, SCAN_BYTES):
+    for _ in _checked(file.read, damage, offset, start, end, PIECE_BYTES):
         pass
 
 
 def _checked(
-    read: Read, damage: Damage, offset: int, position: int, end: int, chunk_bytes: int
+    read: Read, damage: Damage, offset: int, position: int, end: int, chunk_bytes: int, *, keep: bool = False
 ) -> Iterator[tuple[int, bytes, int, int]]:
-    """Yield (position, chunk, place in the chunk, size) of each batch."""
+    """Yield (position, chunk, place in the chunk, size) of each batch. `keep`: the chunk has all of it."""
     while position < end:
         chunk = read(min(chunk_bytes, end - position), position)
         at = 0
@@ -85,9 +87,13 @@ def _checked(
             if at + size > len(chunk):
                 if at:
                     break
-                chunk = read(size, position)
+                if keep:
+                    chunk = read(size, position)
             # A chunk that ends early, as the file was cut, fails as well.
-            if crc != _crc(chunk[at + _CHECKED_FROM : at + size]):
+            found = _crc(chunk[at + _CHECKED_FROM : at + size])
+            if at + size > len(chunk):
+                found = _extended(found, read, position + len(chunk), position + size)
+            if crc != found:
                 raise damage(position + at)
             yield position + at, chunk, at, size
             at += size
@@ -95,3 +101,14 @@ def _checked(
         if at == 0:
             raise damage(position)
         position += at
+
+
+def _extended(crc: int, read: Read, position: int, end: int) -> int:
+    """The CRC continued over a part of a file, in pieces: memory for a large batch would cost more than its CRC."""
+    while position < end:
+        piece = read(min(PIECE_BYTES, end - position), position)
+        if not piece:
+            return -1
+        crc = _crc_extend(crc, piece)
+        position += len(piece)
+    return crc

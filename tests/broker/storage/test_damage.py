@@ -224,6 +224,27 @@ def test_a_slice_that_is_written_late_is_checked_again(tmp_path: Path, monkeypat
     log.close(clean=False)
 
 
+def test_damage_anywhere_in_a_large_batch_is_an_error(tmp_path: Path) -> None:
+    log = open_log(tmp_path, durability="process")
+    partition = topic_log(log)
+    for value in (b"small", bytes(700_000), b"after"):
+        append(partition, value)
+    log.flush()
+    (file,) = segment_files(tmp_path)
+    first, large, last = (position for position, _ in batches(file.read_bytes()[: used(file)]))
+    assert len(raw(partition.read(0, 1 << 20, at_least_one=True))) == used(file)
+    for position in (large + 30, large + 200_000, last - 1):
+        flip(file, position)
+        assert len(raw(partition.read(0, 1 << 20, at_least_one=True))) == large - first
+        with pytest.raises(DamageError, match=rf"{file.name} is damaged: the batch at position {large} "):
+            partition.read(1, 1 << 20, at_least_one=True)
+        flip(file, position)
+    os.truncate(file, large + 300_000)
+    with pytest.raises(DamageError, match=rf"{file.name} is truncated"):
+        partition.read(1, 1 << 20, at_least_one=True)
+    log.close(clean=False)
+
+
 def test_a_changed_timestamp_does_not_decide_a_look_up(tmp_path: Path) -> None:
     log, partition, file, positions = three_hundred(tmp_path)
     for number in range(0, 300, 17):

@@ -26,7 +26,7 @@ from broker.storage.segments.synced_ends import SyncedEnd
 # Who wrote the last batch of a segment: its base offset, end offset, size and CRC -> topic id and partition.
 Owners = Mapping[tuple[int, int, int, int], tuple[bytes, int]]
 
-_SEGMENT_NAME = re.compile(r"(\d{20})(?:\.(\d+))?\.log")
+SEGMENT_NAME = re.compile(r"(\d{20})(?:\.(\d+))?\.log")
 
 
 @dataclass
@@ -147,6 +147,11 @@ class Rebuild:
             is_unacknowledged = self._acknowledged_until is not None and base >= self._acknowledged_until
             if base > reached and links and is_unacknowledged:
                 continue
+            if not self._shared.store.evidence.lost_commits:
+                self._shared.store.evidence.lose_commits(
+                    f"{self._shared.store.path} does not list {best.source.path}: lost commits cannot be ruled out",
+                    accepted=True,
+                )
             links.append(_Link(base, None, best))
         return links
 
@@ -302,7 +307,7 @@ def revisions(directory: str) -> dict[int, list[int]]:
     """The revisions of each segment that are on disk, by base offset."""
     found: dict[int, list[int]] = {}
     for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else ():
-        match = _SEGMENT_NAME.fullmatch(name)
+        match = SEGMENT_NAME.fullmatch(name)
         if match is not None:
             found.setdefault(int(match[1]), []).append(int(match[2] or 0))
     return found

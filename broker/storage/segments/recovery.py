@@ -18,18 +18,21 @@ from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.segments.attempt import Attempt
 from broker.storage.segments.end_checks import CheckedEnds
-from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files
+from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, note_damaged_file
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import mark_beyond_checkpoint
-from broker.storage.segments.rebuild import Rebuild
+from broker.storage.segments.rebuild import SEGMENT_NAME, Rebuild
 from broker.storage.segments.repair import refuse, short_segments
 from broker.storage.segments.restore import Restoration, skip_producer_ids
 from broker.storage.segments.shared import Shared
+from broker.storage.segments.survey import Source, whole_batches
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.store.catalog import Catalog, Topic
 
 # A sign of life for whoever waits for the start (see log_file.py).
 progress = logging.getLogger("broker.progress")
+
+logger = logging.getLogger(__name__)
 
 PARTITIONS_PER_COMMIT = 500
 PROGRESS_SECONDS = 1.0
@@ -232,4 +235,18 @@ def _remove_unlisted(partition: SegmentPartition, shared: Shared, damaged: set[s
         path = os.path.join(partition.directory, name)
         if name in known or name.endswith(DAMAGED_SUFFIX) or path in damaged:
             continue
-        shared.files.unlink(path)
+        if _has_records_behind(partition, shared, name):
+            # Never acknowledged, unless all files but the segments are older copies.
+            note_damaged_file(shared, path)
+            logger.warning("%s is not listed by the store; it is kept as %s%s", path, name, DAMAGED_SUFFIX)
+        else:
+            shared.files.unlink(path)
+
+
+def _has_records_behind(partition: SegmentPartition, shared: Shared, name: str) -> bool:
+    """Whether this is a segment file behind the active one that has a whole batch."""
+    match = SEGMENT_NAME.fullmatch(name)
+    if match is None or int(match[1]) <= partition.active.base_offset:
+        return False
+    source = Source(partition.place, int(match[1]), int(match[2] or 0), acknowledged_until=0)
+    return next(whole_batches(shared.files, source), None) is not None

@@ -47,7 +47,7 @@ class Survey(NamedTuple):
     is_foreign: bool = False  # this file belongs elsewhere
     last: BatchHeader | None = None
     torn_until: int = 0
-    is_mended: bool = False  # its batches are not those of the file
+    is_mended: bool = False  # its batches do not lie in the file one after the other as they should
 
     @property
     def is_contiguous(self) -> bool:
@@ -76,6 +76,8 @@ def survey(files: Files, source: Source, is_other: Callable[[int, BatchHeader, i
             lost.append((offset, header.base_offset - 1))
         if position == whole:
             whole += header.size_bytes
+        else:
+            is_mended = True
         digest = chained(digest, header.base_offset, header.batch_length, header.crc)
         is_whole = position + header.size_bytes == whole
         if is_other(whole if is_whole else -1, header, digest):

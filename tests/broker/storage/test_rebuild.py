@@ -248,3 +248,23 @@ def test_a_partition_that_lost_its_tail_and_its_rows_keeps_the_offsets_of_a_torn
     assert reported(log) == {"one": {4}}
     assert topic_log(log, "one").log_end_offset == 5
     log.close()
+
+
+def test_segments_that_an_older_store_does_not_list_are_never_deleted(
+    tmp_path: Path, image: tuple[Path, Records], caplog: pytest.LogCaptureFixture
+) -> None:
+    """All files but the segments are older copies: nothing shows it, and still nothing whole is removed."""
+    directory, records = image
+    path = tmp_path / "older"
+    shutil.copytree(directory / "run2", path)
+    for name in FILES:
+        (path / name).unlink(missing_ok=True)
+        if (directory / "run1" / name).exists():
+            shutil.copy(directory / "run1" / name, path / name)
+    shutil.rmtree(next(f for f in (path / "segments").iterdir() if b'"three"' in (f / "topic.json").read_bytes()))
+    log = open_log(path, **SETTINGS)
+    log.close()
+    kept = {**records, "three": {}}
+    found = b"".join(file.read_bytes() for file in (path / "segments").rglob("*.log*"))
+    assert all(value in found for topic in kept for value in kept[topic].values())
+    assert any("is not listed by the store" in message for message in caplog.messages)

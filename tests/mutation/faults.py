@@ -585,6 +585,27 @@ FAULTS = (
         STORAGE,
     ),
     Fault(
+        "a rescue believes any base offset",
+        "storage/rescue/batches.py",
+        "        return base_offset - self._offset <= MOST_OFFSETS_SKIPPED\n",
+        "        return True\n",
+        ("tests/broker/storage/test_rescue.py",),
+    ),
+    Fault(
+        "a rescue lists offsets whose rows fail their checksum",
+        "storage/rescue/salvage.py",
+        "            and row_crc(partition, log_offset, key, value, timestamp_ms) == crc\n",
+        "            and crc is not None\n",
+        ("tests/broker/storage/test_rescue.py",),
+    ),
+    Fault(
+        "a rescue takes swapped files for those of their place",
+        "storage/rescue/segment_files.py",
+        "            found.files.setdefault(owner, []).append(segment)\n",
+        "            found.files.setdefault(key, []).append(segment)\n",
+        ("tests/broker/storage/test_rescue.py",),
+    ),
+    Fault(
         "a topic file takes its name before its content is on disk",
         "storage/segments/topic_files.py",
         "        if sync:\n            self._files.sync(draft)\n",

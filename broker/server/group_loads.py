@@ -5,6 +5,7 @@ A group may have a million offsets, so a load may take several turns of the even
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # How long loads may take in one turn of the event loop.
 TURN_S = 0.005
+# After this number of rows, what is in memory is kept from the garbage collector.
+FROZEN_ROWS = 20_000
 
 
 class _Load:
@@ -46,6 +49,7 @@ class GroupLoads:
         self._loads: dict[str, _Load] = {}
         self._queue: deque[_Load] = deque()
         self._stopped = False
+        self._unfrozen = 0
 
     def stop(self) -> None:
         self._stopped = True
@@ -103,7 +107,14 @@ class GroupLoads:
 
     def _read_page(self, load: _Load) -> bool:
         page = next(load.pages, None)
-        return page is not None and self._coordinator.add_loaded(load.group_id, offset_records(page))
+        if page is None:
+            return False
+        self._unfrozen += len(page)
+        if self._unfrozen > FROZEN_ROWS:
+            # Offsets live long: the garbage collector takes a tenth of a second to visit a million of them.
+            self._unfrozen = 0
+            gc.freeze()
+        return self._coordinator.add_loaded(load.group_id, offset_records(page))
 
 
 def offset_records(rows: Iterable[TopicRow]) -> list[OffsetCommitRecord]:

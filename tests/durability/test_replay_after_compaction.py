@@ -29,7 +29,7 @@ PARTITIONS = 3
 groups, topics, indexes = st.sampled_from(GROUPS), st.sampled_from(["t", "tt"]), st.integers(0, 1)
 numbers = st.integers(0, 99)
 records: st.SearchStrategy[OffsetsRecord] = st.one_of(
-    st.builds(OffsetCommitRecord, groups, topics, indexes, numbers, st.just(-1), st.just("m"), st.just(NOW)),
+    st.builds(OffsetCommitRecord, groups, topics, indexes, numbers, st.just(-1), st.just("m"), st.just(NOW), st.none()),
     st.builds(OffsetTombstone, groups, topics, indexes, st.just(NOW)),
     st.builds(
         GroupMetadataRecord,

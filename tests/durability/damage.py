@@ -221,7 +221,7 @@ class Case:
 
     def _check_errors(self, process: Process, answers: Answers) -> None:
         """Each partition that was refused has a line in the log that names one of its files."""
-        log = self._log(process)
+        log = self._log()
         for (topic, partition), offset in answers.errors:
             _, topic_id = self._ledger.topics[topic]
             named = f"{topic_id.hex()}/{partition}/"
@@ -257,7 +257,7 @@ class Case:
         self._check_again(answers)
 
     def _check_told(self, process: Process, answers: Answers) -> None:
-        lines = judge.losses(self._log(process))
+        lines = judge.losses(self._log())
         told, complete = judge.told(lines)
         doubt = any("cannot be ruled out" in line for line in lines)
         shown = "; told: " + (" | ".join(lines) or "nothing")
@@ -267,7 +267,7 @@ class Case:
         changed = answers.missing_topics | answers.returned_topics
         if self.damage.leaves_no_evidence:
             # The store is complete and old: the log names the directories that it does not know.
-            log = self._log(process)
+            log = self._log()
             changed = {name for name in answers.missing_topics if self._ledger.topics[name][1].hex() not in log}
             told_of_store = told_of_store or not changed
         assert told_of_store or not changed, f"{changed} are gone, or back after their deletion{shown}"
@@ -353,6 +353,8 @@ class Case:
             row = (
                 client.ask(produce_request(topic, content, partition=partition), 12).responses[0].partition_responses[0]
             )
+            if self._store_is_refused(row.error_code):
+                return
             assert row.error_code == ErrorCode.NONE, f"Produce to {topic}-{partition}: error {row.error_code}"
             assert row.base_offset == end, f"{topic}-{partition} ended at {end}, and gave out {row.base_offset}"
             self._ledger.partitions[topic, partition].batches.append(batch_of(as_stored(content, end)))
@@ -365,7 +367,15 @@ class Case:
         last = known.batches[-1]
         row = client.ask(produce_request("own", as_stored(last.content, 0)), 12).responses[0].partition_responses[0]
         given = (row.error_code, row.base_offset)
+        if self._store_is_refused(row.error_code):
+            return
         assert given == (ErrorCode.NONE, last.base_offset), f"a repeated batch is not recognized: {given}"
+
+    def _store_is_refused(self, code: int) -> bool:
+        """No start reads all pages of the store: a request that meets a damaged one is refused, and the log names it."""
+        is_named = code in judge.DAMAGE_CODES and f"{self._directory}/{STORE} is damaged" in self._log()
+        self._figures["store damage named"] += is_named
+        return is_named
 
     def _keys(self, answers: Answers | None = None) -> Iterator[tuple[Key, bytes]]:
         for key in self._ledger.partitions:
@@ -409,9 +419,9 @@ class Case:
             killed_at=killed_at,
         )
 
-    def _log(self, process: Process) -> str:
-        """What the process logged."""
-        return (process.data_dir / "broker.log").read_bytes()[self._log_size :].decode(errors="replace")
+    def _log(self) -> str:
+        """What the last start logged."""
+        return (self._directory / "broker.log").read_bytes()[self._log_size :].decode(errors="replace")
 
     def _leave(self, process: Process) -> None:
         if self._random.random() < 0.5:

@@ -38,6 +38,11 @@ class _Link:
     found: Survey | None = None  # None: the listed file is as the store says
 
     @property
+    def is_blank(self) -> bool:
+        """A file that the store does not list, without a whole batch."""
+        return self.listed is None and self.found is not None and not self.found.batches
+
+    @property
     def is_missing(self) -> bool:
         return self.found is not None and not self.found.batches and not os.path.exists(self.found.source.path)
 
@@ -142,17 +147,19 @@ class Rebuild:
         for base in sorted(base for base in self._revisions if base > last):
             best = self._best(base, ANY_OFFSET)
             reached = max(links[-1].end_offset, self._known_until) if links else 0
-            if best is None or not best.batches or (links and base < links[-1].end_offset):
+            if best is None or (links and base < links[-1].end_offset):
                 continue
             is_unacknowledged = self._acknowledged_until is not None and base >= self._acknowledged_until
             if base > reached and links and is_unacknowledged:
                 continue
-            if not self._shared.store.evidence.lost_commits:
+            if best.batches and not self._shared.store.evidence.lost_commits:
                 self._shared.store.evidence.lose_commits(
                     f"{self._shared.store.path} does not list {best.source.path}: lost commits cannot be ruled out",
                     accepted=True,
                 )
             links.append(_Link(base, None, best))
+        while links and links[-1].is_blank and links[-1].base_offset >= self._target:
+            links.pop()
         return links
 
     def _examine(self, segment: Segment, is_last: bool) -> Survey | None:

@@ -158,7 +158,9 @@ class Rebuild:
                     accepted=True,
                 )
             links.append(_Link(base, None, best))
-        while links and links[-1].is_blank and links[-1].base_offset >= self._target:
+        # The name of an empty file proves that the log reached its offset, unless it is known to end before.
+        until = self._acknowledged_until
+        while until is not None and links and links[-1].is_blank and links[-1].base_offset > until:
             links.pop()
         return links
 

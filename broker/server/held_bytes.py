@@ -139,11 +139,15 @@ class HeldBytes:
             self._timer = self._loop.call_later(TURN_S, self._end_turns)
 
     def _begin_turns(self) -> None:
-        while self._waiting and len(self._reading) < TURNS_AT_ONCE and self.total < self._limit:
-            holder = next(iter(self._waiting))
+        for holder in list(self._waiting):
+            if len(self._reading) >= TURNS_AT_ONCE or self.total >= self._limit:
+                return
             del self._waiting[holder]
             self._reading[holder] = -1
             holder.regulate_reading()
+            if holder in self._waiting:
+                # Its queue is too long for a turn: it waits until memory is plentiful.
+                del self._reading[holder]
 
 
 class _Account:

@@ -486,6 +486,13 @@ FAULTS = (
         DISCONNECTS,
     ),
     Fault(
+        "connections whose queues are too long for a turn are tried for ever when memory is scarce",
+        "server/held_bytes.py",
+        "for holder in list(self._waiting):",
+        "while holder := next(iter(self._waiting), None):",
+        DISCONNECTS,
+    ),
+    Fault(
         "requests queued behind a parked one do not count in the memory limit",
         "server/connection.py",
         "unfinished + self._queued_bytes > SMALL_BYTES",

@@ -126,6 +126,23 @@ def test_dead_clients_are_noticed_while_memory_is_scarce(
             each.close()
 
 
+def test_queues_that_are_too_long_for_a_turn_wait_while_memory_is_scarce(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_bytes, "HELD_BYTES", 8 << 20)
+    monkeypatch.setattr(held_bytes, "TURN_BYTES", 100_000)
+    monkeypatch.setattr(held_bytes, "TURN_S", 0.0)
+    with RunningBroker(tmp_path, socket_request_max_bytes="1000") as running, running.client() as client:
+        create_topic(client, "t")
+        hogs = pinned(running, 4, 600_000)
+        until(lambda: running.run(lambda: running.broker.connections.held.total) > 2 << 20)
+        for _ in range(3):
+            client.ask(MetadataRequest(topics=[]), 12)
+        for hog in hogs:
+            close(hog)
+        gone(running)
+
+
 def test_queued_requests_count_in_the_memory_limit_and_spare_large_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

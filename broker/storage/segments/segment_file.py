@@ -9,7 +9,7 @@ from typing import NamedTuple
 from broker.storage.errors import DamageError, StorageError
 from broker.storage.files import Files, OpenFile
 from broker.storage.segments.trailer import TRAILER_BYTES, UNKNOWN_DIGEST, Trailer, chained, parse_trailer
-from broker.storage.segments.verification import SCAN_BYTES, checked_batches
+from broker.storage.segments.verification import SCAN_BYTES, checked_batches, checked_end
 
 logger = logging.getLogger(__name__)
 
@@ -140,11 +140,11 @@ class SegmentFile:
         return Trailer(topic_id, partition, self.base_offset, self.revision, self.size_bytes, self.end_offset, digest)
 
     def _check_trailer(self, file: OpenFile) -> None:
-        content, expected = file.read(TRAILER_BYTES, self.size_bytes), self._trailer()
-        if content == expected.pack():
+        expected = self._trailer()
+        if file.read(TRAILER_BYTES, self.size_bytes) == expected.pack():
             self._is_trailer_lost = False
             return
-        found = parse_trailer(content)
+        found = parse_trailer(file.read(TRAILER_BYTES, max(0, file.size() - TRAILER_BYTES)))
         if found is not None:
             raise DamageError(f"{self.path} holds other records than were written: {found.spell()}")
         if not self._is_trailer_lost:
@@ -155,6 +155,8 @@ class SegmentFile:
         try:
             digest = self._digest_of_file()
         except DamageError:
+            if self._reaches_beyond_end(file):
+                raise DamageError(f"{self.path} holds other records than were written") from None
             # Readers get the batches before the damage.
             self._is_trailer_lost = True
             return
@@ -162,6 +164,13 @@ class SegmentFile:
             raise DamageError(f"{self.path} is damaged: its trailer is missing, and its batches are not those written")
         logger.warning("%s: the trailer was damaged and is restored; all records are as they were written", self.path)
         file.write(self._trailer().pack(), self.size_bytes)
+
+    def _reaches_beyond_end(self, file: OpenFile) -> bool:
+        """A whole batch lies across the end of this segment, so the file is that of a larger one."""
+        try:
+            return checked_end(self._read, self.damage, self.base_offset, 0, file.size()) > self.size_bytes
+        except DamageError:
+            return False
 
     def holds_other_records(self) -> bool:
         """The file in this place has undamaged batches of another partition, or of other offsets."""

@@ -85,6 +85,23 @@ def test_segments_swapped_between_topics_are_refused(tmp_path: Path, exchange: C
     log.close()
 
 
+@pytest.mark.parametrize("has_foreign_trailer", [True, False])
+def test_a_segment_of_another_size_is_no_damaged_one(tmp_path: Path, has_foreign_trailer: bool) -> None:
+    log = open_log(tmp_path, **SMALL)
+    for number in range(COUNT):
+        append(topic_log(log, "a"), name("a", number))
+        append(topic_log(log, "b"), name("b", number)[:-8])
+        log.flush()
+    log.close()
+    own, foreign = (sealed(tmp_path, log, topic)[0] for topic in "ab")
+    content = foreign.read_bytes()
+    assert len(content) > own.stat().st_size
+    own.write_bytes(content if has_foreign_trailer else content[:-8])
+    log = open_log(tmp_path, **SMALL)
+    expect_refused_or_written(topic_log(log, "a"), "a", [own])
+    log.close()
+
+
 def test_segments_overwritten_by_others_under_an_open_log_are_refused(tmp_path: Path) -> None:
     log = written(tmp_path, "a", "b", clean=False)
     assert len(values(topic_log(log, "a"))) == COUNT

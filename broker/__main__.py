@@ -66,8 +66,8 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     add(
         "--ready-file",
         metavar="FILE",
-        help="also write the ready file here, once requests are served; the directory must be yours or root's, and sticky"
-        " like /tmp if every user may write to it",
+        help="also write the ready file here, once requests are served; it replaces an older ready file, but no other"
+        " file; the directory must be yours or root's, and sticky like /tmp if every user may write to it",
     )
     add(
         "--durability",

@@ -41,11 +41,14 @@ def write_json(directory: int, path: Path, content: Mapping[str, object]) -> Fil
     return written
 
 
-def read_json(path: Path) -> tuple[dict[str, Any], FileId] | None:
-    """The content and the id of the file; None if there is no such file or it is not a JSON object."""
+def read_json(path: Path, directory: int | None = None) -> tuple[dict[str, Any], FileId] | None:
+    """The content and the id of the file; None if there is no such file or it is not a JSON object.
+
+    `path` is relative to the open `directory`.
+    """
     try:
         # Without O_NONBLOCK, opening a FIFO would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             content = json.loads(file.read(MAX_BYTES)) if stat.S_ISREG(status.st_mode) else None

@@ -11,8 +11,8 @@ from pathlib import Path
 from broker.atomic_file import FileId, read_json, remove_file, write_json
 
 
-class UnsafeDirectoryError(Exception):
-    """Other users could replace a ready file. The text names the file and the reason."""
+class UnsafeReadyFileError(Exception):
+    """Other users could replace a ready file, or it would replace something else. The text names file and reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +57,24 @@ class ReadyFile:
 
     @classmethod
     def in_safe_directory(cls, path: Path) -> ReadyFile:
-        """Raises UnsafeDirectoryError where a user other than this one and root could replace the file."""
+        """Raises UnsafeReadyFileError where another user than this one and root could replace the file, or where
+        it would replace something that is no ready file."""
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        danger = _danger(directory, path)
-        if danger is not None:
+        try:
+            danger = _danger(directory, path)
+            if danger is not None:
+                raise UnsafeReadyFileError(
+                    f"cannot write the ready file {path}: {danger}; give a file in a directory of your own"
+                )
+            _refuse_to_replace(directory, path)
+        except UnsafeReadyFileError:
             os.close(directory)
-            raise UnsafeDirectoryError(
-                f"cannot write the ready file {path}: {danger}; give a file in a directory of your own"
-            )
+            raise
         return cls(path, directory)
 
     def write(self, ready: Ready) -> None:
+        """Raises UnsafeReadyFileError if something that is no ready file has appeared in its place."""
+        _refuse_to_replace(self._directory, self._path)
         self._written = write_json(self._directory, self._path, asdict(ready))
 
     def remove(self) -> None:
@@ -94,3 +101,20 @@ def _danger(directory: int, path: Path) -> str | None:
     except FileNotFoundError:
         return None
     return None if owner == os.geteuid() else f"it exists and belongs to another user (uid {owner})"
+
+
+def _refuse_to_replace(directory: int, path: Path) -> None:
+    """Let a ready file replace only an older one, an empty file and a link: never a device or a file with other content."""
+    try:
+        status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(status.st_mode):
+        return
+    if stat.S_ISREG(status.st_mode):
+        found = read_json(Path(path.name), directory)
+        if status.st_size == 0 or (found is not None and "address" in found[0]):
+            return
+    raise UnsafeReadyFileError(
+        f"cannot write the ready file {path}: it exists and is not a ready file; give a file that does not exist"
+    )

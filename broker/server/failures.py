@@ -10,7 +10,7 @@ from pathlib import Path
 
 from broker.config.options import ConfigError
 from broker.directory_lock import HeldError
-from broker.ready_file import UnsafeDirectoryError
+from broker.ready_file import UnsafeReadyFileError
 
 UNEXPECTED, USAGE, HELD = 1, 2, 6
 DAMAGE, NEWER, NO_SPACE, DESCRIPTORS, ADDRESS, NETWORK, DIRECTORY, STORAGE, REPLACED = range(11, 20)
@@ -35,7 +35,7 @@ def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, st
     """The exit code and the line for the user."""
     if isinstance(error, Refusal):
         return error.code, str(error)
-    if isinstance(error, (ConfigError, UnsafeDirectoryError)):
+    if isinstance(error, (ConfigError, UnsafeReadyFileError)):
         return USAGE, str(error)
     if isinstance(error, HeldError):
         return HELD, f"another broker uses the data directory: {error}"

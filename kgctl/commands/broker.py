@@ -79,8 +79,8 @@ def start(
         typer.Option(
             "--ready-file",
             metavar="FILE",
-            help="Also write the ready file here, once the broker serves requests; the directory must be yours or root's, and "
-            "sticky like /tmp if every user may write to it.",
+            help="Also write the ready file here, once the broker serves requests. It replaces an older ready file, but "
+            "no other file. The directory must be yours or root's, and sticky like /tmp if every user may write to it.",
         ),
     ] = None,
     durability: Annotated[

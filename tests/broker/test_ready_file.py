@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.ready_file import ReadyFile, UnsafeDirectoryError, read_ready
+from broker.ready_file import ReadyFile, UnsafeReadyFileError, read_ready
 from tests.harness.ready_files import a_ready, put_ready
 
 OTHER_USER = 12345
@@ -73,7 +73,7 @@ def test_a_ready_file_is_refused_where_every_user_can_replace_it(tmp_path: Path,
     if reason is None:
         ReadyFile.in_safe_directory(tmp_path / "d" / "r").write(a_ready(1, tmp_path))
     else:
-        with pytest.raises(UnsafeDirectoryError, match=reason):
+        with pytest.raises(UnsafeReadyFileError, match=reason):
             ReadyFile.in_safe_directory(tmp_path / "d" / "r")
 
 
@@ -92,8 +92,35 @@ def test_a_directory_or_file_of_another_user_is_refused(tmp_path: Path, foreign:
     (tmp_path / "d").mkdir(mode=0o1777)
     (tmp_path / "d" / "r").touch()
     os.chown(tmp_path / "d" / foreign, OTHER_USER, -1)
-    with pytest.raises(UnsafeDirectoryError, match=reason):
+    with pytest.raises(UnsafeReadyFileError, match=reason):
         ReadyFile.in_safe_directory(tmp_path / "d" / "r")
+
+
+@pytest.mark.parametrize("content", ["precious", "{}", None])
+@pytest.mark.parametrize("is_there_first", [True, False])
+def test_a_ready_file_replaces_nothing_but_ready_files(tmp_path: Path, content: str | None, is_there_first: bool):
+    path = tmp_path / "r"
+
+    def put() -> None:
+        os.mkfifo(path) if content is None else path.write_text(content)
+
+    if is_there_first:
+        put()
+        with pytest.raises(UnsafeReadyFileError, match="is not a ready file"):
+            ReadyFile.in_safe_directory(path)
+    else:
+        file = ReadyFile.in_safe_directory(path)
+        put()
+        with pytest.raises(UnsafeReadyFileError, match="is not a ready file"):
+            file.write(a_ready(1, tmp_path))
+        file.remove()
+    assert path.is_fifo() if content is None else path.read_text() == content
+
+
+def test_a_ready_file_replaces_an_empty_file(tmp_path: Path):
+    (tmp_path / "r").touch()
+    ReadyFile.in_safe_directory(tmp_path / "r").write(a_ready(1, tmp_path))
+    assert read_ready(tmp_path / "r") == a_ready(1, tmp_path)
 
 
 def test_unknown_fields_of_a_ready_file_are_ignored(tmp_path: Path):

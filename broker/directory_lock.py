@@ -104,7 +104,7 @@ def _is_locked(descriptor: int, kind: int = fcntl.LOCK_SH) -> bool:
 
 def _describe(holder: Holder | None, data_dir: Path) -> str:
     if holder is None or holder.identity is None:
-        return "another program"
+        return f"a process that {data_dir / LOCK_NAME} does not name"
     ready = read_ready(data_dir / READY_NAME)
     where = f"at {ready.address}" if ready is not None and ready.pid == holder.pid else "not serving yet"
     return f"pid {holder.pid}, {where}"

@@ -128,7 +128,7 @@ class _Start:
         _raise_descriptor_limit()
 
         log = _open_log(config, self.data_dir, settings, held)
-        _log_recovery(previous, log)
+        _log_recovery(previous, log, settings.accept_loss)
         program = _Program(settings, config, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
@@ -169,10 +169,12 @@ class _Start:
         data_directory.write_run(self._hold.descriptor, self.data_dir, run)
 
 
-def _log_recovery(previous: Run | None, log: Log) -> None:
+def _log_recovery(previous: Run | None, log: Log, accept_loss: bool) -> None:
     if previous is not None and not previous.clean:
         ended = f"failed: {previous.reason}" if previous.reason else f"did not stop cleanly: {KILLED}"
-        logger.warning("the previous run (pid %s) %s", previous.pid, ended)
+        # After a refused start the losses that are accepted were already logged.
+        level = logging.INFO if accept_loss and previous.reason else logging.WARNING
+        logger.log(level, "the previous run (pid %s) %s", previous.pid, ended)
     if log.recovered:
         shown = ", ".join(log.recovered[:RECOVERED_SHOWN])
         more = len(log.recovered) - RECOVERED_SHOWN

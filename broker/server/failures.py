@@ -38,7 +38,8 @@ def explain(error: BaseException, data_dir: Path | None = None) -> tuple[int, st
     if isinstance(error, (ConfigError, UnsafeReadyFileError)):
         return USAGE, str(error)
     if isinstance(error, HeldError):
-        return HELD, f"another broker uses the data directory: {error}"
+        where = f" {data_dir}" if data_dir is not None else ""
+        return HELD, f"another broker uses the data directory{where}: {error}; stop it, or use another directory"
     if isinstance(error, FailStop) and error.__cause__ is not None:
         code, line = explain(error.__cause__, data_dir)
         return code, f"stopped: {line}"

@@ -15,7 +15,7 @@ class OutOfDescriptors(StorageError):
 class DamageError(StorageError):
     """Stored bytes are missing or changed. The message names the file and what is lost."""
 
-    advice = "start with --accept-loss to continue without it"
+    advice = "start with --accept-loss to continue without what is lost"
 
     def __str__(self) -> str:
         return f"{super().__str__()}; {self.advice}"
@@ -30,7 +30,7 @@ class StoreDamageError(DamageError):
 class StoreMissingError(DamageError):
     """The database is missing beside the segments of topics that it listed."""
 
-    advice = "`kgctl broker rescue` brings the records back; with --accept-loss the broker starts without them"
+    advice = "`kgctl broker rescue` brings the records back into a new data directory, --accept-loss restores the topics in place"
 
 
 class NewerFormatError(StorageError):

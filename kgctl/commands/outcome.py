@@ -27,8 +27,14 @@ def conclude(errors: Iterable[RowError | None], total: int) -> None:
     raise typer.Exit(codes.pop() if len(codes) == 1 and len(failed) >= total else PARTLY_FAILED)
 
 
-def note_dry_run(execute: bool, errors: Iterable[RowError | None] = (None,), *, all_or_nothing: bool = False) -> None:
-    """Say that a plan was only shown, and how to apply it. `errors` has an entry per row of the plan."""
+def note_dry_run(
+    execute: bool,
+    errors: Iterable[RowError | None] = (None,),
+    *,
+    all_or_nothing: bool = False,
+    options: str = "--execute",
+) -> None:
+    """Say that a plan was only shown, and how to apply it: with which options. `errors` has an entry per row."""
     if execute:
         return
     rows = list(errors)
@@ -37,7 +43,7 @@ def note_dry_run(execute: bool, errors: Iterable[RowError | None] = (None,), *, 
     if not rows:
         advice = "There is nothing to do."
     elif not failed:
-        advice = "Add --execute to apply the plan."
+        advice = f"Add {options} to apply the plan."
     elif failed < len(rows) and not all_or_nothing:
         advice = f"{problems}; add --execute to apply the others."
     else:

@@ -64,10 +64,10 @@ def rescue(
     ] = None,
     execute: Execute = False,
 ) -> None:
-    """Bring back all records of a data directory whose store.db is damaged or missing.
+    """Bring back the records of a damaged data directory.
 
-    Builds a new data directory from the segment files: topics with their names, ids and configs, records under their
-    offsets, producer state. The damaged directory stays as it is. Consumer groups start empty. The committed offsets that
+    Needed if store.db is damaged or missing. Builds a new data directory from the segment files: topics with their names,
+    ids and configs, records under their offsets, producer state. The damaged directory stays as it is. Consumer groups start empty. The committed offsets that
     are still readable are listed; check them, then put them back with `kgctl groups reset-offsets --from-file`.
 
     JSON, YAML and CSV list the partitions, or the committed offsets with --offsets.
@@ -87,7 +87,7 @@ def rescue(
                 f"Check {offsets_to}, then put the offsets back, group by group: "
                 f"kgctl groups reset-offsets GROUP --from-file {offsets_to} --execute"
             )
-    note_dry_run(execute, [None] * len(rows))
+    note_dry_run(execute, [None] * len(rows), options="--execute" if into is not None else "--into DIR --execute")
     if any(row.lost_offsets for row in rows):
         raise typer.Exit(PARTLY_FAILED)
 
@@ -113,7 +113,7 @@ def _run(data_dir: Path, into: Path | None, offsets_to: Path | None) -> RescuePl
     except NoData as error:
         raise NotFound(str(error)) from None
     except HeldError as error:
-        raise Precondition(f"a broker uses the data directory: {error}; stop it first") from None
+        raise Precondition(f"a broker uses the data directory {data_dir}: {error}; stop it first") from None
     except Unusable as error:
         raise Precondition(str(error)) from None
     except StorageError as error:

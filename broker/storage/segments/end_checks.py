@@ -16,6 +16,7 @@ from broker.storage.segments.synced_ends import Head, SyncedEnd
 from broker.storage.segments.topic_files import NAME as TOPIC_FILE_NAME
 from broker.storage.segments.topic_files import read_topic_file
 from broker.storage.store.catalog import Topics
+from broker.storage.store.evidence import LOST_WITH_COMMITS
 from broker.storage.store.values import as_bytes, as_int
 
 TOPIC_ID_DIGITS = 32
@@ -115,7 +116,8 @@ class CheckedEnds:
     def _lose_commits(self, newer: str, seq: int, doubt: str) -> None:
         evidence, path = self._shared.store.evidence, self._shared.store.path
         evidence.lose_commits(
-            f"{path} is older than {newer}: acknowledged commits {evidence.stored_seq + 1} to {seq} are lost{doubt}",
+            f"{path} is older than {newer}: acknowledged commits {evidence.stored_seq + 1} to {seq} are lost{doubt};"
+            f" {LOST_WITH_COMMITS}",
             self._shared.accept_loss or not evidence.binding,
         )
         evidence.skip_to(seq)

@@ -66,7 +66,7 @@ class Recovery:
         """
         shared = self._shared
         shared.policies = {}
-        short = short_segments(shared, self._topics)
+        short = short_segments(shared, self._topics, self._ends)
         if short and shared.store.evidence.binding and not shared.accept_loss:
             raise refuse(short)
         evidence = shared.store.evidence
@@ -189,8 +189,8 @@ def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) ->
         return headers
     if end.end_offset > active.end_offset:
         raise DamageError(
-            f"{active.path} is damaged or truncated at position {active.size_bytes}: acknowledged records of"
-            f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are lost"
+            f"{active.path} is damaged or truncated at position {active.size_bytes}: not all acknowledged records of"
+            f" {partition.name}, offsets {active.end_offset} to {end.end_offset - 1}, are there"
         )
     _check_last_batch(partition, end)
     return headers

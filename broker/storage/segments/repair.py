@@ -13,6 +13,7 @@ from broker.protocol.record_batch import BatchHeader, build_batch, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.files import Files, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
+from broker.storage.segments.end_checks import CheckedEnds
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment
 from broker.storage.segments.segment_file import segment_name
@@ -33,17 +34,17 @@ class Short(NamedTuple):
     message: str
 
 
-def short_segments(shared: Shared, topics: Topics) -> list[Short]:
+def short_segments(shared: Shared, topics: Topics, ends: CheckedEnds) -> list[Short]:
     """Compare the sizes of all segment files with the store, without reading them."""
     rows = shared.store.query(
-        "SELECT p.topic_id, p.partition, s.base_offset, s.revision, s.size_bytes, s.end_offset"
+        "SELECT p.partition_id, p.topic_id, p.partition, s.base_offset, s.revision, s.size_bytes, s.end_offset"
         " FROM partitions AS p JOIN segments AS s ON s.partition_id = p.partition_id"
         " ORDER BY p.partition_id, s.base_offset"
     )
     short = []
     for row in rows:
-        topic_id = as_bytes(row[0])
-        partition, base_offset, revision, size_bytes, end_offset = map(as_int, row[1:])
+        number, topic_id = as_int(row[0]), as_bytes(row[1])
+        partition, base_offset, revision, size_bytes, end_offset = map(as_int, row[2:])
         path = f"{shared.root}/{topic_id.hex()}/{partition}/{segment_name(base_offset, revision)}"
         try:
             length = os.stat(path).st_size
@@ -52,6 +53,9 @@ def short_segments(shared: Shared, topics: Topics) -> list[Short]:
             length, found = -1, "is missing"
         topic = topics.by_id(topic_id)
         if length < size_bytes and topic is not None:
+            end = ends.of(number)
+            if end is not None and end.base_offset == base_offset:
+                end_offset = max(end_offset, end.end_offset)
             offsets = f"offsets {base_offset} to {end_offset - 1} of " if end_offset > base_offset else ""
             short.append(Short(topic, partition, f"{path} {found} ({offsets}{topic.name}-{partition})"))
     return short
@@ -59,7 +63,8 @@ def short_segments(shared: Shared, topics: Topics) -> list[Short]:
 
 def refuse(short: list[Short]) -> DamageError:
     """One line for all of them."""
-    more = f"; {len(short) - 1} more segment files are missing or truncated" if len(short) > 1 else ""
+    files = "segment file is" if len(short) == 2 else "segment files are"
+    more = f"; {len(short) - 1} more {files} missing or truncated" if len(short) > 1 else ""
     return DamageError(short[0].message + more)
 
 

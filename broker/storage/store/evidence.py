@@ -19,6 +19,8 @@ from broker.storage.store.values import Row
 logger = logging.getLogger(__name__)
 
 MARKER_SYNC_SECONDS = 1.0
+# What only the database holds: records are in the segments.
+LOST_WITH_COMMITS = "committed offsets and changes of topics may be missing"
 
 _CHAIN_INPUT = struct.Struct(">16sqI")
 
@@ -58,7 +60,7 @@ class Evidence:
         beside = f"; {self._segments} has the files of {topics} topics" if topics else ""
         if commits or beside:
             self.lose_commits(
-                f"{self._store_path} is empty or missing{commits}{beside}",
+                f"{self._store_path} is empty or missing{commits}{beside}; consumer groups and committed offsets are lost",
                 accept_loss or not self.binding,
                 StoreMissingError if beside else DamageError,
             )
@@ -93,7 +95,7 @@ class Evidence:
             if marker.commit_seq > self.seq:
                 self.lose_commits(
                     f"{self._store_path}: acknowledged commits {self.seq + 1} to {marker.commit_seq} are lost"
-                    " (store.db-wal or store.db is damaged or truncated)",
+                    f" (store.db-wal or store.db is damaged or truncated); {LOST_WITH_COMMITS}",
                     accept_loss or not self.binding,
                 )
             elif marker.chain != chains.get(marker.commit_seq, marker.chain):

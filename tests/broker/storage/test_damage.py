@@ -279,7 +279,7 @@ def test_an_accepted_loss_keeps_the_lost_offset_used(tmp_path: Path) -> None:
     (file,) = segment_files(tmp_path)
     size = used(file)
     flip(file, size - 3)
-    with pytest.raises(DamageError, match="offsets 4 to 4, are lost"):
+    with pytest.raises(DamageError, match="offsets 4 to 4, are there"):
         open_log(tmp_path, **QUICK)
     log = open_log(tmp_path, accept_loss=True, **QUICK)
     assert len(log.losses) == 1

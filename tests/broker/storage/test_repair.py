@@ -105,6 +105,14 @@ def test_several_losses_are_reported_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_the_error_for_a_missing_active_segment_names_all_acknowledged_offsets(tmp_path: Path) -> None:
+    written(tmp_path, clean=False)
+    files = segment_files(tmp_path)
+    files[-1].unlink()
+    with pytest.raises(DamageError, match=rf"is missing \(offsets {base_offsets(files)[-1]} to {COUNT - 1} of "):
+        open_log(tmp_path, **QUICK)
+
+
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("which", [0, 2, -1], ids=["the first", "one between", "the active"])
 def test_a_missing_segment_costs_only_its_own_records(tmp_path: Path, which: int, clean: bool) -> None:

@@ -147,6 +147,7 @@ class Recovery:
             if not listed.is_beyond_checkpoint and not listed.has_trailer:
                 partition, end = self._open(number), self._ends.of(number)
                 if partition is not None and end is not None:
+                    _check_listed(partition, end, self._shared)
                     _check_last_batch(partition, end)
 
     def _recover_tails(self) -> list[str]:
@@ -177,11 +178,9 @@ def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) ->
 
     Nothing changes on disk.
     """
+    if end is not None:
+        _check_listed(partition, end, shared)
     if not partition.segments:
-        if end is not None and end.end_offset > 0:
-            raise DamageError(
-                f"{shared.store.path} lists no segment of {partition.name}: offsets up to {end.end_offset - 1} are lost"
-            )
         return []
     active = partition.active
     headers = [header for header in active.scan_tail() if header.producer_id >= 0]
@@ -196,10 +195,19 @@ def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) ->
     return headers
 
 
+def _check_listed(partition: SegmentPartition, end: SyncedEnd, shared: Shared) -> None:
+    if not partition.segments and end.end_offset > 0:
+        raise DamageError(
+            f"{shared.store.path} lists no segment of {partition.name}: offsets up to {end.end_offset - 1} are lost"
+        )
+
+
 def _check_last_batch(partition: SegmentPartition, end: SyncedEnd) -> None:
     """The active segment must have the batch that the synced end names: else it is another file, or an older one."""
+    if not end.last_size or not partition.segments:
+        return
     active = partition.active
-    if not end.last_size or end.base_offset != active.base_offset or end.position > active.size_bytes:
+    if end.base_offset != active.base_offset or end.position > active.size_bytes:
         return
     head = active.file().read(HEADER_BYTES, end.position - end.last_size)
     if len(head) == HEADER_BYTES:

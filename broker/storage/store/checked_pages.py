@@ -22,6 +22,7 @@ HEADER_BYTES = 100  # SQLite reads these first
 RESERVED_BYTES = 8
 _BODY_BYTES = PAGE_BYTES - 4
 _NUMBER = struct.Struct(">I")
+_STAMP_AT = 72  # reserved for expansion in the header of every SQLite database
 _crc = google_crc32c.value
 
 
@@ -32,6 +33,11 @@ def page_is_intact(content: bytes, number: int) -> bool:
         and _NUMBER.unpack_from(content, _BODY_BYTES)[0] == _crc(content[:_BODY_BYTES])
         and _NUMBER.unpack_from(content, _BODY_BYTES - 4)[0] == number
     )
+
+
+def stamp_in(header: bytes) -> int:
+    """The stamp of the last checkpoint that wrote the first page; 0 in files of older formats."""
+    return int.from_bytes(header[_STAMP_AT : _STAMP_AT + _NUMBER.size], "big")
 
 
 class _CheckedFile(apsw.VFSFile):
@@ -67,6 +73,8 @@ class _CheckedFile(apsw.VFSFile):
 
     def xWrite(self, content: bytes, offset: int) -> None:
         if len(content) == PAGE_BYTES:
+            if offset == 0 and self._vfs.stamp:
+                content = content[:_STAMP_AT] + _NUMBER.pack(self._vfs.stamp) + content[_STAMP_AT + _NUMBER.size :]
             body = content[: _BODY_BYTES - 4] + _NUMBER.pack(offset // PAGE_BYTES + 1)
             content = body + _NUMBER.pack(_crc(body))
         super().xWrite(content, offset)
@@ -76,6 +84,7 @@ class CheckedPages(apsw.VFS):
     """One per store, registered with SQLite until `unregister`."""
 
     failure: StorageError | None = None  # the first page that failed, or the loss of the directory
+    stamp = 0  # the first page gets it when a checkpoint writes it
 
     def __init__(self, ops: FileOps) -> None:
         self.base = base = ops.sqlite_vfs

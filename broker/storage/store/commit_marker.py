@@ -31,15 +31,16 @@ class CommitMarker(NamedTuple):
     synced: bool  # acknowledged after a sync (durability "power")
     boot_id: bytes  # of the machine when it was written; empty if unknown
     ends_epoch: int = 0  # of synced-ends when it was last synced; 0: that file has an older format
+    checkpoint: int = 0  # the last WAL checkpoint that is known to have ended, see CheckedPages.stamp; 0: none
 
 
 class CommitMarkerFile:
     """Two slots, the newer of which counts."""
 
-    _SLOT = struct.Struct(">8sq16s?16sqI")
+    _SLOT = struct.Struct(">4sq16s?16sqII")
     _SLOT_BYTES = 64
-    _MAGIC = b"kgctlwm2"
-    # Before format 5: without the epoch.
+    _MAGIC = b"kgm2"
+    # Before format 5: without epoch and checkpoint.
     _OLD_SLOT = struct.Struct(">8sq16s?16sI")
     _OLD_MAGIC = b"kgctlwm1"
 
@@ -95,14 +96,13 @@ class CommitMarkerFile:
     def _unpack(self, slot: bytes) -> CommitMarker | None:
         for layout, known in ((self._SLOT, self._MAGIC), (self._OLD_SLOT, self._OLD_MAGIC)):
             if len(slot) >= layout.size and slot.startswith(known):
-                _, seq, chain, synced, boot_id, *epoch, crc = layout.unpack_from(slot)
+                _, seq, chain, synced, boot_id, *newer, crc = layout.unpack_from(slot)
                 if crc == _crc(slot[: layout.size - 4]):
-                    return CommitMarker(seq, chain, synced, boot_id.rstrip(b"\0"), *epoch)
+                    return CommitMarker(seq, chain, synced, boot_id.rstrip(b"\0"), *newer)
         return None
 
     def write(self, marker: CommitMarker) -> None:
-        seq, chain, synced, written_at_boot, ends_epoch = marker
-        body = self._SLOT.pack(self._MAGIC, seq, chain, synced, written_at_boot, ends_epoch, 0)[:-4]
+        body = self._SLOT.pack(self._MAGIC, *marker, 0)[:-4]
         self._file.get().write(body + struct.pack(">I", _crc(body)), self._turn * self._SLOT_BYTES)
         self._turn = 1 - self._turn
 
@@ -110,8 +110,8 @@ class CommitMarkerFile:
         self._file.get().sync()
 
 
-def _age(marker: CommitMarker) -> tuple[int, int, bool]:
-    return marker.commit_seq, marker.ends_epoch, not marker.synced
+def _age(marker: CommitMarker) -> tuple[int, int, int, bool]:
+    return marker.commit_seq, marker.ends_epoch, marker.checkpoint, not marker.synced
 
 
 def boot_id() -> bytes:

@@ -16,9 +16,9 @@ import google_crc32c
 
 from broker.storage.errors import NewerFormatError, OutOfDescriptors, StorageError, StoreDamageError
 from broker.storage.failure import Failure
-from broker.storage.files import Files
-from broker.storage.store.checked_pages import PAGE_BYTES, RESERVED_BYTES, CheckedPages
-from broker.storage.store.evidence import Evidence
+from broker.storage.files import Files, guarded
+from broker.storage.store.checked_pages import HEADER_BYTES, PAGE_BYTES, RESERVED_BYTES, CheckedPages, stamp_in
+from broker.storage.store.evidence import Evidence, stamp_of
 from broker.storage.store.values import Row, Value
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
@@ -71,6 +71,8 @@ class Store:
             if not os.path.exists(self.path):
                 self._files.get(self.path, create=True)
                 self._files.forget(self.path)
+        else:
+            self._check_wal(accept_loss)
         self._connect()
         self.is_new = self._one("SELECT count(*) FROM sqlite_master") == 0
         if self.is_new:
@@ -81,6 +83,16 @@ class Store:
             self._check_format()
             self.evidence.check(self.query("SELECT seq, digest, chain FROM commits ORDER BY seq"), accept_loss)
             self._migrate()
+
+    def _check_wal(self, accept_loss: bool) -> None:
+        """SQLite binds a WAL to no database file, and an older copy below it makes a mixture of both."""
+        wal, files = self.path + "-wal", self._files
+        file = files.get(self.path)
+        self.evidence.checkpoint = stamp_in(file.read(HEADER_BYTES, 0))
+        files.forget(self.path)
+        if os.path.exists(wal) and os.path.getsize(wal) > 0 and self.evidence.is_older_than_wal(accept_loss):
+            guarded("rename", wal, files.ops.rename, wal, wal + ".damaged")
+            files.sync_directory(os.path.dirname(self.path))
 
     def _connect(self) -> None:
         self._db = apsw.Connection(
@@ -270,12 +282,16 @@ class Store:
         """Move the WAL into the database file. This ends the transaction, so nothing in it may wait for a flush."""
         self.evidence.sync()
         self.execute("DELETE FROM commits WHERE seq < ?", (self.evidence.seq,))
+        # Every checkpoint must write the first page, which holds the stamp.
+        self.execute(f"PRAGMA application_id={APPLICATION_ID}")
         self.commit()
+        self._vfs.stamp = stamp_of(self.evidence.seq)
         mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_RESTART
         try:
             self._db.wal_checkpoint("main", mode)
         except apsw.Error as error:
             raise self._fail(error) from error
+        self.evidence.checkpointed(self._vfs.stamp)
         self.wal_pages = 0
 
     # -- closing and failures

@@ -22,6 +22,8 @@ MARKER_SYNC_SECONDS = 1.0
 # What only the database holds: records are in the segments.
 LOST_WITH_COMMITS = "committed offsets and changes of topics may be missing"
 
+STAMPS = 1 << 32
+
 _CHAIN_INPUT = struct.Struct(">16sqI")
 
 
@@ -46,6 +48,7 @@ class Evidence:
         self.stored_seq = 0  # the last commit that the database held at the start
         self.last_commit = 0  # in the database
         self.ends_epoch = 0  # of synced-ends when it was last synced
+        self.checkpoint = 0  # the stamp of the database file
         self._last: CommitMarker | None = None
 
     # -- at the start
@@ -73,6 +76,20 @@ class Evidence:
             self._write(CommitMarker(0, bytes(16), self._files.durable, self._boot_id))
             if self._files.durable:
                 self._marker.sync()
+
+    def is_older_than_wal(self, accept_loss: bool) -> bool:
+        """Whether the database file is an older copy: its WAL then belongs to another file."""
+        marker = self._marker.read()
+        if marker is None or marker.checkpoint == 0 or (marker.checkpoint - self.checkpoint) % STAMPS >= STAMPS // 2:
+            return False
+        self._bind(marker)
+        is_older = marker.checkpoint != self.checkpoint
+        if is_older:
+            self.lose_commits(
+                f"{self._store_path} is older than {self._store_path}-wal: acknowledged commits are lost",
+                accept_loss or not self.binding,
+            )
+        return is_older
 
     def check(self, commits: list[Row], accept_loss: bool) -> None:
         """Compare the rows (seq, digest, chain) of the table commits with each other and with the marker."""
@@ -166,10 +183,17 @@ class Evidence:
         """The commit is in the database: write the marker."""
         self.seq = self.last_commit = seq
         self._chain = chain
-        self._write(CommitMarker(seq, chain, self._files.durable, self._boot_id, self.ends_epoch))
+        self._write(CommitMarker(seq, chain, self._files.durable, self._boot_id, self.ends_epoch, self.checkpoint))
         self._unsynced = True
         if time.monotonic() - self._synced_at >= MARKER_SYNC_SECONDS:
             self.sync()
+
+    def checkpointed(self, stamp: int) -> None:
+        """The database file holds all commits so far, and this stamp: one with an older stamp is an older copy."""
+        self.checkpoint = stamp
+        if self._last is not None:
+            self._write(self._last._replace(checkpoint=stamp))
+            self._unsynced = True
 
     def _write(self, marker: CommitMarker) -> None:
         self._marker.write(marker)
@@ -188,6 +212,11 @@ def _topic_directories(segments: str) -> int:
     if not os.path.isdir(segments):
         return 0
     return len([name for name in os.listdir(segments) if not name.endswith((".damaged", ".deleted"))])
+
+
+def stamp_of(seq: int) -> int:
+    """The stamp of a checkpoint after this commit: 32 bits, never 0."""
+    return seq % STAMPS or 1
 
 
 def _link(chain: bytes, seq: int, digest: int) -> bytes:

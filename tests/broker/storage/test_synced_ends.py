@@ -61,6 +61,23 @@ def test_a_database_that_was_rolled_back_with_its_marker_is_noticed(tmp_path: Pa
         open_log(tmp_path / "live")
 
 
+def test_an_older_database_below_a_newer_wal_is_noticed(tmp_path: Path, older: Path) -> None:
+    live = tmp_path / "live"
+    open_log(live).close()
+    log = open_log(live)
+    write(log, 1)
+    log.close(clean=False)
+    shutil.copytree(live, tmp_path / "newer")
+    put_back(older, live, "store.db")
+    with pytest.raises(DamageError, match=r"store.db is older than .*store.db-wal: acknowledged commits are lost"):
+        open_log(live)
+    log = open_log(live, accept_loss=True)
+    assert len(values(topic_log(log, "second"))) == 3
+    log.close(clean=False)
+    open_log(live).close()
+    open_log(tmp_path / "newer").close()
+
+
 def test_older_synced_ends_are_noticed(tmp_path: Path, older: Path) -> None:
     put_back(older, tmp_path / "live", ENDS)
     for _ in range(2):

@@ -720,8 +720,8 @@ FAULTS = (
     Fault(
         "the content of the last batch is not compared with its synced end",
         "storage/segments/recovery.py",
-        "if not end.last_size or end.base",
-        "if True or end.base",
+        "if not end.last_size or not partition",
+        "if True or not partition",
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(

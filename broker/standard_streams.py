@@ -24,9 +24,11 @@ def guard_stderr() -> None:
 class _Stderr(io.FileIO):
     def write(self, data: Any) -> Any:
         try:
-            return super().write(data)
+            written = super().write(data)
         except OSError:
-            return len(data)
+            written = None
+        # None also means a full pipe or terminal that another program has made non-blocking.
+        return len(data) if written is None else written
 
 
 def fill_closed_descriptors(flags_of_stdout: int = os.O_WRONLY) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -32,12 +33,25 @@ def make_it_read_only() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 2)
 
 
+def fill_a_pipe_that_does_not_block() -> None:
+    reader, writer = os.pipe()
+    os.dup2(reader, 0)
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    os.dup2(writer, 2)
+
+
 def close_all() -> None:
     os.closerange(0, 3)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
-@pytest.mark.parametrize("spoil", [close_stderr, fill_the_disk, break_the_pipe, make_it_read_only, close_all])
+@pytest.mark.parametrize(
+    "spoil",
+    [close_stderr, fill_the_disk, break_the_pipe, make_it_read_only, fill_a_pipe_that_does_not_block, close_all],
+)
 @pytest.mark.parametrize("arguments", [["--data-dir", "."], ["--nonsense"]])
 def test_an_unwritable_stderr_leaves_the_exit_code_unchanged(
     tmp_path: Path, spoil: Callable[[], None], arguments: list[str]

@@ -86,3 +86,6 @@ class Slices:
 
     def _abandon(self) -> None:
         self._abandoned = True
+        if self.abandon is not None:
+            # The present slice may itself take several turns.
+            self.abandon()

@@ -14,15 +14,18 @@ from broker.protocol.codec import decode, encode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
+from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from broker.protocol.wire_types import Gradual
+from broker.server.declaration import Slicing
 from broker.server.gradual import Turns, encoded
 from broker.server.handlers.fetch import TURN_S, fetch
 from broker.server.handlers.offset_delete import PART, parts
+from broker.server.slices import Slices
 from broker.storage import OFFSETS_TOPIC, RowPartition, TopicRow
 from broker.storage.rows.row_topic import TIMESTAMPS_AT_ONCE
 from tests.harness.requests import create_topic, list_offset
@@ -114,6 +117,21 @@ def test_turns_give_way_and_end_with_their_client() -> None:
     exchange.abandon()
     waiting.pop()()
     assert (len(made), len(answers), waiting) == (5, 1, [])
+
+
+def test_a_slice_that_takes_several_turns_ends_with_its_client() -> None:
+    ended: list[bool] = []
+    exchange: Any = SimpleNamespace(
+        version=5, client_id="", connection=SimpleNamespace(now_s=0.0, soon=None), abandon=None
+    )
+
+    def run(_: Any, answerable: Any) -> None:
+        answerable.abandon = lambda: ended.append(True)
+
+    slicing = Slicing("groups", "groups", lambda name: name, 1)
+    Slices(DescribeGroupsRequest(groups=["a", "b"]), slicing, exchange, run).resume()
+    exchange.abandon()
+    assert ended == [True]
 
 
 def test_many_groups_are_listed(tmp_path: Path) -> None:

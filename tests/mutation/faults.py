@@ -493,6 +493,20 @@ FAULTS = (
         DISCONNECTS,
     ),
     Fault(
+        "a fetch waits for bytes that it leaves out to end in time",
+        "storage/segments/segment.py",
+        "found.is_cut = is_cut or limit > longest",
+        "found.is_cut = False",
+        ("tests/broker/server/test_fetch.py",),
+    ),
+    Fault(
+        "a fetch checks any number of small batches at once",
+        "storage/segments/verification.py",
+        "            if count == most:\n",
+        "            if count < 0:\n",
+        ("tests/broker/server/test_fetch.py",),
+    ),
+    Fault(
         "requests queued behind a parked one do not count in the memory limit",
         "server/connection.py",
         "unfinished + self._queued_bytes > SMALL_BYTES",
@@ -855,7 +869,7 @@ FAULTS = (
     Fault(
         "a message that cannot be written changes the exit code",
         "standard_streams.py",
-        "            return len(data)\n",
+        "            written = None\n",
         "            raise\n",
         ("tests/broker/test_standard_streams.py",),
     ),

@@ -14,7 +14,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.server.declaration import Acl, Declaration, Operation, Resource
 from broker.server.leader_epoch import epoch_error
-from broker.storage import DamageError, OutOfDescriptors
+from broker.storage import DamageError, FileSlice, OutOfDescriptors
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -51,7 +51,7 @@ class Found:
     bytes_read: int = 0
     readable: int = 0
     failed: bool = False
-    is_late: bool = False
+    is_cut: bool = False  # there is more, which would take too long to read now
 
 
 class Reading:
@@ -73,7 +73,7 @@ class Reading:
     def attempt(self, *, final: bool) -> bool:
         """Answer if there is enough, an error to report or nothing to wait for; always if `final`. Whether it answered."""
         found = self._read()
-        has_all = not found.failed and not found.is_late
+        has_all = not found.failed and not found.is_cut
         if not final and found.readable and has_all and found.bytes_read < self._min_bytes:
             return False
         self._exchange.answer(FetchResponse(responses=found.topics))
@@ -111,7 +111,7 @@ class Reading:
             if found.bytes_read and self._exchange.connection.now_s > found.until_s:
                 # As if the limit were reached: clients ask for the other partitions first next time.
                 max_bytes = 0
-                found.is_late = True
+                found.is_cut = True
             try:
                 # `at_least_one`: a batch larger than the client's limits must be readable.
                 records = log.read(asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0)
@@ -125,6 +125,7 @@ class Reading:
             found.failed = True
             return _error(asked.partition, refusal or ErrorCode.OFFSET_OUT_OF_RANGE)
         found.bytes_read += len(records)
+        found.is_cut |= type(records) is FileSlice and records.is_cut
         return FetchResponse.Partition(
             partition_index=asked.partition,
             high_watermark=log.high_watermark,

@@ -24,6 +24,8 @@ from broker.storage.segments.verification import SCAN_BYTES, StoredBatch, check_
 # Flushes of larger batches are limited by bandwidth, not by the cost of growing a file.
 PREALLOCATE_BELOW_BYTES = 64 << 10
 WALK_BYTES = 16 << 10
+# What one slice holds at most, except for a larger batch: checking it takes some milliseconds, in which nothing else runs.
+SLICE_BYTES, SLICE_BATCHES = 8 << 20, 4096
 
 _WALK = struct.Struct(">qi11xi")  # base offset, length, last offset delta
 
@@ -249,10 +251,15 @@ class Segment(SegmentFile):
 
     def slice(self, spot: Spot, limit: int) -> FileSlice:
         """The batch at `spot` and those behind it that end at or before `limit`, up to the first damaged one."""
+        longest = max(spot.position + SLICE_BYTES, spot.end)
         limit = max(limit, spot.end)
-        end = checked_end(self._read, self.damage, spot.base_offset, spot.position, limit)
+        end, is_cut = checked_end(
+            self._read, self.damage, spot.base_offset, spot.position, min(limit, longest), SLICE_BATCHES
+        )
         check = partial(check_again, self.damage, spot.base_offset, spot.position, end)
-        return self.files.slice(self._file(), spot.position, end - spot.position, check)
+        found = self.files.slice(self._file(), spot.position, end - spot.position, check)
+        found.is_cut = is_cut or limit > longest
+        return found
 
     # -- recovery
 

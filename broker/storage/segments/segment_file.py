@@ -168,7 +168,7 @@ class SegmentFile:
     def _reaches_beyond_end(self, file: OpenFile) -> bool:
         """A whole batch lies across the end of this segment, so the file is that of a larger one."""
         try:
-            return checked_end(self._read, self.damage, self.base_offset, 0, file.size()) > self.size_bytes
+            return checked_end(self._read, self.damage, self.base_offset, 0, file.size())[0] > self.size_bytes
         except DamageError:
             return False
 

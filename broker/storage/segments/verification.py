@@ -47,17 +47,25 @@ def checked_batches(
         yield StoredBatch(position, parse_header(chunk, at), chunk[at : at + size])
 
 
-def checked_end(read: Read, damage: Damage, offset: int, start: int, limit: int) -> int:
-    """Where the whole, undamaged batches from `start` on end, at most at `limit`. Raise `damage` if the first is bad."""
-    end = start
+def checked_end(
+    read: Read, damage: Damage, offset: int, start: int, limit: int, most: int | None = None
+) -> tuple[int, bool]:
+    """Where the whole, undamaged batches from `start` on end, at most at `limit`, and whether `most` batches end there.
+
+    Raise `damage` if the first is bad.
+    """
+    end, count = start, 0
     try:
         for position, _, _, size in _checked(read, damage, offset, start, limit, PIECE_BYTES):
             end = position + size
+            count += 1
+            if count == most:
+                break
     except DamageError:
         # It is reported when it is the first: readers get what lies before it.
         if end == start:
             raise
-    return end
+    return end, count == most
 
 
 def check_again(damage: Damage, offset: int, start: int, end: int, file: OpenFile) -> None:

@@ -13,6 +13,8 @@ import pytest
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.fetch import FetchRequest
+from broker.protocol.record_batch import HEADER_BYTES
+from broker.storage.segments import segment
 from tests.harness.requests import (
     batch,
     create_topic,
@@ -214,6 +216,24 @@ def test_a_fetch_returns_fewer_than_min_bytes_after_max_wait(client: WireClient)
     create_topic(client, "t")
     produce(client, "t", b"x")
     assert values_of(fetch(client, "t", 0, max_wait_ms=100, min_bytes=1 << 20)) == [b"x"]
+
+
+@pytest.mark.parametrize(("limit", "value"), [("SLICE_BATCHES", 3), ("SLICE_BYTES", 3 * (1000 + HEADER_BYTES + 20))])
+def test_a_fetch_reads_no_more_than_is_checked_quickly(
+    client: WireClient, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(segment, limit, value)
+    create_topic(client, "t")
+    values = [bytes([number]) * 1000 for number in range(8)]
+    for each in values:
+        produce(client, "t", each)
+
+    # It does not wait for the bytes that it left out.
+    for first in (0, 3):
+        assert values_of(fetch(client, "t", first, max_wait_ms=60_000, min_bytes=5000)) == values[first : first + 3]
+    assert values_of(fetch(client, "t", 6)) == values[6:]
+    monkeypatch.setattr(segment, limit, 1)
+    assert values_of(fetch(client, "t", 6)) == values[6:7]
 
 
 def test_deleting_a_topic_ends_the_fetches_that_wait_for_it(running: RunningBroker, client: WireClient) -> None:

@@ -65,9 +65,11 @@ class CheckedEnds:
         head = shared.ends.load()
         shared.ends.skip_to_epoch(evidence.ends_epoch)
         self.ends: Mapping[int, SyncedEnd] = shared.ends.at_start
-        if not shared.store.is_new:
+        if shared.store.is_new:
+            self._check_commits(head, evidence.seq)
+        else:
             self._check_head(head)
-            self._check_commits(head)
+            self._check_commits(head, evidence.seq - 1)
             self._check_topic_files()
             if not self.is_old_format:
                 self._check_slots()
@@ -90,12 +92,15 @@ class CheckedEnds:
         else:
             self._lose(f"{ends.path} is damaged: {UNKNOWN}")
 
-    def _check_commits(self, head: Head | None) -> None:
-        """An end, or the head, was written after a commit that the database must have."""
+    def _check_commits(self, head: Head | None, last: int) -> None:
+        """An end, or the head, was written after a commit that the database must have; its last one is `last`."""
         evidence = self._shared.store.evidence
         newest = max((end.commit_seq for end in self.ends.values()), default=0)
         newest = max(newest, head.commit_seq if head is not None else 0)
-        if newest >= evidence.seq:
+        if newest > last and self._shared.store.is_new and evidence.lost_commits:
+            # This loss is known.
+            evidence.skip_to(newest)
+        elif newest > last:
             self._lose_commits(self._shared.ends.path, newest, "")
 
     def _check_topic_files(self) -> None:

@@ -159,13 +159,17 @@ class Evidence:
         marker = self._last
         if marker is None:
             return
-        if not self._files.durable and marker.synced:
-            # Before anything else that a power cut may lose: this run does not promise what the last one did.
-            self._write(marker._replace(synced=False, boot_id=self._boot_id))
-            self._marker.sync()
-        elif 0 < marker.commit_seq < self.stored_seq:
+        begun, is_weaker = marker, marker.synced and not self._files.durable
+        if marker.commit_seq < self.stored_seq:
             # At the next start, more than one newer commit is evidence of damage.
-            self._write(marker._replace(commit_seq=self.stored_seq, chain=self._chain))
+            begun = begun._replace(commit_seq=self.stored_seq, chain=self._chain)
+        if is_weaker:
+            begun = begun._replace(synced=False, boot_id=self._boot_id)
+        if begun != marker:
+            self._write(begun)
+        if is_weaker:
+            # Before anything else that a power cut may lose: this run does not promise what the last one did.
+            self._marker.sync()
 
     def ends_synced(self, epoch: int) -> None:
         """A sync of synced-ends began this epoch: an older file is one that lost records."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import itertools
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from broker.storage import DamageError, Log
+from broker.storage import DamageError, FileOps, Log, StorageError
+from broker.storage.file_ops import Buffer
+from tests.broker.storage.power import EarlierOps
 from tests.harness.stores import append, open_log, segment_files, topic_log, values
 
 STORE = ("store.db", "store.db-wal")
 ENDS, MARKER = "synced-ends", "commit-marker"
 COUNT = 12
+LATER = ["later 1", "later 2", "later 3"]
 
 
 def write(log: Log, count: int, topic: str = "t") -> None:
@@ -34,6 +42,14 @@ def put_back(copy: Path, path: Path, *names: str) -> None:
         (path / name).unlink(missing_ok=True)
         if (copy / name).exists():
             shutil.copy(copy / name, path / name)
+
+
+@contextmanager
+def closing_uncleanly(log: Log) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        log.close(clean=False)
 
 
 def used(file: Path) -> int:
@@ -192,4 +208,90 @@ def test_deleted_topics_leave_no_synced_ends(tmp_path: Path) -> None:
     assert not (tmp_path / ENDS).read_bytes()[128:].strip(b"\0")
     log = open_log(tmp_path)
     assert log.losses == []
+    log.close()
+
+
+class CutOps(FileOps):
+    """After `writes` more writes to the commit marker, every write fails, as the broker was killed."""
+
+    boot_id = b"one boot"
+    writes = 1 << 30
+
+    def __init__(self) -> None:
+        self._paths: dict[int, str] = {}
+
+    def open(self, path: str, flags: int) -> int:
+        fd = super().open(path, flags)
+        self._paths[fd] = path
+        return fd
+
+    def pwrite(self, fd: int, content: Buffer, position: int) -> int:
+        if self._paths[fd].endswith(MARKER):
+            if not self.writes:
+                raise OSError(errno.EIO, "killed")
+            self.writes -= 1
+        return super().pwrite(fd, content, position)
+
+
+@pytest.mark.parametrize("second", ["power", "process"])
+@pytest.mark.parametrize("first", ["power", "process"])
+def test_runs_that_are_killed_between_commit_and_marker_leave_no_false_evidence(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    for kills in itertools.product((1, 2, 3), repeat=2):
+        path = tmp_path / f"{kills}"
+        for durability, kill in zip((first, second), kills, strict=True):
+            ops = CutOps()
+            ops.writes = kill
+            with suppress(StorageError):
+                log = open_log(path, durability=durability, file_ops=ops)
+                append(topic_log(log), b"x")
+                with closing_uncleanly(log):
+                    log.flush()
+            gc.collect()  # the database of a start that failed
+        log = open_log(path, durability=second, file_ops=CutOps())
+        assert log.losses == []
+        log.close()
+
+
+def test_a_start_that_is_killed_after_a_power_cut_leaves_no_false_evidence(tmp_path: Path) -> None:
+    live = tmp_path / "live"
+    log = open_log(live, file_ops=EarlierOps())
+    write(log, 3)
+    stale = (live / MARKER).read_bytes()
+    for topic in LATER:
+        write(log, 1, topic)
+    log.close(clean=False)
+    # The last second of the marker may be lost.
+    (live / MARKER).write_bytes(stale)
+    ops = CutOps()
+    ops.writes = 2
+    with pytest.raises(StorageError, match="killed"):
+        open_log(live, durability="process", file_ops=ops)
+    gc.collect()
+    log = open_log(live, durability="process", file_ops=CutOps())
+    assert ([name for name in log.topics if name.startswith("later")], log.losses) == (LATER, [])
+    log.close()
+
+
+@pytest.mark.parametrize("with_segments", [True, False])
+def test_synced_ends_beside_a_new_store_prove_lost_commits_once(tmp_path: Path, with_segments: bool) -> None:
+    log = open_log(tmp_path / "live")
+    write(log, COUNT)
+    write(log, 1, "second")
+    log.close()
+    for name in (*STORE, MARKER):
+        (tmp_path / "live" / name).unlink(missing_ok=True)
+    if not with_segments:
+        shutil.rmtree(tmp_path / "live" / "segments")
+    with pytest.raises(
+        DamageError, match=r"commits \d+ to \d+ are lost" if not with_segments else "is empty or missing"
+    ):
+        open_log(tmp_path / "live")
+    log = open_log(tmp_path / "live", accept_loss=True)
+    assert len(log.losses) == 1
+    log.close(clean=False)
+    log = open_log(tmp_path / "live")
+    assert log.losses == []
+    assert "t" not in log.topics or len(values(topic_log(log))) == COUNT
     log.close()

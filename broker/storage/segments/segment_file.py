@@ -9,7 +9,7 @@ from typing import NamedTuple
 from broker.storage.errors import DamageError, StorageError
 from broker.storage.files import Files, OpenFile
 from broker.storage.segments.trailer import TRAILER_BYTES, UNKNOWN_DIGEST, Trailer, chained, parse_trailer
-from broker.storage.segments.verification import SCAN_BYTES, checked_batches, checked_end
+from broker.storage.segments.verification import SCAN_BYTES, checked_batches
 
 logger = logging.getLogger(__name__)
 
@@ -144,33 +144,30 @@ class SegmentFile:
         if file.read(TRAILER_BYTES, self.size_bytes) == expected.pack():
             self._is_trailer_lost = False
             return
-        found = parse_trailer(file.read(TRAILER_BYTES, max(0, file.size() - TRAILER_BYTES)))
-        if found is not None:
+        length = file.size()
+        found = parse_trailer(file.read(TRAILER_BYTES, max(0, length - TRAILER_BYTES)))
+        if found is not None and found != expected:
             raise DamageError(f"{self.path} holds other records than were written: {found.spell()}")
-        if not self._is_trailer_lost:
-            self._restore_trailer(file)
+        if length < self.size_bytes:
+            # Nothing proves whose batches are left.
+            raise self._truncated(length)
+        if not self._is_trailer_lost or length != self.size_bytes + TRAILER_BYTES:
+            self._restore_trailer(file, length)
 
-    def _restore_trailer(self, file: OpenFile) -> None:
+    def _restore_trailer(self, file: OpenFile, length: int) -> None:
         """Write a damaged trailer again, if the batches have the digest that the store knows."""
         try:
             digest = self._digest_of_file()
         except DamageError:
-            if self._reaches_beyond_end(file):
-                raise DamageError(f"{self.path} holds other records than were written") from None
-            # Readers get the batches before the damage.
+            if length != self.size_bytes + TRAILER_BYTES:
+                raise
+            # Bytes changed within the file: readers get the batches before the damage.
             self._is_trailer_lost = True
             return
         if digest != self.digest:
             raise DamageError(f"{self.path} is damaged: its trailer is missing, and its batches are not those written")
         logger.warning("%s: the trailer was damaged and is restored; all records are as they were written", self.path)
         file.write(self._trailer().pack(), self.size_bytes)
-
-    def _reaches_beyond_end(self, file: OpenFile) -> bool:
-        """A whole batch lies across the end of this segment, so the file is that of a larger one."""
-        try:
-            return checked_end(self._read, self.damage, self.base_offset, 0, file.size())[0] > self.size_bytes
-        except DamageError:
-            return False
 
     def holds_other_records(self) -> bool:
         """The file in this place has undamaged batches of another partition, or of other offsets."""

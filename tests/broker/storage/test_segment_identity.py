@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from broker.protocol.record_batch import batches
 from broker.storage import DamageError, Log, PartitionLog
-from tests.harness.stores import append, open_log, raw, segment_files, stored, sweep, topic_log, used, values
+from tests.harness.stores import append, open_log, segment_files, stored, sweep, topic_log, used, values
 
 SMALL: dict[str, Any] = {"segment_bytes": 700, "index_interval_bytes": 150, "durability": "process"}
 COUNT = 24
@@ -162,22 +161,39 @@ def test_a_segment_that_lost_its_trailer_keeps_its_records(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("reopened", [True, False])
-def test_batches_before_a_cut_are_served_although_the_trailer_is_gone(tmp_path: Path, reopened: bool) -> None:
+def test_what_a_cut_left_of_a_sealed_segment_is_refused(tmp_path: Path, reopened: bool) -> None:
     log = written(tmp_path, "a", clean=reopened)
     if reopened:
         log = open_log(tmp_path, **SMALL)
-    for file in segment_files(tmp_path)[:-1]:
-        first, end = int(file.name[:20]), used(file)
-        os.truncate(file, end // 2)
-        left = sum(
-            position + header.size_bytes <= end // 2
-            for position, header in batches(file.read_bytes(), partial_tail=True)
-        )
-        partition = topic_log(log, "a")
-        found = [offset for offset in range(first, first + left) if raw(partition.read(offset, 1, at_least_one=True))]
-        assert len(found) == left > 0
+    files = sealed(tmp_path, log, "a")
+    for file in files:
+        os.truncate(file, used(file) // 2)
+    for file in files:
         with pytest.raises(DamageError, match=rf"{file.name} is truncated"):
-            partition.read(first + left, 1, at_least_one=True)
+            topic_log(log, "a").read(int(file.name[:20]), 1, at_least_one=True)
+    expect_refused_or_written(topic_log(log, "a"), "a", files)
+    log.close(clean=False)
+
+
+@pytest.mark.parametrize("kept", [slice(None), slice(-68), slice(-400)], ids=["whole", "unsealed", "cut"])
+@pytest.mark.parametrize("longer", ["a", "b"])
+def test_segments_of_other_sizes_are_refused_in_the_place_of_each_other(
+    tmp_path: Path, longer: str, kept: slice
+) -> None:
+    log = open_log(tmp_path, **SMALL)
+    for number in range(COUNT):
+        for topic in "ab":
+            append(topic_log(log, topic), name(topic, number), name(topic, number) * (1 + 2 * (topic == longer)))
+        log.flush()
+    log.close()
+    one, other = sealed(tmp_path, log, "a")[0], sealed(tmp_path, log, "b")[0]
+    assert one.stat().st_size != other.stat().st_size
+    content = other.read_bytes()[kept]
+    log = open_log(tmp_path, **SMALL)
+    one.write_bytes(content)
+    for offset in (0, 1, 2):
+        with pytest.raises(DamageError, match=str(one)):
+            topic_log(log, "a").read(offset, 1, at_least_one=True)
     log.close(clean=False)
 
 

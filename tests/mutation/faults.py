@@ -725,10 +725,31 @@ FAULTS = (
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(
+        "a start keeps a commit marker that misses several commits",
+        "storage/store/evidence.py",
+        "        if marker.commit_seq < self.stored_seq:\n",
+        "        if False:\n",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
+        "a start after a power cut is binding before it is complete",
+        "storage/store/evidence.py",
+        "        if not self.binding and self._last is not None:\n            # If",
+        "        if False and self._last is not None:\n            # If",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
+        "a sealed segment of another size counts as damaged within",
+        "storage/segments/segment_file.py",
+        "            if length != self.size_bytes + TRAILER_BYTES:\n                raise\n",
+        "",
+        ("tests/broker/storage/test_segment_identity.py",),
+    ),
+    Fault(
         "a database older than the synced ends is accepted",
         "storage/segments/end_checks.py",
-        "if newest >= evidence.seq:",
-        "if False:",
+        "elif newest > last:",
+        "elif False:",
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(

@@ -97,6 +97,7 @@ class Recovery:
         if self._attempt is not None:
             self._ends.begin()
             self._attempt.end()
+        self._shared.store.evidence.end()
         self._shared.ends.forget_start()
 
     def _open(self, number: int) -> SegmentPartition | None:

@@ -106,6 +106,13 @@ class CommitMarkerFile:
         self._file.get().write(body + struct.pack(">I", _crc(body)), self._turn * self._SLOT_BYTES)
         self._turn = 1 - self._turn
 
+    def create(self, marker: CommitMarker) -> None:
+        """Write the first marker, durably with durability "process" too: after a power cut it explains what is missing."""
+        self.write(marker)
+        directory = os.path.dirname(self.path)
+        self.sync()
+        guarded("sync directory", directory, self._files.ops.sync_directory, directory)
+
     def sync(self) -> None:
         self._file.get().sync()
 

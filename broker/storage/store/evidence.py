@@ -73,9 +73,8 @@ class Evidence:
             self.seq = marker.commit_seq
         else:
             # From here on a database without a marker has lost it.
-            self._write(CommitMarker(0, bytes(16), self._files.durable, self._boot_id))
-            if self._files.durable:
-                self._marker.sync()
+            self._last = CommitMarker(0, bytes(16), self._files.durable, self._boot_id)
+            self._marker.create(self._last)
 
     def is_older_than_wal(self, accept_loss: bool) -> bool:
         """Whether the database file is an older copy: its WAL then belongs to another file."""
@@ -178,6 +177,13 @@ class Evidence:
             self._write(self._last._replace(ends_epoch=epoch))
             self._unsynced = True
 
+    def end(self) -> None:
+        """The start is complete: what it left is binding for the next one."""
+        if not self.binding and self._last is not None:
+            self.binding = True
+            self._write(self._last._replace(synced=self._files.durable, boot_id=self._boot_id))
+            self._unsynced = True
+
     def next_commit(self, digest: int) -> tuple[int, bytes]:
         """The number and the chain of a commit with this digest of its changes."""
         seq = self.seq + 1
@@ -187,7 +193,11 @@ class Evidence:
         """The commit is in the database: write the marker."""
         self.seq = self.last_commit = seq
         self._chain = chain
-        self._write(CommitMarker(seq, chain, self._files.durable, self._boot_id, self.ends_epoch, self.checkpoint))
+        synced, written_at_boot = self._files.durable, self._boot_id
+        if not self.binding and self._last is not None:
+            # If this start is killed, the next one still has to accept what a power cut left.
+            synced, written_at_boot = False, self._last.boot_id
+        self._write(CommitMarker(seq, chain, synced, written_at_boot, self.ends_epoch, self.checkpoint))
         self._unsynced = True
         if time.monotonic() - self._synced_at >= MARKER_SYNC_SECONDS:
             self.sync()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker.storage import OFFSETS_TOPIC, DamageError, TopicRow
+from broker.storage import OFFSETS_TOPIC, DamageError, StorageError, TopicRow
 from tests.broker.storage.power import EarlierOps, RecordingOps
-from tests.harness.stores import NOW, append, open_log, stored, sweep, topic_log, values
+from tests.harness.stores import NOW, FaultyOps, append, open_log, stored, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
 FLUSHES = 60
@@ -92,6 +94,30 @@ def test_acknowledged_flushes_survive_every_power_cut(tmp_path: Path) -> None:
 
 def test_the_same_cuts_lose_data_without_syncs(tmp_path: Path) -> None:
     assert len(images(tmp_path, "process", 40)) > 10
+
+
+def test_no_start_refuses_what_a_power_cut_left_of_durability_process(tmp_path: Path) -> None:
+    ops = run(tmp_path / "live", "process")
+    randomness = random.Random(3)
+    image = tmp_path / "image"
+    losses = 0
+    for _ in range(25):
+        ops.image(randomness.randrange(len(ops.events) + 1), image, randomness)
+        for _ in range(2):
+            # Kills during the first starts change nothing.
+            with suppress(StorageError):
+                dying = FaultyOps(fail_at=randomness.randrange(1, 40))
+                durability = randomness.choice(["power", "process"])
+                open_log(image, file_ops=dying, durability=durability, **SETTINGS).close(clean=False)
+            gc.collect()  # the database of a start that failed
+        log = open_log(image, **SETTINGS)
+        losses += len(log.losses)
+        log.close(clean=False)
+        log = open_log(image, **SETTINGS)
+        assert log.losses == []
+        log.close()
+        shutil.rmtree(image)
+    assert losses
 
 
 def test_unsynced_bytes_of_a_killed_broker_are_synced_before_they_are_served(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from broker.storage import DamageError, FileOps, Log, StorageError
 from broker.storage.file_ops import Buffer
 from tests.broker.storage.power import EarlierOps
-from tests.harness.stores import append, open_log, segment_files, topic_log, values
+from tests.harness.stores import FaultyOps, append, open_log, segment_files, topic_log, values
 
 STORE = ("store.db", "store.db-wal")
 ENDS, MARKER = "synced-ends", "commit-marker"
@@ -295,3 +295,24 @@ def test_synced_ends_beside_a_new_store_prove_lost_commits_once(tmp_path: Path, 
     assert log.losses == []
     assert "t" not in log.topics or len(values(topic_log(log))) == COUNT
     log.close()
+
+
+def test_a_start_after_a_power_cut_may_be_killed_at_each_step(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "live", durability="process", file_ops=EarlierOps())
+    write(log, COUNT)
+    keep(tmp_path / "live", tmp_path / "older")
+    log.close()
+    put_back(tmp_path / "older", tmp_path / "live", ENDS)
+    for step in itertools.count(1):
+        path = tmp_path / f"killed at {step}"
+        shutil.copytree(tmp_path / "live", path)
+        ops = FaultyOps(fail_at=step)
+        with suppress(StorageError):
+            open_log(path, file_ops=ops).close(clean=False)
+        gc.collect()
+        for _ in range(2):
+            log = open_log(path)
+            assert len(values(topic_log(log))) == COUNT
+            log.close(clean=False)
+        if ops.count < step:
+            break

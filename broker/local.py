@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -203,12 +203,18 @@ def _end_process(process: subprocess.Popen[bytes], number: signal.Signals) -> No
 
 
 def spawn_broker(
-    arguments: Sequence[str], data_dir: Path, *, keep_stdin: bool, timeout_s: float = START_TIMEOUT_S
+    arguments: Sequence[str],
+    data_dir: Path,
+    *,
+    keep_stdin: bool,
+    timeout_s: float = START_TIMEOUT_S,
+    show_progress: Callable[[str], None] | None = None,
 ) -> tuple[subprocess.Popen[bytes], Ready, list[str]]:
     """Start a broker in a new session and wait until it serves. Returns the process, its ready file and its warnings.
 
     With `keep_stdin`, a pipe to its stdin stays open while this process lives. `timeout_s` bounds the time without a
-    sign of progress: a start that recovers many partitions may take longer. Raises BrokerFailed.
+    sign of progress: a start that recovers many partitions may take longer. `show_progress` gets the log line of each
+    such sign, but not all if they come fast. Raises BrokerFailed.
     """
     # In a new session, Ctrl-C does not reach the broker: the caller may still need it to clean up.
     process = subprocess.Popen(
@@ -220,7 +226,7 @@ def spawn_broker(
         start_new_session=True,
     )
     try:
-        stderr_text = _read_until_end(process, timeout_s)
+        stderr_text = _read_until_end(process, timeout_s, show_progress)
         ready = read_ready(data_dir / READY_NAME) if stderr_text is not None else None
         if ready is not None and ready.pid == process.pid:
             lines = stderr_text.splitlines() if stderr_text else []
@@ -239,7 +245,9 @@ def spawn_broker(
         raise
 
 
-def _read_until_end(process: subprocess.Popen[bytes], silence_s: float) -> str | None:
+def _read_until_end(
+    process: subprocess.Popen[bytes], silence_s: float, show_progress: Callable[[str], None] | None
+) -> str | None:
     """The broker's stderr up to its end, when the broker is ready or dead; None if it is silent for too long."""
     assert process.stderr is not None
     stderr_text = b""
@@ -250,6 +258,12 @@ def _read_until_end(process: subprocess.Popen[bytes], silence_s: float) -> str |
             if not chunk:
                 return stderr_text.decode("utf-8", "replace")
             stderr_text += chunk
+            end = stderr_text.rfind(b"\n")
+            line = (
+                stderr_text[stderr_text.rfind(b"\n", 0, max(end, 0)) + 1 : end + 1].decode("utf-8", "replace").rstrip()
+            )
+            if show_progress is not None and f" {PROGRESS_LOGGER} " in line:
+                show_progress(line)
     return None
 
 

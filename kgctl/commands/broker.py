@@ -25,14 +25,17 @@ from kgctl.render import TABLES, note, show
 from kgctl.render.sheet import show_sheet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.local import Holder, Ready
 
 PROBE_TIMEOUT_S = 2.0
+PROGRESS_INTERVAL_S = 1.0
 POLL_INTERVAL_S = 0.05
 IDENTIFY_S = 0.5
 EXIT_CODES = (
     "Exit codes of a failed start, in addition to those of kgctl: 2 wrong usage or configuration, 6 another broker holds the "
-    "data directory, 11 damaged data (see --accept-loss), 12 data of a newer version, 13 no space left, 14 too few file "
+    "data directory, 11 damaged data (see --accept-loss and `kgctl broker rescue`), 12 data of a newer version, 13 no space left, 14 too few file "
     "descriptors, 15 cannot listen on the address, 16 network file system, 17 the data directory cannot be used, "
     "18 a write or sync failed. A running broker exits with 19 if its data directory was removed or replaced. With --foreground the broker exits with the same codes."
 )
@@ -116,7 +119,11 @@ def start(
         typer.Option("--log-file", metavar="FILE", help="Where to log. [default: broker.log in the data directory]"),
     ] = None,
 ) -> None:
-    """Start the broker and wait until it serves requests."""
+    """Start the broker and wait until it serves requests.
+
+    A start that takes longer than a second shows its progress. --timeout limits the time without progress: after a crash
+    with many partitions, or with --accept-loss, a start may take longer.
+    """
     from broker.local import DURABILITIES, BrokerFailed, broker_command, broker_environment, spawn_broker
 
     if durability not in DURABILITIES:
@@ -136,7 +143,9 @@ def start(
         sys.stdout.flush()
         os.execve(sys.executable, [*broker_command(), *arguments], broker_environment())
     try:
-        process, ready, warnings = spawn_broker(arguments, directory, keep_stdin=False, timeout_s=settings(ctx).timeout)
+        process, ready, warnings = spawn_broker(
+            arguments, directory, keep_stdin=False, timeout_s=settings(ctx).timeout, show_progress=_progress_notes()
+        )
     except BrokerFailed as failure:
         raise _StartFailed(failure) from None
     # The broker outlives this process: keep Popen from warning about a child that still runs.
@@ -144,6 +153,19 @@ def start(
     for line in warnings:
         note(f"Warning: {parse_log_line(line).message}")
     _show_row(ctx, _row_of(ready))
+
+
+def _progress_notes() -> Callable[[str], None]:
+    """A function that shows log lines on stderr, at most one per second; a fast start shows none."""
+    shown_at = time.monotonic()
+
+    def show_line(line: str) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= PROGRESS_INTERVAL_S:
+            shown_at = time.monotonic()
+            note(parse_log_line(line).message)
+
+    return show_line
 
 
 @broker_app.command(epilog=examples("kgctl broker stop", "kgctl broker stop --data-dir ./data"))

@@ -38,13 +38,15 @@ def test_a_killed_recovery_makes_progress(tmp_path: Path) -> None:
     log.close()
 
 
-def test_progress_is_logged_and_is_no_warning(tmp_path: Path) -> None:
+def test_progress_is_logged_and_shown_and_is_no_warning(tmp_path: Path) -> None:
     written(tmp_path)
     arguments = ["--data-dir", str(tmp_path), "--listen", "127.0.0.1:0", "--durability", "process"]
-    process, _, warnings = spawn_broker(arguments, tmp_path, keep_stdin=True)
+    shown: list[str] = []
+    process, _, warnings = spawn_broker(arguments, tmp_path, keep_stdin=True, show_progress=shown.append)
     process.terminate()
     process.wait()
     assert process.stdin is not None
     process.stdin.close()
     assert "recovered 1000 of 1200 partitions" in (tmp_path / "broker.log").read_text()
+    assert any(" of 1200 partitions" in line for line in shown)
     assert warnings == []

@@ -128,10 +128,17 @@ class CheckedEnds:
         evidence.skip_to(seq)
 
     def _check_slots(self) -> None:
-        missing = [self._name(listed) for number, listed in self.listed.items() if not self._is_of(number, listed)]
-        if missing and self._shared.ends.is_valid:
+        evidence, ends = self._shared.store.evidence, self._shared.ends
+        # A power cut may leave half of a slot, a killed run does not.
+        damaged = ends.damaged if evidence.is_same_boot else ()
+        missing = [
+            self._name(listed)
+            for number, listed in self.listed.items()
+            if number in damaged or not self._is_of(number, listed)
+        ]
+        if missing and ends.is_valid:
             more = f" and {len(missing) - 1} more partitions" if len(missing) > 1 else ""
-            self._lose(f"{self._shared.ends.path} does not hold the end of {missing[0]}{more}: {UNKNOWN}")
+            self._lose(f"{ends.path} does not hold the end of {missing[0]}{more}: {UNKNOWN}")
 
     def _is_of(self, number: int, listed: Listed) -> bool:
         end = self.ends.get(number)

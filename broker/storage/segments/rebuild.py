@@ -22,6 +22,8 @@ from broker.storage.segments.segment import Segment
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.survey import ANY_OFFSET, Offsets, Source, Survey, survey
 from broker.storage.segments.synced_ends import SyncedEnd
+from broker.storage.segments.trailer import parse_trailer
+from broker.storage.segments.verification import SCAN_BYTES
 
 # Who wrote the last batch of a segment: its base offset, end offset, size and CRC -> topic id and partition.
 Owners = Mapping[tuple[int, int, int, int], tuple[bytes, int]]
@@ -209,8 +211,11 @@ class Rebuild:
         """Recognize batches that are not those that this partition wrote."""
         own = self._end if self._end is not None and self._end.base_offset == base_offset else None
         known = (listed.size_bytes, listed.digest) if listed is not None and listed.digest is not None else None
+        boundaries = [position for position in (known and known[0], own and own.position) if position]
 
         def is_other(end: int, header: BatchHeader, digest: int) -> bool:
+            if any(end - header.size_bytes < boundary < end for boundary in boundaries):
+                return True
             if known is not None and end == known[0] and digest != known[1]:
                 return True
             is_last = own is not None and own.last_size > 0 and header.next_offset == own.end_offset
@@ -228,9 +233,18 @@ class Rebuild:
             found = Survey.nothing(Source(self._partition.place, link.base_offset, 0))
         expected = self._expected_end(link, following)
         is_there = found.batches > 0 or (listed is not None and expected == link.base_offset)
+        is_there = is_there and not self._has_doubtful_end(found)
         if is_there and found.is_contiguous and found.end_offset >= expected and os.path.exists(found.source.path):
             return self._adopt(found, listed, is_last=not following)
         return self._write(found, link, expected, is_last=not following)
+
+    def _has_doubtful_end(self, found: Survey) -> bool:
+        """Bytes behind the whole batches may be those of an acknowledged one: the file is kept as it is."""
+        if self._acknowledged_until is not None or not os.path.exists(found.source.path):
+            return False
+        file = self._shared.files.get(found.source.path)
+        remains = file.read(min(SCAN_BYTES, max(0, file.size() - found.whole_bytes)), found.whole_bytes)
+        return parse_trailer(remains) is None and bool(remains.strip(b"\0"))
 
     def _expected_end(self, link: _Link, following: list[_Link]) -> int:
         known = link.listed.end_offset if link.listed is not None else link.base_offset
@@ -281,8 +295,8 @@ class Rebuild:
         if os.path.exists(source.path):
             kept = f"; it is kept as {os.path.basename(damaged_name(source.path))}"
             note_damaged_file(shared, source.path)
-        if lost or found.is_foreign:
-            what = f"lost {spell(lost)} of {self._partition.name}" if lost else "nothing is lost"
+        if lost or found.is_foreign or kept:
+            what = f"lost {spell(lost)} of {self._partition.name}" if lost else "no whole batch is lost"
             shared.store.evidence.lose(f"{source.path} {harm}: {what}{kept}", accepted=True)
         return segment
 

@@ -61,6 +61,7 @@ class SyncedEnds:
         self._turns = bytearray()  # by partition id: the slot to write next
         self._at_start: dict[int, SyncedEnd] = {}
         self._epoch = 0
+        self.damaged: set[int] = set()  # partition ids with a slot that is neither valid nor blank
         self.is_valid = False  # the file had a head at the start
         self.unsynced = False
         self.must_sync = False  # before the next commit
@@ -90,7 +91,10 @@ class SyncedEnds:
             at = partition_id * PAIR_BYTES
             newest: SyncedEnd | None = None
             for turn in (0, 1):
-                found = _unpack(partition_id, content[at + turn * SLOT_BYTES : at + (turn + 1) * SLOT_BYTES])
+                slot = content[at + turn * SLOT_BYTES : at + (turn + 1) * SLOT_BYTES]
+                found = _unpack(partition_id, slot)
+                if found is None and slot.strip(b"\0"):
+                    self.damaged.add(partition_id)
                 if found is not None and (newest is None or _age(found) > _age(newest)):
                     newest = found
                     self._set_turn(partition_id, 1 - turn)

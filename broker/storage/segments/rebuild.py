@@ -192,8 +192,12 @@ class Rebuild:
         is_here = listed is not None and listed.revision in revisions_found
         revision = listed.revision if listed is not None and is_here else min(revisions_found)
         source = Source(self._partition.place, base_offset, revision, before, self._acknowledged_until)
-        found = survey(self._shared.files, source, self._others(base_offset, listed if is_here else None))
-        return Survey.nothing(source, is_foreign=True) if self._is_of_another(found) else found
+        others = self._others(base_offset, listed if is_here else None)
+        found = survey(self._shared.files, source, others)
+        complete = found
+        if before != ANY_OFFSET:
+            complete = survey(self._shared.files, source._replace(before_offset=ANY_OFFSET), others)
+        return Survey.nothing(source, is_foreign=True) if self._is_of_another(complete) else found
 
     def _is_of_another(self, found: Survey) -> bool:
         """The file ends with the last batch of another partition, and without the last one of this."""

@@ -250,6 +250,40 @@ def test_a_partition_that_lost_its_tail_and_its_rows_keeps_the_offsets_of_a_torn
     log.close()
 
 
+def test_an_active_segment_in_the_place_of_a_longer_sealed_one_is_not_adopted(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    for number in range(12):
+        append(topic_log(log, "one"), b"one %03d" % number)
+        if number < 7:
+            append(topic_log(log, "two"), b"two %03d" % number)
+        log.flush()
+    files = {
+        topic: sorted(tmp_path.glob(f"segments/{log.topics[topic].topic_id.hex()}/0/*.log"))[0] for topic in TOPICS[:2]
+    }
+    log.close(clean=False)
+    content = files["two"].read_bytes().rstrip(b"\0") + b"\0"  # the last byte of a batch is 0
+    assert len(content) < files["one"].stat().st_size
+    files["one"].write_bytes(content)
+    log = open_log(tmp_path, accept_loss=True, **SETTINGS)
+    assert all(record.value is None or record.value.startswith(b"one") for record in stored(topic_log(log, "one")))
+    assert topic_log(log, "one").log_end_offset == 12
+    log.close()
+
+
+def test_the_original_of_a_tail_that_may_have_been_acknowledged_is_kept(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    write(log, {}, 5, TOPICS[:1])
+    log.close(clean=False)
+    (file,) = segment_files(tmp_path)
+    content = file.read_bytes().rstrip(b"\0") + b"\0"
+    file.write_bytes(content + b"\0" * 7 + b"torn")
+    (tmp_path / "synced-ends").write_bytes(b"")
+    log = open_log(tmp_path, accept_loss=True, **SETTINGS)
+    assert topic_log(log, "one").log_end_offset == 5
+    log.close()
+    assert file.with_name(file.name + ".damaged").read_bytes() == content + b"\0" * 7 + b"torn"
+
+
 def test_segments_that_an_older_store_does_not_list_are_never_deleted(
     tmp_path: Path, image: tuple[Path, Records], caplog: pytest.LogCaptureFixture
 ) -> None:

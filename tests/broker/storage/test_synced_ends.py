@@ -107,6 +107,20 @@ def test_an_older_marker_is_noticed(tmp_path: Path, older: Path) -> None:
         open_log(tmp_path / "live")
 
 
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_damaged_slot_is_no_older_one(tmp_path: Path, slot: int) -> None:
+    log = open_log(tmp_path)
+    write(log, COUNT)
+    log.close(clean=False)
+    content = bytearray((tmp_path / ENDS).read_bytes())
+    content[128 + slot * 64 + 30] ^= 4
+    (tmp_path / ENDS).write_bytes(content)
+    with pytest.raises(
+        DamageError, match=r"synced-ends does not hold the end of t-0: lost records cannot be ruled out"
+    ):
+        open_log(tmp_path)
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_synced_ends_without_a_head_or_a_slot_are_refused(tmp_path: Path, clean: bool) -> None:
     log = open_log(tmp_path / "live")

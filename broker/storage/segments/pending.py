@@ -92,5 +92,15 @@ class Pending:
             self._files.unlink(path)
         trees, self.doomed_trees = self.doomed_trees, []
         for tree in trees:
-            if self._files.rename_directory(tree, tree + DELETED_SUFFIX):
-                self.deleted_trees.append(tree + DELETED_SUFFIX)
+            kept = _deleted_name(tree)
+            if self._files.rename_directory(tree, kept):
+                self.deleted_trees.append(kept)
+
+
+def _deleted_name(tree: str) -> str:
+    """The first free name. One is in use if a power cut lost the deletion of a topic, but not its renamed directory."""
+    kept, number = tree + DELETED_SUFFIX, 1
+    while os.path.lexists(kept):
+        number += 1
+        kept = f"{tree}.{number}{DELETED_SUFFIX}"
+    return kept

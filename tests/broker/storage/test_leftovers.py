@@ -113,3 +113,17 @@ def test_a_deleted_topic_is_removed_wherever_the_deletion_stopped(tmp_path: Path
     sweep(log)
     assert values(topic_log(log)) == [(0, b"again")]
     log.close()
+
+
+def test_a_topic_whose_deletion_was_lost_can_be_deleted_again(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    append(topic_log(log), b"x")
+    log.flush()
+    directory = tmp_path / "segments" / log.topics["t"].topic_id.hex()
+    # What a power cut leaves of a deletion with durability "process", once the topic is written to again.
+    shutil.copytree(directory, f"{directory}.deleted")
+    log.delete_topic("t")
+    log.flush()
+    sweep(log)
+    assert not list((tmp_path / "segments").glob(f"{directory.name}*"))
+    log.close()

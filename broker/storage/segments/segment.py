@@ -253,11 +253,12 @@ class Segment(SegmentFile):
         """The batch at `spot` and those behind it that end at or before `limit`, up to the first damaged one."""
         longest = max(spot.position + SLICE_BYTES, spot.end)
         limit = max(limit, spot.end)
+        file = self._file()
         end, is_cut = checked_end(
-            self._read, self.damage, spot.base_offset, spot.position, min(limit, longest), SLICE_BATCHES
+            file.read, self.damage, spot.base_offset, spot.position, min(limit, longest), SLICE_BATCHES
         )
         check = partial(check_again, self.damage, spot.base_offset, spot.position, end)
-        found = self.files.slice(self._file(), spot.position, end - spot.position, check)
+        found = self.files.slice(file, spot.position, end - spot.position, check)
         found.is_cut = is_cut or limit > longest
         return found
 

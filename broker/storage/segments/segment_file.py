@@ -68,7 +68,8 @@ class SegmentFile:
 
     @property
     def path(self) -> str:
-        return os.path.join(self.place.directory, segment_name(self.base_offset, self.revision))
+        # Needed several times for each request; os.path.join takes three times as long.
+        return f"{self.place.directory}{os.sep}{segment_name(self.base_offset, self.revision)}"
 
     @property
     def index_path(self) -> str:

@@ -192,6 +192,7 @@ class Rebuild:
         is_here = listed is not None and listed.revision in revisions_found
         revision = listed.revision if listed is not None and is_here else min(revisions_found)
         source = Source(self._partition.place, base_offset, revision, before, self._acknowledged_until)
+        self._show(source.path)
         others = self._others(base_offset, listed if is_here else None)
         found = survey(self._shared.files, source, others)
         complete = found

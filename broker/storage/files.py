@@ -163,7 +163,7 @@ class Files:
     """Open files by path. The table keeps the `limit` files that were used last; a flush may have to sync half as many
     others (see Pending), and unlinked files that slices name are half as many.
 
-    Without `durable` (durability "process") nothing is ever synced: the page cache outlives a killed broker.
+    Without `durable` (durability "process") no record and no commit is synced: the page cache outlives a killed broker.
     """
 
     def __init__(self, ops: FileOps, *, durable: bool = True, limit: int | None = None) -> None:

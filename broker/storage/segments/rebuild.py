@@ -198,7 +198,8 @@ class Rebuild:
         complete = found
         if before != ANY_OFFSET:
             complete = survey(self._shared.files, source._replace(before_offset=ANY_OFFSET), others)
-        return Survey.nothing(source, is_foreign=True) if self._is_of_another(complete) else found
+        is_foreign = complete.is_foreign or self._is_of_another(complete)
+        return Survey.nothing(source, is_foreign=True) if is_foreign else found
 
     def _is_of_another(self, found: Survey) -> bool:
         """The file ends with the last batch of another partition, and without the last one of this."""

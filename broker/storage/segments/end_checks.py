@@ -163,7 +163,8 @@ class CheckedEnds:
         """Whose batch ends a segment: base offset, end offset, size and CRC of the batch -> topic id, partition."""
         return {
             (end.base_offset, end.end_offset, end.last_size, end.last_crc): (end.topic_id, end.partition)
-            for end in self.ends.values()
+            # An attempt that was killed may have replaced slots by some that name no batch.
+            for end in (*self.ends.values(), *self._shared.ends.replaced_at_start)
         }
 
     @property

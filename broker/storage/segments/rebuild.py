@@ -118,7 +118,8 @@ class Rebuild:
             end = self._partition.synced_end()._replace(last_size=0, last_crc=0)
             if self._end is not None:
                 end = end._replace(commit_seq=max(end.commit_seq, self._end.commit_seq))
-            ends.write(self._partition.partition_id, end)
+            if end != self._end:
+                ends.write(self._partition.partition_id, end)
             ends.must_sync = True
             self._shared.pending.written[self._partition] = None
 

@@ -60,6 +60,7 @@ class SyncedEnds:
         self._file = PinnedFile(files, self.path)
         self._turns = bytearray()  # by partition id: the slot to write next
         self._at_start: dict[int, SyncedEnd] = {}
+        self.replaced_at_start: list[SyncedEnd] = []  # by slots that name no batch
         self._epoch = 0
         self.damaged: set[int] = set()  # partition ids with a slot that is neither valid nor blank
         self.is_valid = False  # the file had a head at the start
@@ -90,16 +91,22 @@ class SyncedEnds:
         for partition_id in range(1, (len(content) + PAIR_BYTES - 1) // PAIR_BYTES):
             at = partition_id * PAIR_BYTES
             newest: SyncedEnd | None = None
+            slots: list[SyncedEnd] = []
             for turn in (0, 1):
                 slot = content[at + turn * SLOT_BYTES : at + (turn + 1) * SLOT_BYTES]
                 found = _unpack(partition_id, slot)
                 if found is None and slot.strip(b"\0"):
                     self.damaged.add(partition_id)
-                if found is not None and (newest is None or _age(found) > _age(newest)):
+                if found is None:
+                    continue
+                slots.append(found)
+                if newest is None or _age(found) > _age(newest):
                     newest = found
                     self._set_turn(partition_id, 1 - turn)
             if newest is not None:
                 self._at_start[partition_id] = newest
+                if not newest.last_size:
+                    self.replaced_at_start += slots
 
     def content(self) -> bytes:
         if not os.path.exists(self.path):
@@ -117,6 +124,7 @@ class SyncedEnds:
     def forget_start(self) -> None:
         """The start is over: free what only it needs."""
         self._at_start = {}
+        self.replaced_at_start = []
 
     def replace(self, ends: Iterable[tuple[int, SyncedEnd]]) -> None:
         """Write a new file with these ends in the place of one of an older format, or of one that is damaged.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import random
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 
 from broker.storage import DamageError, Log, StorageError
 from broker.storage.errors import StoreDamageError
-from tests.harness.stores import FaultyOps, append, open_log, segment_files, stored, sweep, topic_log
+from tests.harness.stores import FaultyOps, append, open_log, segment_files, stored, sweep, topic_log, values
 
 SETTINGS: dict[str, Any] = {"segment_bytes": 700}
 FILES = ("store.db", "store.db-wal", "commit-marker", "synced-ends")
@@ -302,3 +305,33 @@ def test_segments_that_an_older_store_does_not_list_are_never_deleted(
     found = b"".join(file.read_bytes() for file in (path / "segments").rglob("*.log*"))
     assert all(value in found for topic in kept for value in kept[topic].values())
     assert any("is not listed by the store" in message for message in caplog.messages)
+
+
+def test_killed_attempts_leave_the_evidence_of_swapped_active_segments(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "live", **SETTINGS)
+    for number in range(12):
+        append(topic_log(log, "one"), b"one %03d" % number)
+        if number < 2:
+            append(topic_log(log, "two"), b"two %03d" % number)
+        log.flush()
+    log.close(clean=False)
+    one, two = (next((tmp_path / "live").rglob(f"{log.topics[t].topic_id.hex()}/0/{0:020d}.log")) for t in TOPICS[:2])
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+    for step in itertools.count(20, 2):
+        path = tmp_path / f"killed at {step}"
+        shutil.copytree(tmp_path / "live", path)
+        for _ in range(2):
+            ops = FaultyOps(fail_at=step)
+            with suppress(StorageError):
+                open_log(path, accept_loss=True, file_ops=ops, **SETTINGS).close(clean=False)
+            gc.collect()
+        log = open_log(path, accept_loss=True, **SETTINGS)
+        for topic in TOPICS[:2]:
+            assert {value for _, value in values(topic_log(log, topic))} <= {
+                b"%s %03d" % (topic.encode(), number) for number in range(12)
+            } | {None}, step
+        log.close()
+        if ops.count < step:
+            break

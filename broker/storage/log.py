@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from broker.storage.errors import OutOfDescriptors, StorageError
+from broker.storage.errors import OutOfDescriptors, ReplacedError, StorageError
 from broker.storage.failure import Failure
 from broker.storage.file_ops import FileOps, HeldDirectory
 from broker.storage.files import Files, guarded
 from broker.storage.flush import Flush
 from broker.storage.housekeeping import Housekeeping
+from broker.storage.open_files import OpenFiles
 from broker.storage.partition_log import PartitionLog
 from broker.storage.rows.declarations import OFFSETS_TOPIC, row_topics
 from broker.storage.rows.row_partition import RowPartition
@@ -131,6 +132,7 @@ class Log:
         if store.is_new:
             files.sync_directory(directory)
             files.sync_parent(directory)
+        self._open_files = OpenFiles(directory)
 
     def _initialise(self) -> None:
         self._files.make_directory(self._shared.root)
@@ -260,10 +262,13 @@ class Log:
         self._flush.run()
 
     def check_directory(self) -> None:
-        """Raise ReplacedError, finally, if the data directory was removed or replaced. Takes a few microseconds."""
+        """Raise ReplacedError, finally, if the data directory, or a file in it that is in use, was removed or replaced."""
         self._failure.check()
         try:
             self._files.ops.check_directory()
+            path = self._open_files.replaced()
+            if path is not None:
+                raise ReplacedError(f"{path} was removed or replaced while the broker ran")
         except StorageError as error:
             self._failure.remember(error)
             raise

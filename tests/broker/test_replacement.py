@@ -113,3 +113,13 @@ def test_a_broker_ends_when_its_lock_is_removed_and_excludes_others_until_then(t
         assert program.end()[0] == 19
     with started(tmp_path) as program:
         assert program.ready().pid == program.pid
+
+
+@pytest.mark.parametrize("name", ["segments", "store.db", "store.db-wal", "commit-marker", "synced-ends"])
+def test_a_broker_ends_when_a_file_that_it_writes_is_removed(tmp_path: Path, name: str):
+    with started(tmp_path) as program:
+        program.ready()
+        (tmp_path / name).rename(tmp_path / "elsewhere")
+        code, errors = program.end()
+    assert code == 19
+    assert f"{tmp_path / name} was removed or replaced while the broker ran" in errors

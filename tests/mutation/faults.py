@@ -781,6 +781,20 @@ FAULTS = (
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(
+        "a database that was written over is checkpointed",
+        "storage/store/database.py",
+        "if self._vfs.main.stamp() != self.evidence.checkpoint:",
+        "if False:",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
+        "files in use may be removed",
+        "storage/log.py",
+        "if path is not None:\n                raise ReplacedError",
+        "if False:\n                raise ReplacedError",
+        ("tests/broker/test_replacement.py",),
+    ),
+    Fault(
         "segments beside a missing store do not count",
         "storage/store/evidence.py",
         "if commits or beside:",

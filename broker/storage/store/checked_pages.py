@@ -54,6 +54,10 @@ class _CheckedFile(apsw.VFSFile):
             self._check_header(content)
         return content
 
+    def stamp(self) -> int:
+        """The stamp that the file has now; one that was replaced in place has another."""
+        return stamp_in(super().xRead(HEADER_BYTES, 0))
+
     def _check_header(self, content: bytes) -> None:
         if content[:16] != b"SQLite format 3\0" or content[20] != RESERVED_BYTES:
             self._fail(f"{self._path} is not a store of this broker, or its first page is damaged")
@@ -85,6 +89,7 @@ class CheckedPages(apsw.VFS):
 
     failure: StorageError | None = None  # the first page that failed, or the loss of the directory
     stamp = 0  # the first page gets it when a checkpoint writes it
+    main: _CheckedFile  # the database file
 
     def __init__(self, ops: FileOps) -> None:
         self.base = base = ops.sqlite_vfs
@@ -115,5 +120,6 @@ class CheckedPages(apsw.VFS):
 
     def _open(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:
         if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
-            return _CheckedFile(self, name, flags)
+            self.main = _CheckedFile(self, name, flags)
+            return self.main
         return apsw.VFSFile(self.base, name, flags)

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import google_crc32c
 
-from broker.storage.errors import NewerFormatError, OutOfDescriptors, StorageError, StoreDamageError
+from broker.storage.errors import NewerFormatError, OutOfDescriptors, ReplacedError, StorageError, StoreDamageError
 from broker.storage.failure import Failure
 from broker.storage.files import Files, guarded
 from broker.storage.store.checked_pages import HEADER_BYTES, PAGE_BYTES, RESERVED_BYTES, CheckedPages, stamp_in
@@ -280,6 +280,11 @@ class Store:
 
     def checkpoint(self, *, truncate: bool = False) -> None:
         """Move the WAL into the database file. This ends the transaction, so nothing in it may wait for a flush."""
+        if self._vfs.main.stamp() != self.evidence.checkpoint:
+            # Its pages would become a mixture of two files.
+            error = ReplacedError(f"{self.path} was replaced while the broker ran")
+            self._failure.remember(error)
+            raise error
         self.evidence.sync()
         self.execute("DELETE FROM commits WHERE seq < ?", (self.evidence.seq,))
         # Every checkpoint must write the first page, which holds the stamp.

@@ -94,6 +94,18 @@ def test_an_older_database_below_a_newer_wal_is_noticed(tmp_path: Path, older: P
     open_log(tmp_path / "newer").close()
 
 
+def test_an_older_database_written_over_the_one_in_use_is_noticed(tmp_path: Path, older: Path) -> None:
+    live = tmp_path / "live"
+    open_log(live).close()
+    log = open_log(live)
+    write(log, 1)
+    (live / "store.db").write_bytes((older / "store.db").read_bytes())
+    with pytest.raises(StorageError, match=r"store.db was replaced while the broker ran"):
+        log.close()
+    with pytest.raises(DamageError, match=r"store.db is older than .*store.db-wal"):
+        open_log(live)
+
+
 def test_older_synced_ends_are_noticed(tmp_path: Path, older: Path) -> None:
     put_back(older, tmp_path / "live", ENDS)
     for _ in range(2):

@@ -33,10 +33,10 @@ EPILOG = (
     "5 the directory holds no data of a broker, 6 a broker uses it, or --into cannot take the data."
     "\n\n"
     + examples(
-        "kgctl broker rescue --data-dir ./data",
-        "kgctl broker rescue --data-dir ./data --into ./rescued --offsets-to offsets.csv --execute",
-        "kgctl broker start --data-dir ./rescued",
-        "kgctl groups reset-offsets orders --from-file offsets.csv --execute",
+        "kgctl broker rescue --data-dir old",
+        "kgctl broker rescue --data-dir old --into new --offsets-to old.csv --execute",
+        "kgctl broker start --data-dir new",
+        "kgctl groups reset-offsets orders --from-file old.csv --execute",
     )
 )
 

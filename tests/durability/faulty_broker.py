@@ -133,8 +133,10 @@ def begin_anew() -> None:
 def hold_nothing() -> None:
     """Do not notice that another directory takes the place of the data directory."""
     from broker.directory_lock import Hold
+    from broker.storage.open_files import OpenFiles
 
     Hold.lost = lambda self: None  # type: ignore[method-assign]
+    OpenFiles.replaced = lambda self: None  # type: ignore[method-assign]
 
 
 FAULTS: dict[str, Callable[[], None]] = {

@@ -14,7 +14,7 @@ from random import Random
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, build_batch
-from broker.server.failures import DAMAGE, STORAGE
+from broker.server.failures import DAMAGE, REPLACED, STORAGE
 from tests.durability import images, judge
 from tests.durability.damages import STORE, WAL, Damage, Vandal
 from tests.durability.images import QUIET, Image, Refused, Writer, as_stored, batch_of
@@ -80,6 +80,7 @@ class Case:
         directory.mkdir(parents=True, exist_ok=True)
         shutil.copytree(image.directory, self._directory)
         self.damage = Damage()
+        self._files: dict[str, bytes] = {}
         self._keep_log = False
 
     def run(self) -> None:
@@ -103,7 +104,7 @@ class Case:
                 vandal.damage_under_a_broker()
                 self._write(client, writer)
         except (ConnectionClosed, ConnectionError):
-            self._check_end(process)
+            self._check_end(process, REPLACED)
         except Refused:
             self._figures["appends refused"] += 1
         self._leave(process)
@@ -162,10 +163,10 @@ class Case:
         self._figures["error named" if answers.errors or answers.refused else "served"] += 1
         return not answers.errors
 
-    def _check_end(self, process: Process) -> None:
+    def _check_end(self, process: Process, *codes: int) -> None:
         """The store is read while the broker runs: damage to it ends the broker."""
         process.wait(5)
-        self._check_refusal(process, DAMAGE, STORAGE)
+        self._check_refusal(process, DAMAGE, STORAGE, *codes)
         self._figures["stopped"] += 1
 
     def _check_refusal(self, process: Process, *codes: int) -> None:

@@ -59,7 +59,7 @@ class _CheckedFile(apsw.VFSFile):
         return stamp_in(super().xRead(HEADER_BYTES, 0))
 
     def _check_header(self, content: bytes) -> None:
-        if content[:16] != b"SQLite format 3\0" or content[20] != RESERVED_BYTES:
+        if len(content) < HEADER_BYTES or content[:16] != b"SQLite format 3\0" or content[20] != RESERVED_BYTES:
             self._fail(f"{self._path} is not a store of this broker, or its first page is damaged")
 
     def _check(self, content: bytes, offset: int) -> None:

@@ -19,7 +19,7 @@ from broker.storage.failure import Failure
 from broker.storage.files import Files, guarded
 from broker.storage.store.checked_pages import HEADER_BYTES, PAGE_BYTES, RESERVED_BYTES, CheckedPages, stamp_in
 from broker.storage.store.evidence import Evidence, stamp_of
-from broker.storage.store.values import Row, Value
+from broker.storage.store.values import Row, Value, as_int
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
 FORMAT_VERSION = 5
@@ -81,6 +81,10 @@ class Store:
             self._create()
         else:
             self._check_format()
+            if accept_loss and self.evidence.is_newer_than_wal(as_int(self._one("SELECT max(seq) FROM commits") or 0)):
+                self._disconnect()
+                self._set_wal_aside()
+                self._connect()
             self.evidence.check(self.query("SELECT seq, digest, chain FROM commits ORDER BY seq"), accept_loss)
             self._migrate()
 
@@ -91,8 +95,12 @@ class Store:
         self.evidence.checkpoint = stamp_in(file.read(HEADER_BYTES, 0))
         files.forget(self.path)
         if os.path.exists(wal) and os.path.getsize(wal) > 0 and self.evidence.is_older_than_wal(accept_loss):
-            guarded("rename", wal, files.ops.rename, wal, wal + ".damaged")
-            files.sync_directory(os.path.dirname(self.path))
+            self._set_wal_aside()
+
+    def _set_wal_aside(self) -> None:
+        wal, files = self.path + "-wal", self._files
+        guarded("rename", wal, files.ops.rename, wal, wal + ".damaged")
+        files.sync_directory(os.path.dirname(self.path))
 
     def _connect(self) -> None:
         self._db = apsw.Connection(
@@ -317,12 +325,16 @@ class Store:
         if self._closed:
             return
         self._closed = True
+        self._disconnect()
+        self._vfs.unregister()
+
+    def _disconnect(self) -> None:
+        """Close the connection and leave the files as they are."""
         db: apsw.Connection | None = getattr(self, "_db", None)
         if db is not None:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             with suppress(apsw.Error):
                 db.close(True)
-        self._vfs.unregister()
 
     def _fail(self, error: apsw.Error) -> StorageError:
         translated = self._translate(error)

@@ -90,6 +90,10 @@ class Evidence:
             )
         return is_older
 
+    def is_newer_than_wal(self, last_seq: int) -> bool:
+        """Whether the WAL is an older copy: what it shows ends with this commit, before the last checkpoint."""
+        return 0 < (self.checkpoint - stamp_of(last_seq)) % STAMPS < STAMPS // 2 and self.checkpoint != 0
+
     def check(self, commits: list[Row], accept_loss: bool) -> None:
         """Compare the rows (seq, digest, chain) of the table commits with each other and with the marker."""
         if not commits:

@@ -94,6 +94,24 @@ def test_an_older_database_below_a_newer_wal_is_noticed(tmp_path: Path, older: P
     open_log(tmp_path / "newer").close()
 
 
+def test_an_older_wal_above_a_newer_database_is_set_aside(tmp_path: Path) -> None:
+    live = tmp_path / "live"
+    log = open_log(live)
+    write(log, COUNT, "first")
+    log.close(clean=False)
+    wal = (live / "store.db-wal").read_bytes()
+    log = open_log(live)
+    write(log, COUNT, "second")
+    log.close()
+    (live / "store.db-wal").write_bytes(wal)
+    with pytest.raises(DamageError, match="acknowledged commits"):
+        open_log(live)
+    log = open_log(live, accept_loss=True)
+    assert [len(values(topic_log(log, topic))) for topic in ("first", "second")] == [COUNT, COUNT]
+    log.close()
+    assert (live / "store.db-wal.damaged").read_bytes() == wal
+
+
 def test_an_older_database_written_over_the_one_in_use_is_noticed(tmp_path: Path, older: Path) -> None:
     live = tmp_path / "live"
     open_log(live).close()

@@ -26,6 +26,7 @@ FORMAT_VERSION = 5
 # The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
 _SCRIPTS = {2: "schema_2.sql", 3: "schema_3.sql", 4: None, 5: "schema_5.sql"}
 WAL_CHECKPOINT_BYTES = 8 << 20
+WAL_HEADER_BYTES = 32
 WAL_KEPT_BYTES = 64 << 20
 # Overwriting zeros syncs faster than growing the file; not worth it for a run of a few commits.
 WAL_EXTENT_BYTES = 1 << 20
@@ -50,6 +51,7 @@ class Store:
         self._commits = 0
         self._closed = False
         self.wal_pages = 0  # in the WAL since its last checkpoint
+        self._wal_header = b""  # with the salt of this WAL; empty: unknown
         self.is_new = False
         self._vfs = CheckedPages(files.ops)
         try:
@@ -252,6 +254,10 @@ class Store:
         self._in_transaction = self.dirty = False
         self._digest = 0
         self._commits += 1
+        if not self._wal_header:
+            # Without a descriptor to spare, the next commit does it.
+            with suppress(OutOfDescriptors):
+                self._wal_header = self._read_wal()[0]
         try:
             self.evidence.committed(seq, chain)
             if self._files.durable and self._commits > WAL_EXTENDED_AFTER_COMMITS:
@@ -268,7 +274,7 @@ class Store:
 
     def _extend_wal(self) -> None:
         """Keep zeros ahead of the frames; SQLite reads zeros as the end of the WAL."""
-        used = self.wal_pages * (PAGE_BYTES + 24) + 32
+        used = self._wal_used()
         if used + WAL_EXTENT_BYTES // 4 <= self._wal_file_bytes:
             return
         path = self.path + "-wal"
@@ -288,11 +294,7 @@ class Store:
 
     def checkpoint(self, *, truncate: bool = False) -> None:
         """Move the WAL into the database file. This ends the transaction, so nothing in it may wait for a flush."""
-        if self._vfs.main.stamp() != self.evidence.checkpoint:
-            # Its pages would become a mixture of two files.
-            error = ReplacedError(f"{self.path} was replaced while the broker ran")
-            self._failure.remember(error)
-            raise error
+        self._check_files_in_use()
         self.evidence.sync()
         self.execute("DELETE FROM commits WHERE seq < ?", (self.evidence.seq,))
         # Every checkpoint must write the first page, which holds the stamp.
@@ -306,6 +308,31 @@ class Store:
             raise self._fail(error) from error
         self.evidence.checkpointed(self._vfs.stamp)
         self.wal_pages = 0
+        self._wal_header = b""
+
+    def _check_files_in_use(self) -> None:
+        """A checkpoint with a database or a WAL that was written over would make a mixture of both."""
+        replaced = self.path if self._vfs.main.stamp() != self.evidence.checkpoint else ""
+        # A stop must not fail for want of a descriptor.
+        with suppress(OutOfDescriptors):
+            header, size = self._read_wal() if self._wal_header else (b"", 0)
+            if self._wal_header and (header != self._wal_header or size < self._wal_used()):
+                replaced = self.path + "-wal"
+        if replaced:
+            error = ReplacedError(f"{replaced} was replaced while the broker ran")
+            self._failure.remember(error)
+            raise error
+
+    def _read_wal(self) -> tuple[bytes, int]:
+        """The header of the WAL, and the size of the file."""
+        path = self.path + "-wal"
+        file = self._files.get(path)
+        found = file.read(WAL_HEADER_BYTES, 0), file.size()
+        self._files.forget(path)
+        return found
+
+    def _wal_used(self) -> int:
+        return self.wal_pages * (PAGE_BYTES + 24) + WAL_HEADER_BYTES
 
     # -- closing and failures
 

@@ -112,6 +112,23 @@ def test_an_older_wal_above_a_newer_database_is_set_aside(tmp_path: Path) -> Non
     assert (live / "store.db-wal.damaged").read_bytes() == wal
 
 
+def test_an_older_wal_written_over_the_one_in_use_is_noticed(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    write(log, COUNT)
+    older = (tmp_path / "store.db-wal").read_bytes()
+    log.close()
+    log = open_log(tmp_path)
+    write(log, 1)
+    (tmp_path / "store.db-wal").write_bytes(older)
+    with pytest.raises(StorageError, match=r"store.db-wal was replaced while the broker ran"):
+        log.close()
+    with pytest.raises(DamageError):
+        open_log(tmp_path)
+    log = open_log(tmp_path, accept_loss=True)
+    assert len(values(topic_log(log))) == COUNT + 1
+    log.close()
+
+
 def test_an_older_database_written_over_the_one_in_use_is_noticed(tmp_path: Path, older: Path) -> None:
     live = tmp_path / "live"
     open_log(live).close()

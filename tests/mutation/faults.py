@@ -783,8 +783,15 @@ FAULTS = (
     Fault(
         "a database that was written over is checkpointed",
         "storage/store/database.py",
-        "if self._vfs.main.stamp() != self.evidence.checkpoint:",
-        "if False:",
+        "if self._vfs.main.stamp() != self.evidence.checkpoint else",
+        "if False else",
+        ("tests/broker/storage/test_synced_ends.py",),
+    ),
+    Fault(
+        "a WAL that was written over is checkpointed",
+        "storage/store/database.py",
+        "if self._wal_header and (header",
+        "if False and (header",
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(

@@ -783,15 +783,15 @@ FAULTS = (
     Fault(
         "a database that was written over is checkpointed",
         "storage/store/database.py",
-        "if self._vfs.main.stamp() != self.evidence.checkpoint else",
-        "if False else",
+        "if self._vfs.main.stamp() != self.evidence.checkpoint:",
+        "if False:",
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(
         "a WAL that was written over is checkpointed",
         "storage/store/database.py",
-        "if self._wal_header and (header",
-        "if False and (header",
+        "elif self._wal_header and self._is_wal_replaced():",
+        "elif False:",
         ("tests/broker/storage/test_synced_ends.py",),
     ),
     Fault(

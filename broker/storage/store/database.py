@@ -41,6 +41,7 @@ class Store:
 
     def __init__(self, files: Files, directory: str, failure: Failure, *, accept_loss: bool) -> None:
         self.path = os.path.join(directory, "store.db")
+        self._wal_path = self.path + "-wal"
         self.evidence = Evidence(files, directory, self.path)
         self._files = files
         self._failure = failure
@@ -92,15 +93,14 @@ class Store:
 
     def _check_wal(self, accept_loss: bool) -> None:
         """SQLite binds a WAL to no database file, and an older copy below it makes a mixture of both."""
-        wal, files = self.path + "-wal", self._files
-        file = files.get(self.path)
+        wal, file = self._wal_path, self._files.get(self.path)
         self.evidence.checkpoint = stamp_in(file.read(HEADER_BYTES, 0))
-        files.forget(self.path)
+        self._files.forget(self.path)
         if os.path.exists(wal) and os.path.getsize(wal) > 0 and self.evidence.is_older_than_wal(accept_loss):
             self._set_wal_aside()
 
     def _set_wal_aside(self) -> None:
-        wal, files = self.path + "-wal", self._files
+        wal, files = self._wal_path, self._files
         guarded("rename", wal, files.ops.rename, wal, wal + ".damaged")
         files.sync_directory(os.path.dirname(self.path))
 
@@ -277,7 +277,7 @@ class Store:
         used = self._wal_used()
         if used + WAL_EXTENT_BYTES // 4 <= self._wal_file_bytes:
             return
-        path = self.path + "-wal"
+        path = self._wal_path
         try:
             file = self._files.get(path)
         except OutOfDescriptors:
@@ -312,20 +312,27 @@ class Store:
 
     def _check_files_in_use(self) -> None:
         """A checkpoint with a database or a WAL that was written over would make a mixture of both."""
-        replaced = self.path if self._vfs.main.stamp() != self.evidence.checkpoint else ""
-        # A stop must not fail for want of a descriptor.
-        with suppress(OutOfDescriptors):
-            header, size = self._read_wal() if self._wal_header else (b"", 0)
-            if self._wal_header and (header != self._wal_header or size < self._wal_used()):
-                replaced = self.path + "-wal"
-        if replaced:
+        replaced = None
+        if self._vfs.main.stamp() != self.evidence.checkpoint:
+            replaced = self.path
+        elif self._wal_header and self._is_wal_replaced():
+            replaced = self._wal_path
+        if replaced is not None:
             error = ReplacedError(f"{replaced} was replaced while the broker ran")
             self._failure.remember(error)
             raise error
 
+    def _is_wal_replaced(self) -> bool:
+        try:
+            header, size = self._read_wal()
+        except OutOfDescriptors:
+            # A stop must not fail for want of a descriptor.
+            return False
+        return header != self._wal_header or size < self._wal_used()
+
     def _read_wal(self) -> tuple[bytes, int]:
         """The header of the WAL, and the size of the file."""
-        path = self.path + "-wal"
+        path = self._wal_path
         file = self._files.get(path)
         found = file.read(WAL_HEADER_BYTES, 0), file.size()
         self._files.forget(path)

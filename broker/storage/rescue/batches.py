@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
+from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.rescue.reading import WINDOW_BYTES, SourceFile
+from broker.storage.segments.verification import BATCH_MARK, BATCH_MARK_AT, may_be_batch
 
-# Every batch has these bytes at the same place: the leader epoch and the magic.
-_MARK = LEADER_EPOCH.to_bytes(4, "big") + b"\x02"
-_MARK_AT = 12
 MOST_FINAL_ZEROS = 9
 # Without other evidence, no damage hides more offsets than these.
 MOST_OFFSETS_SKIPPED = 1 << 20
-_LENGTH_OVERHEAD = 12
 _UNCHECKED = struct.Struct(">qiib")  # the fields that the checksum of a batch does not cover
 
 
@@ -136,13 +133,7 @@ class _Scan:
         if len(head) < HEADER_BYTES:
             return None
         header = parse_header(head)
-        if (
-            header.magic != 2
-            or header.partition_leader_epoch != LEADER_EPOCH
-            or not HEADER_BYTES <= header.size_bytes <= self._file.size - position
-            or header.last_offset_delta < 0
-            or header.base_offset < 0
-        ):
+        if not may_be_batch(header, self._file.size - position) or header.base_offset < 0:
             return None
         content = self._file.read(position, header.size_bytes)
         return Batch(position, content, header) if check_crc(content, 0, header) and self._fits(header) else None
@@ -154,7 +145,7 @@ class _Scan:
         """The bytes as the batch with the next offset, if its checksum agrees."""
         if not HEADER_BYTES <= len(content) < 2**31:
             return None
-        fields = _UNCHECKED.pack(self._offset, len(content) - _LENGTH_OVERHEAD, LEADER_EPOCH, 2)
+        fields = _UNCHECKED.pack(self._offset, len(content) - LOG_OVERHEAD_BYTES, LEADER_EPOCH, 2)
         whole = fields + content[_UNCHECKED.size :]
         header = parse_header(whole)
         is_whole = header.last_offset_delta >= 0 and check_crc(whole, 0, header) and self._fits(header)
@@ -162,14 +153,14 @@ class _Scan:
 
     def _next_whole(self) -> Batch | None:
         """The next whole batch behind a damaged one."""
-        at = self._position + 1 + _MARK_AT
+        at = self._position + 1 + BATCH_MARK_AT
         while at < self._file.size:
             window = self._file.read(at, min(WINDOW_BYTES, self._file.size - at))
-            found = window.find(_MARK)
+            found = window.find(BATCH_MARK)
             if found < 0:
-                at += max(1, len(window) - len(_MARK) + 1)
+                at += max(1, len(window) - len(BATCH_MARK) + 1)
                 continue
-            batch = self.whole_at(at + found - _MARK_AT)
+            batch = self.whole_at(at + found - BATCH_MARK_AT)
             if batch is not None and self._is_plausible(batch):
                 return batch
             at += found + 1

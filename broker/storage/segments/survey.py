@@ -11,14 +11,11 @@ from broker.storage.files import Files, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.segments.segment_file import Place, segment_name
 from broker.storage.segments.trailer import TRAILER_BYTES, chained, parse_trailer
-from broker.storage.segments.verification import SCAN_BYTES, StoredBatch
+from broker.storage.segments.verification import BATCH_MARK, BATCH_MARK_AT, SCAN_BYTES, StoredBatch, may_be_batch
 
 MAX_TORN_OFFSETS = 1_000_000
 # No offset reaches it.
 ANY_OFFSET = 1 << 62
-# Every batch has these bytes at the same place: the leader epoch and the magic.
-_MARK = LEADER_EPOCH.to_bytes(4, "big") + b"\x02"
-_MARK_AT = 12
 
 Offsets = tuple[int, int]  # first and last
 
@@ -175,12 +172,7 @@ def _batch_at(file: OpenFile, position: int, size_bytes: int) -> StoredBatch | N
     if len(head) < HEADER_BYTES:
         return None
     header = parse_header(head)
-    if (
-        header.magic != 2
-        or header.partition_leader_epoch != LEADER_EPOCH
-        or header.last_offset_delta < 0
-        or not HEADER_BYTES <= header.size_bytes <= size_bytes - position
-    ):
+    if not may_be_batch(header, size_bytes - position):
         return None
     content = file.read(header.size_bytes, position)
     return StoredBatch(position, header, content) if check_crc(content, 0, header) else None
@@ -188,13 +180,13 @@ def _batch_at(file: OpenFile, position: int, size_bytes: int) -> StoredBatch | N
 
 def _next_mark(file: OpenFile, position: int, size_bytes: int) -> int:
     """The next position where a batch may begin; -1 if there is none."""
-    position += _MARK_AT
+    position += BATCH_MARK_AT
     while position < size_bytes:
         window = file.read(min(SCAN_BYTES, size_bytes - position), position)
-        at = window.find(_MARK)
+        at = window.find(BATCH_MARK)
         if at >= 0:
-            return position + at - _MARK_AT
-        if len(window) < len(_MARK):
+            return position + at - BATCH_MARK_AT
+        if len(window) < len(BATCH_MARK):
             break
-        position += len(window) - len(_MARK) + 1
+        position += len(window) - len(BATCH_MARK) + 1
     return -1

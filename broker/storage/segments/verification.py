@@ -31,12 +31,27 @@ _CHECKED_FROM = 21
 _MAGIC = 2
 
 
+# Every batch has these bytes at the same place: the leader epoch and the magic.
+BATCH_MARK = LEADER_EPOCH.to_bytes(4, "big") + _MAGIC.to_bytes(1, "big")
+BATCH_MARK_AT = 12
+
+
 class StoredBatch(NamedTuple):
     """One batch of a segment file with a correct checksum."""
 
     position: int
     header: BatchHeader
     content: bytes
+
+
+def may_be_batch(header: BatchHeader, room: int) -> bool:
+    """Whether a batch of a segment file, of at most `room` bytes, may begin so. Its checksum is another question."""
+    return (
+        header.magic == _MAGIC
+        and header.partition_leader_epoch == LEADER_EPOCH
+        and header.last_offset_delta >= 0
+        and HEADER_BYTES <= header.size_bytes <= room
+    )
 
 
 def checked_batches(

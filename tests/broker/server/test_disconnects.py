@@ -78,6 +78,14 @@ def gone(running: RunningBroker) -> None:
     assert running.run(lambda: len(running.broker.connections.hangups)) == 0
 
 
+def expect_noticed(running: RunningBroker, dying: list[WireClient], end: Callable[[WireClient], None]) -> None:
+    for each in dying:
+        end(each)
+    gone(running)
+    for each in dying:
+        each.close()
+
+
 @ends
 @pytest.mark.parametrize("size", [0, 100_000, 300_000, 3 << 20])
 def test_a_dead_client_behind_a_parked_fetch_is_noticed(
@@ -85,11 +93,7 @@ def test_a_dead_client_behind_a_parked_fetch_is_noticed(
 ) -> None:
     create_topic(client, "t")
     dying = pinned(running, 2, size)
-    for each in dying:
-        end(each)
-    gone(running)
-    for each in dying:
-        each.close()
+    expect_noticed(running, dying, end)
 
 
 @ends
@@ -101,11 +105,7 @@ def test_a_dead_client_is_noticed_while_the_broker_does_not_read_from_it(
         create_topic(client, "t")
         dying = pinned(running, 2, 100_000)
         until(lambda: running.run(lambda: len(running.broker.connections.hangups)) == 2)
-        for each in dying:
-            end(each)
-        gone(running)
-        for each in dying:
-            each.close()
+        expect_noticed(running, dying, end)
 
 
 @ends
@@ -119,11 +119,7 @@ def test_dead_clients_are_noticed_while_memory_is_scarce(
         create_topic(client, "t")
         dying = pinned(running, 30, 500_000)
         until(lambda: running.run(lambda: running.broker.connections.held.total) > 2 << 20)
-        for each in dying:
-            end(each)
-        gone(running)
-        for each in dying:
-            each.close()
+        expect_noticed(running, dying, end)
 
 
 def test_queues_that_are_too_long_for_a_turn_wait_while_memory_is_scarce(

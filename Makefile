@@ -118,7 +118,7 @@ docs: $(READY)  ## Regenerate the generated pages of docs/
 	$(BIN)/python -m tools.generate_docs
 
 lock:  ## Update the lock files (requires uv)
-	uv pip compile -q pyproject.toml --extra demo --group dev --universal --python-version 3.11 \
+	uv pip compile -q pyproject.toml --extra aws --extra demo --extra keyring --extra security --group dev --universal --python-version 3.11 \
 	    --generate-hashes --custom-compile-command "make lock" -o requirements.lock
 	uv pip compile -q pyproject.toml --extra pipelines --group pipelines-test --universal --python-version 3.11 \
 	    --constraint requirements.lock --generate-hashes --custom-compile-command "make lock" -o requirements-pipelines.lock

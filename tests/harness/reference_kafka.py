@@ -46,6 +46,7 @@ TOOLS = {
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "acls": "org.apache.kafka.tools.AclCommand",
     "console-producer": "org.apache.kafka.tools.ConsoleProducer",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
@@ -142,14 +143,17 @@ class KafkaTools:
 
 
 class ReferenceKafka:
-    """One real Kafka broker for the duration of a `with` block."""
+    """One real Kafka broker for the duration of a `with` block.
+
+    A subclass with other listeners overrides `listeners`, `format_arguments` and `readiness_client`.
+    """
 
     def __init__(
         self, config: Mapping[str, str] | None = None, *, version: str = VERSION, port: int = 0, heap: str = "768m"
     ) -> None:
         self.tools = KafkaTools(version)
         self._config, self._heap = dict(config or {}), heap
-        self._port, self._controller_port = port or _free_port(), _free_port()
+        self._port, self._controller_port = port or free_port(), free_port()
         self.bootstrap_servers = f"127.0.0.1:{self._port}"
         self.data_dir = Path(tempfile.mkdtemp(prefix="reference-kafka-"))
         self._child: subprocess.Popen[bytes] | None = None
@@ -195,14 +199,27 @@ class ReferenceKafka:
         assert self._child is not None, "not started"
         return self._child.wait()
 
+    def listeners(self) -> dict[str, str]:
+        """The address of each listener for clients."""
+        return {"PLAINTEXT": self.bootstrap_servers}
+
+    def format_arguments(self) -> list[str]:
+        """Further arguments of `kafka-storage format`."""
+        return []
+
+    def readiness_client(self) -> WireClient:
+        """A connection that may ask about any group."""
+        return WireClient(("127.0.0.1", self._port), timeout_s=5)
+
     def _format(self) -> None:
+        listeners = ",".join(f"{name}://{address}" for name, address in self.listeners().items())
         config = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.bootstrap.servers": f"127.0.0.1:{self._controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{self.bootstrap_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}",
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "advertised.listeners": listeners,
             "log.dirs": str(self.data_dir / "log"),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
@@ -214,7 +231,8 @@ class ReferenceKafka:
         properties = self.data_dir / "server.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
         identity = self.tools.run("storage", "random-uuid").stdout.split()[-1]
-        formatted = self.tools.run("storage", "format", "--standalone", "-t", identity, "-c", properties)
+        arguments = ["--standalone", "-t", identity, "-c", properties, *self.format_arguments()]
+        formatted = self.tools.run("storage", "format", *arguments)
         if formatted.returncode != 0:
             raise RuntimeError(f"Kafka could not format its storage: {(formatted.stderr or formatted.stdout).strip()}")
 
@@ -223,29 +241,31 @@ class ReferenceKafka:
         command = self.tools.jars.command("kafka.Kafka", properties, heap=self._heap, flags=())
         with (self.data_dir / "server.out").open("ab") as out:
             self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-        _wait_until_loaded(self._port, self._child)
+        self._wait_until_loaded(self._child)
+
+    def _wait_until_loaded(self, child: subprocess.Popen[bytes]) -> None:
+        """Wait until every partition of __consumer_offsets exists and is loaded; answers vary before that."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        pending = _one_group_per_partition()
+        while pending:
+            if child.poll() is not None:
+                raise RuntimeError(f"Kafka ended with status {child.returncode}: {self._last_output()}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Kafka was not ready within {READY_WITHIN_S:.0f} s: {self._last_output()}")
+            with contextlib.suppress(OSError, ConnectionClosed), self.readiness_client() as client:
+                while pending and _is_loaded(client, pending[-1]):
+                    pending.pop()
+            if pending:
+                time.sleep(0.05)
+
+    def _last_output(self) -> str:
+        return (self.data_dir / "server.out").read_text(errors="replace")[-2000:]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _wait_until_loaded(port: int, child: subprocess.Popen[bytes]) -> None:
-    """Wait until every partition of __consumer_offsets exists and is loaded; answers vary before that."""
-    deadline = time.monotonic() + READY_WITHIN_S
-    pending = _one_group_per_partition()
-    while pending:
-        if child.poll() is not None:
-            raise RuntimeError(f"Kafka ended with status {child.returncode}")
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"Kafka was not ready within {READY_WITHIN_S:.0f} s")
-        with contextlib.suppress(OSError, ConnectionClosed), WireClient(("127.0.0.1", port), timeout_s=5) as client:
-            while pending and _is_loaded(client, pending[-1]):
-                pending.pop()
-        if pending:
-            time.sleep(0.05)
 
 
 def _one_group_per_partition() -> list[str]:

@@ -18,6 +18,7 @@ RUNNER = ("tests/broker/cores/groups/test_simulation.py", "tests/broker/server")
 LOADING = ("tests/durability/test_many_commits.py",)
 REMOVALS = ("tests/broker/storage/test_offset_removals.py",)
 STORAGE = ("tests/broker/storage",)
+COMPACTION = ("tests/broker/storage/test_compaction.py",)
 HELD = ("tests/broker/storage/test_held_directory.py",)
 DIRECTORY = (
     "tests/broker/test_directory_lock.py",
@@ -570,6 +571,27 @@ FAULTS = (
         LARGE,
     ),
     # ---- storage
+    Fault(
+        "compaction removes the last batch before an empty active segment",
+        "storage/segments/compaction.py",
+        "            keeps_end = segment.end_offset == partition.high_watermark\n",
+        "            keeps_end = False\n",
+        COMPACTION,
+    ),
+    Fault(
+        "compaction keeps an empty batch of each segment",
+        "storage/segments/compaction.py",
+        "            keeps_end = segment.end_offset == partition.high_watermark\n",
+        "            keeps_end = True\n",
+        COMPACTION,
+    ),
+    Fault(
+        "readers stay at offsets that no segment has",
+        "storage/segments/partition.py",
+        '        return batch if at_least_one or len(batch) <= max_bytes else b""\n',
+        '        return b""\n',
+        COMPACTION,
+    ),
     Fault(
         "the high watermark is one too low",
         "storage/segments/partition.py",

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
-from broker.protocol.record_batch import build_batch, parse_header
-from broker.storage.partition_log import LEADER_EPOCH
+from broker.protocol.record_batch import parse_header
 from broker.storage.rescue.batches import Batch, SegmentFile, whole_batches
 from broker.storage.rescue.reading import Progress
+from broker.storage.segments.batch_fields import empty_batch
 
-MAX_OFFSETS_PER_BATCH = 2**31
 Range: TypeAlias = tuple[int, int]  # first and last offset
 
 
@@ -128,10 +127,10 @@ def plan_partition(index: int, found: Sequence[SegmentFile], evidence: Evidence,
 def cover(offset: int, until: int) -> Iterator[Batch]:
     """Empty batches for these offsets, like the ones that Kafka's compaction leaves."""
     while offset < until:
-        last_offset = min(until, offset + MAX_OFFSETS_PER_BATCH) - 1
-        content = build_batch([], base_offset=offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
-        yield Batch(-1, content, parse_header(content))
-        offset = last_offset + 1
+        content = empty_batch(offset, until)
+        header = parse_header(content)
+        yield Batch(-1, content, header)
+        offset = header.next_offset
 
 
 def _apply_log_start(plan: PartitionPlan, stored: int) -> None:

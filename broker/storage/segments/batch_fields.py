@@ -1,11 +1,21 @@
-"""Fields of a record batch that the broker changes in place although the CRC covers them."""
+"""Fields of a record batch that the broker changes in place although the CRC covers them; batches without records."""
 
 from __future__ import annotations
 
 import google_crc32c
 
+from broker.protocol.record_batch import build_batch
+from broker.storage.partition_log import LEADER_EPOCH
+
+MAX_OFFSETS_PER_BATCH = 2**31
 CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT = 17, 21, 23
 LOG_APPEND_TIME = 0x08
+
+
+def empty_batch(base_offset: int, until: int) -> bytes:
+    """A batch without records over these offsets, or the first 2^31 of them, like those that Kafka's compaction leaves."""
+    last_offset = min(until, base_offset + MAX_OFFSETS_PER_BATCH) - 1
+    return build_batch([], base_offset=base_offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
 
 
 def set_create_time(batch: bytearray) -> None:

@@ -15,8 +15,7 @@ from broker.protocol.record_batch import BatchHeader, Record, build_batch, parse
 from broker.protocol.wire_types import DecodeError, EncodeError
 from broker.storage.digests import blake2b
 from broker.storage.errors import DamageError, OutOfDescriptors
-from broker.storage.partition_log import LEADER_EPOCH
-from broker.storage.segments.batch_fields import set_last_offset
+from broker.storage.segments.batch_fields import empty_batch, set_last_offset
 from broker.storage.segments.bounded_records import decoded
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment
@@ -100,7 +99,8 @@ def _rewrite(
             if _is_gone(partition, segment):
                 return writer.discard()
         if writer.started:
-            partition.replace_segment(segment, writer.finish(shared))
+            keeps_end = segment.end_offset == partition.high_watermark
+            partition.replace_segment(segment, writer.finish(shared, keeps_end=keeps_end))
     except (DamageError, OutOfDescriptors, DecodeError, EncodeError):
         writer.discard()
         raise
@@ -171,7 +171,7 @@ class _Writer:
             # The file keeps its name, so its first batch must keep the base offset.
             extended = _extended(batch, self._old.base_offset)
             if extended is None:
-                self._write(_empty(self._old.base_offset, base_offset - 1))
+                self._write(empty_batch(self._old.base_offset, base_offset))
             else:
                 batch = extended
         self._held = batch
@@ -184,10 +184,16 @@ class _Writer:
         file.write(batch, self._new.size_bytes)
         self._new.note(parse_header(batch), self._new.size_bytes, len(batch))
 
-    def finish(self, shared: Shared) -> Segment | None:
-        """Return the new segment, synced, or None if no record stays."""
+    def finish(self, shared: Shared, *, keeps_end: bool) -> Segment | None:
+        """Return the new segment, synced, or None if no record stays.
+
+        `keeps_end`: no record follows this segment, so it keeps an empty batch that leads readers to the log end
+        (KAFKA-17076, KAFKA-20452).
+        """
         if self._held is None:
-            return None
+            if not keeps_end:
+                return None
+            self._held = empty_batch(self._old.base_offset, self._old.end_offset)
         self._write(_stretched(self._held, self._old.end_offset))
         self._new.save_index()
         shared.files.sync(self._new.seal())
@@ -236,10 +242,6 @@ def _rebuilt(header: BatchHeader, records: list[Record], base_offset: int) -> by
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
     )
-
-
-def _empty(base_offset: int, last_offset: int) -> bytes:
-    return build_batch([], base_offset=base_offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
 
 
 def _stretched(batch: bytes, next_offset: int) -> bytes:

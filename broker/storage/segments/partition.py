@@ -11,7 +11,7 @@ from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_l
 from broker.storage.errors import OutOfDescriptors, StorageError
 from broker.storage.files import FileSlice, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH, Appended
-from broker.storage.segments.batch_fields import set_create_time
+from broker.storage.segments.batch_fields import empty_batch, set_create_time
 from broker.storage.segments.partition_table import (
     add_partition,
     delete_segment,
@@ -101,11 +101,8 @@ class SegmentPartition:
         row = load_partition(store, self.topic.topic_id, self.index)
         if row is None:
             return
-        self.partition_id, self.log_start_offset, self._beyond_checkpoint = (
-            row.partition_id,
-            row.log_start_offset,
-            row.beyond_checkpoint,
-        )
+        self.partition_id, self.log_start_offset = row.partition_id, row.log_start_offset
+        self._beyond_checkpoint = row.beyond_checkpoint
         interval_bytes = self.policy.index_interval_bytes
         self.segments = load_segments(store, self.partition_id, self._shared.files, self.place, interval_bytes)
         self.advance()
@@ -306,7 +303,9 @@ class SegmentPartition:
             if spot.size > max_bytes and not at_least_one:
                 return b""
             return segment.slice(spot, min(visible, spot.position + max_bytes))
-        return b""
+        # No file has these offsets, as if compaction had removed them: without a batch, readers would stay here.
+        batch = empty_batch(offset, self.high_watermark)
+        return batch if at_least_one or len(batch) <= max_bytes else b""
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
         for segment, visible, newest in self._visible_segments():

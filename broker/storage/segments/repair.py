@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from broker.protocol.record_batch import BatchHeader, build_batch, parse_header
+from broker.protocol.record_batch import BatchHeader, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.files import Files, OpenFile
-from broker.storage.partition_log import LEADER_EPOCH
+from broker.storage.segments.batch_fields import empty_batch
 from broker.storage.segments.end_checks import CheckedEnds
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment
@@ -22,7 +22,6 @@ from broker.storage.segments.survey import Offsets, Survey, whole_batches
 from broker.storage.store.catalog import Topic, Topics
 from broker.storage.store.values import as_bytes, as_int
 
-MAX_OFFSETS_PER_BATCH = 2**31
 MAX_RANGES_NAMED = 20
 
 
@@ -119,6 +118,5 @@ def _add(made: Segment, file: OpenFile, batch: bytes, header: BatchHeader) -> No
 
 def _cover(made: Segment, file: OpenFile, until: int) -> None:
     while made.end_offset < until:
-        last_offset = min(until, made.end_offset + MAX_OFFSETS_PER_BATCH) - 1
-        batch = build_batch([], base_offset=made.end_offset, last_offset=last_offset, leader_epoch=LEADER_EPOCH)
+        batch = empty_batch(made.end_offset, until)
         _add(made, file, batch, parse_header(batch))

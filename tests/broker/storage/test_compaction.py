@@ -204,6 +204,77 @@ def test_segments_without_records_are_removed(tmp_path: Path) -> None:
     log.close()
 
 
+def spans(partition: PartitionLog, offset: int = 0) -> list[tuple[int, int, int]]:
+    """First offset, last offset and number of records of each batch up to the log end."""
+    found: list[tuple[int, int, int]] = []
+    while offset < partition.high_watermark:
+        content = raw(partition.read(offset, 1, at_least_one=True))
+        assert content, f"a reader at {offset} gets nothing"
+        for _, header in batches(content):
+            found.append((header.base_offset, header.last_offset, header.record_count))
+            offset = header.next_offset
+    return found
+
+
+def test_readers_reach_the_log_end_after_compaction_removed_the_last_records(tmp_path: Path) -> None:
+    """An empty active segment follows them. Kafka's cleaner keeps their last batch, without records (KAFKA-17076)."""
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log)
+    assert isinstance(partition, SegmentPartition)
+    for at in range(0, 20, 5):
+        partition.start_segment(at)
+        append(partition, *[b"no key"] * 5)
+    partition.start_segment(20)
+    log.alter_topic_configs("t", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"})
+    sweep(log)
+    assert [spans(partition, offset) for offset in range(20)] == [[(15, 19, 0)]] * 20
+    log.close(clean=False)
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log)
+    assert spans(partition) == [(15, 19, 0)]
+    append(partition, (b"k", b"v"))
+    sweep(log)
+    assert spans(partition) == [(15, 19, 0), (20, 20, 1)]
+    log.close()
+
+
+def test_sealed_segments_without_keys_vanish_if_records_follow(tmp_path: Path) -> None:
+    log = open_log(tmp_path, **SETTINGS)
+    partition = topic_log(log)
+    assert isinstance(partition, SegmentPartition)
+    append(partition, *[b"no key"] * 5)
+    partition.start_segment(5)
+    append(partition, (b"k", b"v"))
+    log.alter_topic_configs("t", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"})
+    sweep(log)
+    assert spans(partition) == [(5, 5, 1)]
+    log.close()
+
+
+def test_readers_pass_offsets_that_no_segment_has_before_an_empty_active_one(tmp_path: Path) -> None:
+    """Earlier versions compacted like this, and a repair may end so. Kafka's readers stay there until the next append."""
+    log = open_log(tmp_path)
+    partition = topic_log(log)
+    assert isinstance(partition, SegmentPartition)
+    append(partition, *[b"v"] * 15)
+    partition.start_segment(20)
+    log.flush()
+    for _ in range(2):
+        assert partition.high_watermark == 20
+        assert spans(partition) == [(0, 14, 15), (15, 19, 0)]
+        assert [spans(partition, offset) for offset in range(15, 20)] == [[(at, 19, 0)] for at in range(15, 20)]
+        assert partition.read(15, 60, at_least_one=False) == b""
+        assert partition.read(20, 1000, at_least_one=True) == b""
+        log.close()
+        log = open_log(tmp_path)
+        partition = topic_log(log)
+    append(partition, b"more")
+    assert spans(partition) == [(0, 14, 15), (15, 19, 0)]
+    log.flush()
+    assert spans(partition) == [(0, 14, 15), (20, 20, 1)]
+    log.close()
+
+
 def test_reads_and_appends_work_between_slices_of_a_pass(tmp_path: Path) -> None:
     log = open_log(tmp_path, **SETTINGS)
     partition = topic_log(log, cleanup_policy="compact", min_cleanable_dirty_ratio="0")

@@ -11,6 +11,7 @@ from broker.storage.rows.stored_groups import StoredGroups
 from broker.storage.rows.topic_row import RowLike, TopicRow
 from broker.storage.settings import LogSettings
 from broker.storage.store.catalog import Topic
+from broker.storage.store.security_records import SecurityRecords
 from broker.storage.topic_configs import TOPIC_CONFIGS, TopicConfig
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ReplacedError",
     "RowLike",
     "RowPartition",
+    "SecurityRecords",
     "StorageError",
     "StoredGroups",
     "Topic",

@@ -31,6 +31,7 @@ from broker.storage.segments.topic_files import TopicFiles
 from broker.storage.settings import LogSettings
 from broker.storage.store.catalog import Catalog, Topic, Topics
 from broker.storage.store.database import Store
+from broker.storage.store.security_records import SecurityRecords
 
 SWEEP_SOON_MS = 20
 SWEEP_LATER_MS = 1000
@@ -84,6 +85,7 @@ class Log:
     def _open(self, directory: str, settings: LogSettings, wall_ms: int, accept_loss: bool) -> None:
         store, files = self._store, self._files
         self._catalog = catalog = Catalog(store)
+        self.security_records = SecurityRecords(store)
         self.losses: list[str] = store.evidence.losses
         ends = SyncedEnds(files, directory)
         root = os.path.join(directory, "segments")

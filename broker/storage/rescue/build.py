@@ -41,6 +41,8 @@ def build(plan: RescuePlan, into: Path, progress: Progress) -> None:
     try:
         log.adopt(plan.cluster_id, plan.next_producer_id)
         log.alter_broker_configs(plan.broker_configs)
+        for record in plan.security_records:
+            log.security_records.put(*record)
         for topic in plan.topics:
             _write_topic(log, topic, progress)
         log.close()

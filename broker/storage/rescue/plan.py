@@ -11,7 +11,7 @@ from broker.storage.files import Files
 from broker.storage.rescue.ends import AcknowledgedEnds, read_acknowledged_ends
 from broker.storage.rescue.partitions import Evidence, PartitionPlan, plan_partition
 from broker.storage.rescue.reading import Progress
-from broker.storage.rescue.salvage import CommittedOffset, Salvage, StoredPartition
+from broker.storage.rescue.salvage import CommittedOffset, Salvage, SecurityRecord, StoredPartition
 from broker.storage.rescue.segment_files import FoundFiles, PartitionKey, find_segment_files
 from broker.storage.rescue.topics import FoundTopic, find_topic_directories, find_topics
 from broker.storage.store.commit_marker import CommitMarkerFile
@@ -36,6 +36,7 @@ class RescuePlan:
     offsets: list[CommittedOffset]
     cluster_id: str | None
     broker_configs: dict[str, str]
+    security_records: list[SecurityRecord]
     next_producer_id: int
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -66,12 +67,16 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
         warnings.append(
             "dynamic broker configs may be lost: set them again before retention deletes records by its defaults"
         )
+        warnings.append(
+            "users, ACLs and quotas may be lost, and deleted ones may be back: check them before clients connect"
+        )
     return RescuePlan(
         data_dir,
         topics,
         salvage.offsets,
         found.cluster_id or salvage.meta.get("cluster_id"),
         salvage.broker_configs,
+        salvage.security_records,
         _next_producer_id(salvage, topics),
         problems,
         warnings,

@@ -32,6 +32,12 @@ class StoredPartition(NamedTuple):
     log_start_offset: int
 
 
+class SecurityRecord(NamedTuple):
+    kind: str
+    name: str
+    value: str
+
+
 class CommittedOffset(NamedTuple):
     """A committed offset and the time of its commit. `note` says why it may not be the newest one."""
 
@@ -59,6 +65,7 @@ class Salvage:
         self.topics: dict[bytes, StoredTopic] = {}
         self.topic_configs: dict[bytes, dict[str, str]] = {}
         self.broker_configs: dict[str, str] = {}
+        self.security_records: list[SecurityRecord] = []
         self.meta: dict[str, str] = {}
         self.partitions: dict[int, StoredPartition] = {}
         self.segments: dict[int, list[tuple[int, int]]] = {}  # by partition number: base and end offsets
@@ -97,6 +104,7 @@ class Salvage:
                     self._note_other(cell)
                     if note is None:
                         self._note_segment(cell)
+                        self._note_security(cell)
         elif page.content.strip(b"\0"):
             for values in possible_rows(page.content, OFFSETS_COLUMNS, self._pages.content):
                 self._note_offset(values, FROM_DAMAGED_PAGE)
@@ -143,6 +151,12 @@ class Salvage:
                 (self.broker_configs if name in _BROKER_CONFIGS else self.meta)[name] = value
             case Cell(None, (int(), int(producer_id), int(), int(), bytes())):
                 self.largest_producer_id = max(self.largest_producer_id, producer_id)
+
+    def _note_security(self, cell: Cell) -> None:
+        """Keep a record of a current page: an older copy may hold rights that were revoked."""
+        match cell:
+            case Cell(None, (str(kind), str(name), str(value))):
+                self.security_records.append(SecurityRecord(kind, name, value))
 
     def _note_segment(self, cell: Cell) -> None:
         match cell:

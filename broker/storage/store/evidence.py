@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 MARKER_SYNC_SECONDS = 1.0
 # What only the database holds: records are in the segments.
-LOST_WITH_COMMITS = "committed offsets and changes of topics may be missing"
+LOST_WITH_COMMITS = "committed offsets and changes of topics, users and ACLs may be missing"
 
 STAMPS = 1 << 32
 
@@ -63,7 +63,7 @@ class Evidence:
         beside = f"; {self._segments} has the files of {topics} topics" if topics else ""
         if commits or beside:
             self.lose_commits(
-                f"{self._store_path} is empty or missing{commits}{beside}; consumer groups and committed offsets are lost",
+                f"{self._store_path} is empty or missing{commits}{beside}; consumer groups, committed offsets, users and ACLs are lost",
                 accept_loss or not self.binding,
                 StoreMissingError if beside else DamageError,
             )

@@ -12,13 +12,13 @@ from broker.storage.store.database import FORMAT_VERSION
 from tests.harness.stores import append, open_log, topic_log, values
 
 # Killed while it wrote to partition 0, after a clean stop.
-FORMAT_4 = Path(__file__).with_name("format_4.tar.xz")
+ARCHIVES = ["format_4", "format_5"]
 SMALL = {"segment_bytes": 700}
 
 
-@pytest.fixture
-def format_4(tmp_path: Path) -> Path:
-    with tarfile.open(FORMAT_4) as archive:
+@pytest.fixture(params=ARCHIVES)
+def older(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with tarfile.open(Path(__file__).with_name(f"{request.param}.tar.xz")) as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path / "store"
 
@@ -29,16 +29,18 @@ def version(path: Path) -> object:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_store_of_format_4_is_migrated_and_keeps_its_records(format_4: Path, clean: bool) -> None:
+def test_a_store_of_an_older_format_is_migrated_and_keeps_its_records(older: Path, clean: bool) -> None:
     for run in range(3):
-        log = open_log(format_4, **SMALL)
+        log = open_log(older, **SMALL)
         assert log.losses == []
         for index, (name, count) in enumerate([(b"value", 16), (b"other", 12)]):
             found = values(topic_log(log, index=index))
             assert found[:count] == [(offset, b"%s %03d" % (name, offset) * 3) for offset in range(count)]
             assert found[count:] == [(count + number, b"new %d" % number) for number in range(run)]
             append(topic_log(log, index=index), b"new %d" % run)
+        assert len(log.security_records.all("acls")) == run
+        log.security_records.put("acls", f"{run}", "value")
         log.flush()
         log.close(clean=clean)
-    open_log(format_4, **SMALL).close()
-    assert version(format_4) == FORMAT_VERSION
+    open_log(older, **SMALL).close()
+    assert version(older) == FORMAT_VERSION

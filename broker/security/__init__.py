@@ -1,0 +1,1 @@
+"""Security: SASL mechanisms, credentials, keys and certificates, for the broker and for clients."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from broker.atomic_file import FileId, read_json, remove_file, write_json
@@ -15,9 +15,24 @@ class UnsafeReadyFileError(Exception):
     """Other users could replace a ready file, or it would replace something else. The text names file and reason."""
 
 
+PLAINTEXT = "PLAINTEXT"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyListener:
+    """A listener of a broker that serves requests, and the address at which programs on this machine reach it."""
+
+    name: str
+    security_protocol: str
+    address: str
+
+    def __str__(self) -> str:
+        return self.address if self.security_protocol == PLAINTEXT else f"{self.address} ({self.security_protocol})"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """The content of the ready file of a broker that serves requests."""
+    """The content of the ready file of a broker that serves requests. `address` is that of its first listener."""
 
     address: str
     pid: int
@@ -26,6 +41,12 @@ class Ready:
     durability: str
     started_ms: int
     unimplemented_options: list[str]
+    listeners: list[ReadyListener] = field(default_factory=list)
+
+    @property
+    def security_protocol(self) -> str:
+        """The protocol at `address`. Ready files of earlier versions do not name it."""
+        return self.listeners[0].security_protocol if self.listeners else PLAINTEXT
 
 
 def read_ready(path: Path) -> Ready | None:
@@ -41,10 +62,15 @@ def read_ready_file(path: Path) -> tuple[Ready, FileId] | None:
     content, file = found
     try:
         # A later version may have more fields.
-        ready = Ready(**{field.name: content[field.name] for field in fields(Ready)})
-    except KeyError:
+        known = {entry.name: content[entry.name] for entry in fields(Ready) if entry.name != "listeners"}
+        ready = Ready(**known, listeners=[_listener_of(each) for each in content.get("listeners", ())])
+    except (KeyError, TypeError):
         return None
     return (ready, file) if isinstance(ready.pid, int) and isinstance(ready.data_dir, str) else None
+
+
+def _listener_of(content: dict[str, str]) -> ReadyListener:
+    return ReadyListener(**{entry.name: content[entry.name] for entry in fields(ReadyListener)})
 
 
 class ReadyFile:

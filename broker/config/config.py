@@ -10,9 +10,9 @@ from broker.config.listeners import (
     Endpoint,
     ListenerNames,
     NamedAddress,
-    parse_advertised_address,
+    parse_advertised_addresses,
     parse_endpoint,
-    parse_listen_address,
+    parse_listen_addresses,
 )
 from broker.config.options import OPTIONS, ConfigError, Options, Value
 from broker.config.properties import read_properties
@@ -51,21 +51,17 @@ class BrokerConfig(Options):
         ]
 
     @property
-    def listener(self) -> NamedAddress:
-        """The listener to serve: its name, its security protocol and the address to bind."""
-        return parse_listen_address(self.listeners, self._listener_names())
+    def listen(self) -> list[NamedAddress]:
+        """The listeners to serve, in the order of the option `listeners`; at least one."""
+        return parse_listen_addresses(self.listeners, self._listener_names())
 
     @property
-    def listen(self) -> Endpoint:
-        """The address to listen on."""
-        return self.listener.endpoint
-
-    @property
-    def advertised(self) -> Endpoint | None:
-        """The address that clients are given; None means the bound one."""
+    def advertised(self) -> dict[str, Endpoint]:
+        """The addresses that clients are given, by the name of the listener; without an entry it is the bound one."""
         if self.advertised_listeners is None:
-            return None
-        return parse_advertised_address(self.advertised_listeners, self._listener_names()).endpoint
+            return {}
+        found = parse_advertised_addresses(self.advertised_listeners, self._listener_names())
+        return {address.name: address.endpoint for address in found}
 
     def _listener_names(self) -> ListenerNames:
         return ListenerNames.parse(self.listener_security_protocol_map, self.controller_listener_names)
@@ -133,7 +129,7 @@ def load_config(
     listen: str | None = None,
     durability: str = "power",
 ) -> BrokerConfig:
-    """Load options from `files`, then `overrides` ("key=value"), then `listen` ("HOST:PORT"); later ones win.
+    """Load options from `files`, then `overrides` ("key=value"), then `listen` ("[NAME://]HOST:PORT"); later ones win.
 
     Raises ConfigError for an unreadable file, a name that Kafka does not have, or a value out of bounds.
     """
@@ -146,8 +142,9 @@ def load_config(
         given[name] = text
         origins.pop(name, None)
     if listen is not None:
-        endpoint = parse_endpoint("--listen", listen)
-        given["listeners"] = f"PLAINTEXT://{endpoint}"
+        name, separator, address = listen.rpartition("://")
+        endpoint = parse_endpoint("--listen", address)
+        given["listeners"] = f"{name if separator else 'PLAINTEXT'}://{endpoint}"
         origins.pop("listeners", None)
     if durability not in DURABILITIES:
         raise ConfigError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")
@@ -204,7 +201,11 @@ def _is_from_before_kafka_4(name: str) -> bool:
 
 
 def _check_together(config: BrokerConfig) -> None:
-    _ = config.listen, config.advertised
+    unknown = config.advertised.keys() - {address.name for address in config.listen}
+    if unknown:
+        raise ConfigError(
+            f"advertised.listeners={config.advertised_listeners}: {min(unknown)} is not one of listeners={config.listeners}"
+        )
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         raise ConfigError(
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: "

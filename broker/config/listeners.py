@@ -1,4 +1,4 @@
-"""Listener addresses: parse and check `listeners` and `advertised.listeners`. One PLAINTEXT listener is served."""
+"""Listener addresses: parse and check `listeners`, `advertised.listeners` and `listener.security.protocol.map`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from broker.config.options import ConfigError
 
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,50 +50,78 @@ class NamedAddress(NamedTuple):
     security_protocol: str
     endpoint: Endpoint
 
+    @property
+    def uses_tls(self) -> bool:
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self.security_protocol.startswith("SASL")
+
 
 class ListenerNames(NamedTuple):
     """What listener names mean: the security protocol of each, and the names that belong to a controller."""
 
     protocols: Mapping[str, str]
-    controllers: tuple[str, ...]
+    controllers: frozenset[str]
 
     @classmethod
     def parse(cls, protocol_map: tuple[str, ...], controllers: tuple[str, ...]) -> ListenerNames:
-        """From the values of `listener.security.protocol.map` and `controller.listener.names`."""
-        return cls(dict(entry.rsplit(":", 1) for entry in protocol_map if ":" in entry), controllers)
+        """From the values of `listener.security.protocol.map` and `controller.listener.names`. As in Kafka, the case of
+        names does not matter."""
+        protocols = {}
+        for entry in protocol_map:
+            name, separator, protocol = entry.upper().rpartition(":")
+            if not separator or protocol.strip() not in SECURITY_PROTOCOLS:
+                raise ConfigError(
+                    f"listener.security.protocol.map={','.join(protocol_map)}: {entry!r} is not NAME:PROTOCOL with one of "
+                    f"{', '.join(SECURITY_PROTOCOLS)}"
+                )
+            protocols[name.strip()] = protocol.strip()
+        return cls(protocols, frozenset(name.upper() for name in controllers))
 
 
-def parse_listen_address(text: str, names: ListenerNames) -> NamedAddress:
-    """The single entry of the option `listeners`, ignoring those of controllers."""
+def parse_listen_addresses(text: str, names: ListenerNames) -> list[NamedAddress]:
+    """The entries of the option `listeners`, except those of controllers: at least one."""
     found = _parse_listeners("listeners", text, names)
-    if len(found) != 1:
-        raise ConfigError(f"listeners={text}: give exactly one PLAINTEXT listener")
-    return found[0]
+    if not found:
+        raise ConfigError(f"listeners={text}: give at least one listener")
+    ports: dict[int, NamedAddress] = {}
+    for address in found:
+        port = address.endpoint.port
+        other = ports.setdefault(port, address) if port else address
+        # Kafka allows one IPv4 and one IPv6 address with the same port.
+        if other is not address and (":" in other.endpoint.host) == (":" in address.endpoint.host):
+            raise ConfigError(
+                f"listeners={text}: {other.name} and {address.name} have the same port; give each its own"
+            )
+    return found
 
 
-def parse_advertised_address(text: str, names: ListenerNames) -> NamedAddress:
-    """The single entry of the option `advertised.listeners`, ignoring those of controllers."""
+def parse_advertised_addresses(text: str, names: ListenerNames) -> list[NamedAddress]:
+    """The entries of the option `advertised.listeners`, except those of controllers."""
     found = _parse_listeners("advertised.listeners", text, names)
-    if len(found) != 1 or found[0].endpoint.host in EVERY_INTERFACE:
-        raise ConfigError(f"advertised.listeners={text}: give exactly one address that clients can reach")
-    return found[0]
+    if not found or any(address.endpoint.host in EVERY_INTERFACE for address in found):
+        raise ConfigError(f"advertised.listeners={text}: give addresses that clients can reach")
+    return found
 
 
 def _parse_listeners(option: str, text: str, names: ListenerNames) -> list[NamedAddress]:
-    found = []
+    found: dict[str, NamedAddress] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, separator, address = entry.partition("://")
+        given, separator, address = entry.partition("://")
         if not separator:
             raise ConfigError(f"{option}={text}: {entry!r} is not NAME://HOST:PORT")
+        name = given.upper()
         if name in names.controllers:
             continue
         protocol = names.protocols.get(name)
         if protocol is None:
             raise ConfigError(f"{option}={text}: listener.security.protocol.map has no protocol for {name}")
-        if protocol != "PLAINTEXT":
-            raise ConfigError(f"{option}={text}: the protocol of {name} is {protocol}; only PLAINTEXT is supported")
-        found.append(NamedAddress(name, protocol, parse_endpoint(option, address)))
-    return found
+        if name in found:
+            raise ConfigError(f"{option}={text}: two listeners have the name {name}")
+        found[name] = NamedAddress(name, protocol, parse_endpoint(option, address))
+    return list(found.values())
 
 
 def parse_endpoint(option: str, text: str) -> Endpoint:

@@ -129,14 +129,16 @@ class Options:
     node_id: int = _int("node.id", 1, "The id of this broker, the only one of its cluster.", least=0)
     broker_id: int = _int("broker.id", -1, "Older name of node.id; used if node.id is not set.")
     broker_rack: str | None = _text("broker.rack", None, "The rack reported in Metadata.")
-    listeners: str = _text("listeners", "PLAINTEXT://127.0.0.1:9092", "The address to listen on.")
+    listeners: str = _text(
+        "listeners", "PLAINTEXT://127.0.0.1:9092", "The addresses to listen on, each with the name of its listener."
+    )
     advertised_listeners: str | None = _text(
-        "advertised.listeners", None, "The address given to clients; defaults to the bound address."
+        "advertised.listeners", None, "The addresses given to clients; by default those to listen on."
     )
     listener_security_protocol_map: tuple[str, ...] = _list(
         "listener.security.protocol.map",
         ("SASL_SSL:SASL_SSL", "PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT"),
-        "The security protocol of each listener name; only PLAINTEXT is supported.",
+        "The security protocol of each listener name: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
     )
     controller_listener_names: tuple[str, ...] = _list(
         "controller.listener.names", (), "Listeners to ignore; a single node has no controller."

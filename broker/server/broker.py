@@ -24,7 +24,6 @@ from broker.storage import StorageError
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
-    from broker.config.listeners import Endpoint
     from broker.storage import Log
 
 # How long a stop waits for clients to read their answers.
@@ -56,7 +55,7 @@ class Broker:
         # A client whose fetch waits is not idle, but Kafka closes its connection as if it were: answer the fetch before.
         self.waiters = FetchWaiters(self._loop, self._flusher.fail, config.connections_max_idle_ms)
         self.groups: GroupRunner
-        self._listeners: list[Listener] = []
+        self.listeners: list[Listener] = []
         self.connections = Connections(
             self._loop,
             frame_bytes=config.socket_request_max_bytes,
@@ -72,28 +71,27 @@ class Broker:
     def failure(self) -> BaseException | None:
         return self._flusher.failure
 
-    async def start(self) -> Endpoint:
-        """Recover, then accept connections. Returns the bound address; raises OSError if it cannot be bound."""
-        config = self._config
-        listener = Listener(config.listener, config.advertised)
-        self._listeners.append(listener)
+    async def start(self) -> None:
+        """Recover, then accept connections. Raises CannotListen."""
+        advertised = self._config.advertised
         try:
+            for address in self._config.listen:
+                self.listeners.append(Listener(address, advertised.get(address.name)))
             router = Router(find_declaration, self._recover())
-            make = partial(Connection, router, self._flusher, self.connections, self._loop, listener)
-            listener.start(make, self.connections.room, self._loop, self._backlog)
+            for listener in self.listeners:
+                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener)
+                listener.start(make, self.connections.room, self._loop, self._backlog)
         except BaseException:
-            listener.close()
+            self._close_listeners()
             raise
         self._loop.set_exception_handler(_log_loop_error)
         self._sweep_later(self._log.next_sweep_ms(wall_ms()) / 1000)
         self._check_directory()
-        return listener.bound
 
     async def stop(self) -> None:
         """Accept nothing more, answer what can be answered, flush, and close the connections."""
         self._stopping = True
-        for listener in self._listeners:
-            listener.close()
+        self._close_listeners()
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         self.groups.stop()
@@ -122,8 +120,12 @@ class Broker:
         given = "socket.listen.backlog.size" in self._config.given
         return self._config.socket_listen_backlog_size if given else BACKLOG
 
+    def _close_listeners(self) -> None:
+        for listener in self.listeners:
+            listener.close()
+
     def _resume_accepting(self) -> None:
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.resume()
 
     def _wake(self) -> None:
@@ -134,8 +136,7 @@ class Broker:
 
     def _fail(self, cause: BaseException) -> None:
         logger.critical("stopping: %s", cause)
-        for listener in self._listeners:
-            listener.close()
+        self._close_listeners()
         self.groups.stop()
         self.connections.abort_all()
         if not self.failed.done():

@@ -12,7 +12,7 @@ from broker.protocol.codec import DecodeError
 from broker.protocol.frames import FrameBuffer
 from broker.server.exchange import RequestRefused
 from broker.server.outbox import Outbox
-from broker.server.session import ANONYMOUS, Session
+from broker.server.session import Session
 from broker.storage import StorageError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self.active_at = 0.0
         self.client_host = ""
-        self.session = Session(ANONYMOUS, listener)
+        self.session = Session(listener, authenticated=listener.security_protocol == "PLAINTEXT")
         self._transport: asyncio.Transport
         self._outbox: Outbox
 
@@ -110,7 +110,8 @@ class Connection(asyncio.Protocol):
         self._transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         self._outbox = Outbox(self._transport, self._loop)
         peer = transport.get_extra_info("peername")
-        self.client_host = f"/{peer[0]}" if peer else "/"
+        self.session.host = peer[0] if peer else ""
+        self.client_host = f"/{self.session.host}"
         self.active_at = self._loop.time()
         if not self._connections.admit(self):
             self.lost = True
@@ -258,6 +259,8 @@ class Connection(asyncio.Protocol):
         router, time = self._router, self._loop.time
         give_way_at = time() + TURN_S
         while (frame := self._next_frame()) is not None:
+            if not self.session.authenticated:
+                raise RequestRefused("the client has not authenticated")
             exchange, request = router.open(frame, self)
             self._exchanges.append(exchange)
             self._parked = exchange

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from broker import data_directory
 from broker.config.config import BrokerConfig, load_config
-from broker.config.listeners import Endpoint
+from broker.config.exposure import why_insecure
 from broker.data_directory import KILLED, Run
 from broker.directory_lock import Hold, hold, remove_stale_ready
-from broker.ready_file import Ready, ReadyFile
+from broker.ready_file import Ready, ReadyFile, ReadyListener
 from broker.server.failures import (
     ADDRESS,
     DESCRIPTORS,
@@ -38,6 +38,7 @@ from broker.server.log_file import leave_stderr, start_logging
 if TYPE_CHECKING:
     import asyncio
 
+    from broker.server.listener import Listener
     from broker.storage import Log
 
 PARENT_CHECK_SECONDS = 1.0
@@ -106,12 +107,9 @@ class _Start:
         config = load_config(
             map(Path, settings.config), settings.override, listen=settings.listen, durability=settings.durability
         )
-        if not settings.insecure_listen and not config.listen.is_loopback():
-            raise Refusal(
-                USAGE,
-                f"{config.listen} is reachable from other machines, and connections are neither encrypted nor "
-                "authenticated; pass --insecure-listen to allow it",
-            )
+        exposure = None if settings.insecure_listen else why_insecure(config)
+        if exposure is not None:
+            raise Refusal(USAGE, f"{exposure}; pass --insecure-listen to allow it")
         _prepare_data_dir(self.data_dir)
         given_ready_file = ReadyFile.in_safe_directory(given_ready_path) if given_ready_path is not None else None
         self._hold = held = hold(self.data_dir)
@@ -276,7 +274,7 @@ class _Program:
         import asyncio
 
         from broker.server.broker import Broker
-        from broker.server.listener import reachable
+        from broker.server.listener import CannotListen
 
         loop = asyncio.get_running_loop()
         self._stop = loop.create_future()
@@ -284,16 +282,18 @@ class _Program:
             loop.add_signal_handler(number, self._on_signal, number)
         broker = Broker(self._config, self._log)
         try:
-            bound = await broker.start()
-        except OSError as error:
-            if error.errno in LIMITS:
-                raise
-            raise Refusal(ADDRESS, f"cannot listen on {self._config.listen}: {error.strerror or error}") from error
+            await broker.start()
+        except CannotListen as error:
+            cause = error.__cause__
+            assert isinstance(cause, OSError)
+            if cause.errno in LIMITS:
+                raise cause from None
+            raise Refusal(ADDRESS, f"cannot listen on {error}: {cause.strerror or cause}") from cause
         if self._settings.parent is not None:
             self._watch_parent(loop)
         gc.freeze()
         gc.enable()
-        self._announce(reachable(bound))
+        self._announce(broker.listeners)
         ends: set[asyncio.Future[Any]] = {self._stop, broker.failed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for file in self._ready_files:
@@ -304,20 +304,28 @@ class _Program:
         logger.info("stopping: %s", self._stop.result())
         await broker.stop()
 
-    def _announce(self, address: Endpoint) -> None:
+    def _announce(self, listeners: list[Listener]) -> None:
+        from broker.server.listener import reachable
+
+        served = [
+            ReadyListener(name=each.name, security_protocol=each.security_protocol, address=str(reachable(each.bound)))
+            for each in listeners
+        ]
         ready = Ready(
-            address=str(address),
+            address=served[0].address,
             pid=os.getpid(),
             data_dir=str(self._data_dir),
             log_file=str(self._log_file),
             durability=self._config.durability,
             started_ms=time.time_ns() // 1_000_000,
             unimplemented_options=list(self._config.unimplemented),
+            listeners=served,
         )
         self._log.check_directory()
         for file in self._ready_files:
             file.write(ready)
-        logger.info("serving at %s, pid %s, data in %s", ready.address, ready.pid, ready.data_dir)
+        places = ", ".join(map(str, served))
+        logger.info("serving at %s, pid %s, data in %s", places, ready.pid, ready.data_dir)
         if self._settings.background:
             self._go_to_background()
 

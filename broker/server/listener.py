@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.config.listeners import Endpoint, NamedAddress
+from broker.config.options import ConfigError
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,21 +34,45 @@ def reachable(endpoint: Endpoint) -> Endpoint:
     return Endpoint(WILDCARDS.get(endpoint.host, endpoint.host), endpoint.port)
 
 
+class CannotListen(Exception):
+    """A listener cannot be bound; `address` says which, and `__cause__` is the OSError."""
+
+    def __init__(self, address: NamedAddress) -> None:
+        super().__init__(str(address.endpoint))
+        self.address = address
+
+
 class Listener:
     """One entry of `listeners`. `bound` is its address, `advertised` the address that its clients are given."""
 
-    def __init__(self, listen: NamedAddress, advertised: Endpoint | None) -> None:
-        """Bind the sockets, but do not accept connections yet. Raises OSError."""
-        self.name = listen.name
-        self.security_protocol = listen.security_protocol
-        self._sockets = _bind(listen.endpoint.host, listen.endpoint.port)
+    def __init__(self, address: NamedAddress, advertised: Endpoint | None) -> None:
+        """Bind the sockets, but do not accept connections yet. Raises CannotListen."""
+        self.address = address
+        if address.uses_tls:
+            raise ConfigError(
+                f"listeners: the protocol of {address.name} is {address.security_protocol}, which is not served"
+            )
+        try:
+            self._sockets = _bind(address.endpoint.host, address.endpoint.port)
+        except OSError as error:
+            raise CannotListen(address) from error
         self._acceptors: list[_Acceptor] = []
         self.bound = Endpoint(*self._sockets[0].getsockname()[:2])
-        self.advertised = advertised or reachable(self.bound)
+        self.advertised = reachable(self.bound)
+        if advertised is not None:
+            self.advertised = Endpoint(advertised.host, advertised.port or self.bound.port)
         if advertised is None and self.bound.host in WILDCARDS:
             logger.warning(
                 "clients on other machines need advertised.listeners: the broker advertises %s", self.advertised.host
             )
+
+    @property
+    def name(self) -> str:
+        return self.address.name
+
+    @property
+    def security_protocol(self) -> str:
+        return self.address.security_protocol
 
     def start(
         self,

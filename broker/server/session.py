@@ -12,13 +12,17 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Session:
-    """The identity that a connection's requests are authorized for.
+    """The identity that a connection's requests are authorized for, and where it connects from.
 
-    A TLS client certificate or a completed SASL handshake sets `principal`; plaintext connections stay anonymous.
+    Until it is `authenticated`, a client may only send the requests of its authentication. After `expires_at`, on the event
+    loop's clock, it must authenticate again (KIP-368); None means never.
     """
 
-    __slots__ = ("listener", "principal")
+    __slots__ = ("authenticated", "expires_at", "host", "listener", "principal")
 
-    def __init__(self, principal: str, listener: Listener) -> None:
-        self.principal = principal
+    def __init__(self, listener: Listener, *, authenticated: bool) -> None:
         self.listener = listener
+        self.host = ""
+        self.principal = ANONYMOUS
+        self.authenticated = authenticated
+        self.expires_at: float | None = None

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from broker.config.config import BrokerConfig, load_config
+from broker.config.exposure import why_insecure
 from broker.config.ignored_options import UNIMPLEMENTED
-from broker.config.listeners import Endpoint
+from broker.config.listeners import Endpoint, NamedAddress
 from broker.config.options import INT_MAX, OPTIONS, ConfigError, spell
 from broker.config.properties import parse_properties
 from broker.config.renamed_options import FORMER, FORMER_PREFIXES
@@ -37,8 +38,8 @@ def test_defaults_match_kafka_except_the_initial_rebalance_delay():
     assert config.group_min_session_timeout_ms == 6000
     assert config.group_initial_rebalance_delay_ms == 0
     assert config.node_id == 1
-    assert config.listen == Endpoint("127.0.0.1", 9092)
-    assert config.advertised is None
+    assert config.listen == [NamedAddress("PLAINTEXT", "PLAINTEXT", Endpoint("127.0.0.1", 9092))]
+    assert config.advertised == {}
     assert config.retention_ms == 7 * 24 * 3600 * 1000
     assert config.given == {}
     assert config.warnings == []
@@ -91,10 +92,16 @@ def test_every_option_is_used():
         ("listeners=127.0.0.1:9092", "is not NAME://HOST:PORT"),
         ("listeners=PLAINTEXT://127.0.0.1:65536", "a port is at most 65535"),
         ("listeners=PLAINTEXT://::1:9092", "put an IPv6 host in brackets"),
-        ("listeners=SSL://127.0.0.1:9092", "the protocol of SSL is SSL; only PLAINTEXT is supported"),
+        ("listeners=", "give at least one listener"),
         ("listeners=INSIDE://127.0.0.1:9092", "listener.security.protocol.map has no protocol for INSIDE"),
-        ("listeners=PLAINTEXT://127.0.0.1:1,PLAINTEXT://127.0.0.1:2", "exactly one PLAINTEXT listener"),
-        ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "exactly one address that clients can reach"),
+        ("listeners=PLAINTEXT://127.0.0.1:1,plaintext://127.0.0.1:2", "two listeners have the name PLAINTEXT"),
+        (
+            "listeners=PLAINTEXT://127.0.0.1:1,SASL_PLAINTEXT://127.0.0.1:1",
+            "PLAINTEXT and SASL_PLAINTEXT have the same port",
+        ),
+        ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "give addresses that clients can reach"),
+        ("advertised.listeners=SSL://127.0.0.1:9092", "SSL is not one of listeners=PLAINTEXT://127.0.0.1:9092"),
+        ("listener.security.protocol.map=A:TLS", "'A:TLS' is not NAME:PROTOCOL with one of PLAINTEXT, SSL,"),
         ("nonsense", "must be key=value"),
     ],
 )
@@ -131,8 +138,7 @@ def test_later_files_override_earlier_ones_then_overrides_then_listen(tmp_path: 
     second.write_text("num.partitions=3\ngroup.max.size=9\n")
     config = load_config([first, second], ["group.max.size=10"], listen="[::1]:0")
     assert (config.num_partitions, config.node_id, config.group_max_size) == (3, 7, 10)
-    assert config.listen == Endpoint("::1", 0)
-    assert str(config.listen) == "[::1]:0"
+    assert [str(address.endpoint) for address in config.listen] == ["[::1]:0"]
     assert config.given["num.partitions"] == "3"
 
 
@@ -207,17 +213,36 @@ def test_the_server_properties_that_kafka_ships_is_accepted(tmp_path: Path):
         "log.dirs=/tmp/kraft-combined-logs\nnum.partitions=1\nlog.retention.hours=168\n"
     )
     config = load_config([path])
-    assert config.listen == Endpoint("", 9092)
-    assert not config.listen.is_loopback()
-    assert config.advertised == Endpoint("localhost", 9092)
+    assert [address.endpoint for address in config.listen] == [Endpoint("", 9092)]
+    assert config.advertised == {"PLAINTEXT": Endpoint("localhost", 9092)}
     assert "log.dirs" in config.unimplemented
 
 
-def test_a_listener_of_any_name_is_accepted_if_it_is_mapped_to_plaintext():
-    config = options("listeners=INSIDE://127.0.0.1:1", "listener.security.protocol.map=INSIDE:PLAINTEXT")
-    assert config.listen == Endpoint("127.0.0.1", 1)
-    assert (config.listener.name, config.listener.security_protocol) == ("INSIDE", "PLAINTEXT")
-    assert "the protocol of A is SSL" in refusal("listeners=A://127.0.0.1:1", "listener.security.protocol.map=A:SSL")
+def test_listeners_of_any_name_have_the_protocols_that_they_are_mapped_to():
+    config = options(
+        "listeners=inside://127.0.0.1:1, OUTSIDE://:2,SSL://[::1]:2",
+        "listener.security.protocol.map=INSIDE:PLAINTEXT,outside:sasl_ssl,SSL:SSL",
+        "advertised.listeners=OUTSIDE://kafka.example:3",
+    )
+    assert config.listen == [
+        NamedAddress("INSIDE", "PLAINTEXT", Endpoint("127.0.0.1", 1)),
+        NamedAddress("OUTSIDE", "SASL_SSL", Endpoint("", 2)),
+        NamedAddress("SSL", "SSL", Endpoint("::1", 2)),
+    ]
+    assert config.advertised == {"OUTSIDE": Endpoint("kafka.example", 3)}
+
+
+@pytest.mark.parametrize(
+    ("listener", "reason"),
+    [
+        ("PLAINTEXT://0.0.0.0:1", "neither encrypted nor authenticated"),
+        ("SASL_PLAINTEXT://0.0.0.0:1", "not encrypted"),
+        ("SSL://0.0.0.0:1", "not authenticated"),
+    ],
+)
+def test_a_listener_that_others_reach_is_insecure_unless_it_encrypts_and_authenticates(listener: str, reason: str):
+    assert reason in (why_insecure(options(f"listeners=SASL_SSL://127.0.0.1:2,{listener}")) or "")
+    assert why_insecure(options(f"listeners={listener.replace('0.0.0.0', '127.0.0.1')},SASL_SSL://0.0.0.0:2")) is None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])

@@ -22,11 +22,14 @@ class RunningBroker:
     """A context manager: the broker starts with the block and stops cleanly at its end."""
 
     def __init__(self, data_dir: Path, **options: str) -> None:
-        """`options` are Kafka's options, with underscores for dots."""
+        """`options` are Kafka's options, with underscores for dots. Without `listeners` there is one PLAINTEXT
+        listener on a free port."""
         overrides = {name.replace("_", "."): value for name, value in options.items()}
-        self.config = load_config(overrides=overrides, listen="127.0.0.1:0", durability="process")
+        listen = None if "listeners" in overrides else "127.0.0.1:0"
+        self.config = load_config(overrides=overrides, listen=listen, durability="process")
         self.data_dir = data_dir
         self.address: tuple[str, int]
+        self.addresses: dict[str, tuple[str, int]]
         self.broker: Broker
         self.log: Log
         self._loop: asyncio.AbstractEventLoop
@@ -75,8 +78,9 @@ class RunningBroker:
         self.stop()
         self.start()
 
-    def client(self, **arguments: object) -> WireClient:
-        return WireClient(self.address, **arguments)  # type: ignore[arg-type]
+    def client(self, listener: str | None = None, **arguments: object) -> WireClient:
+        address = self.address if listener is None else self.addresses[listener]
+        return WireClient(address, **arguments)  # type: ignore[arg-type]
 
     def run(self, function: Callable[[], T]) -> T:
         """Call `function` in the broker's thread, between two turns of its event loop."""
@@ -97,8 +101,9 @@ class RunningBroker:
         clean = False
         try:
             self.broker = Broker(self.config, self.log)
-            bound = await self.broker.start()
-            self.address = bound.host, bound.port
+            await self.broker.start()
+            self.addresses = {each.name: (each.bound.host, each.bound.port) for each in self.broker.listeners}
+            self.address = next(iter(self.addresses.values()))
             ready.set()
             stopped = asyncio.ensure_future(self._stop.wait())
             await asyncio.wait({stopped, self.broker.failed}, return_when=asyncio.FIRST_COMPLETED)

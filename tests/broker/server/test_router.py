@@ -49,7 +49,8 @@ class Origin:
 
     def __init__(self) -> None:
         listener: Any = None
-        self.session = Session("User:alice", listener)
+        self.session = Session(listener, authenticated=True)
+        self.session.principal = "User:alice"
         self.client_host = "/127.0.0.1"
         self.answers: list[Message] = []
 
@@ -78,10 +79,10 @@ def test_a_request_is_authorized_by_its_declaration_before_its_handler_runs() ->
     assert len(origin.answers) == 1
 
 
-def test_a_connection_is_anonymous_and_knows_its_listener(running: RunningBroker, client: WireClient) -> None:
+def test_a_connection_is_anonymous_and_knows_its_listener_and_host(running: RunningBroker, client: WireClient) -> None:
     metadata_of(client)
     (connection,) = running.run(lambda: list(running.broker.connections))
     session = connection.session
-    assert session.principal == ANONYMOUS
+    assert (session.principal, session.authenticated, session.host) == (ANONYMOUS, True, "127.0.0.1")
     assert (session.listener.name, session.listener.security_protocol) == ("PLAINTEXT", "PLAINTEXT")
     assert (session.listener.advertised.host, session.listener.advertised.port) == running.address

@@ -72,7 +72,7 @@ class World:
         self.runner = Runner(self.core, self.append, self.flusher, self.loop, lambda: 7)
         self.client_host = "/127.0.0.1"
         listener: Any = None
-        self.session = Session(ANONYMOUS, listener)
+        self.session = Session(listener, authenticated=True)
         self.exchanges: list[Exchange] = []
 
     def append(self, effects: Effects[str, str]) -> None:

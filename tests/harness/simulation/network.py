@@ -9,7 +9,7 @@ from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode, encode
 from broker.protocol.wire_types import Message
 from broker.server.exchange import Exchange
-from broker.server.session import ANONYMOUS, Session
+from broker.server.session import Session
 from tests.harness.simulation.clock import SECOND
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Remote:
         self._lost = False
         self.client_host = "/127.0.0.1"
         listener: Any = None
-        self.session = Session(ANONYMOUS, listener)
+        self.session = Session(listener, authenticated=True)
 
     def receive(self, frame: tuple[int, int, int, bytes]) -> None:
         self._frames.append(frame)

@@ -1,0 +1,27 @@
+"""Which listeners other machines can reach without authentication or encryption."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.config.config import BrokerConfig
+    from broker.config.listeners import NamedAddress
+
+
+def why_insecure(config: BrokerConfig) -> str | None:
+    """Why the broker should not listen on these addresses without consent; None if nothing speaks against it."""
+    for address in config.listen:
+        weakness = _weakness(address)
+        if weakness is not None and not address.endpoint.is_loopback():
+            return f"{address.endpoint} is reachable from other machines, and {weakness}"
+    return None
+
+
+def _weakness(address: NamedAddress) -> str | None:
+    if not address.uses_tls:
+        if address.uses_sasl:
+            # PLAIN sends the password, and an authenticated connection of any mechanism can be taken over.
+            return "connections are not encrypted: others can read passwords and take over connections"
+        return "connections are neither encrypted nor authenticated"
+    return None if address.uses_sasl else "clients are not authenticated"

@@ -12,43 +12,64 @@ from broker.config.listeners import (
     NamedAddress,
     parse_advertised_addresses,
     parse_endpoint,
+    parse_host_counts,
     parse_listen_addresses,
 )
-from broker.config.options import OPTIONS, ConfigError, Options, Value
+from broker.config.option import HIDDEN, ConfigError, Value
+from broker.config.options import OPTIONS, Options
 from broker.config.properties import read_properties
 
 if TYPE_CHECKING:
+    from broker.config.listener_options import ListenerOption
     from broker.cores.groups.settings import GroupSettings
     from broker.storage import LogSettings
 
 # How similar an unknown option must be to a known one to suggest it (difflib's ratio).
 SUGGESTION_CUTOFF = 0.8
+LISTENER_PREFIX = "listener.name."
 DURABILITIES = ("power", "process")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 
 
 class BrokerConfig(Options):
-    """The effective options. `given` holds the text of those that were set; `unimplemented` names the ignored ones."""
+    """The effective options. `given` holds the text of those that were set, but not of passwords; `unimplemented` names the
+    ignored ones; `of_listeners` holds the options of single listeners by listener and key (see listener_options.py)."""
 
     durability: str
     given: Mapping[str, str]
     unimplemented: tuple[str, ...]
+    of_listeners: Mapping[tuple[str, str], Value]
 
     def __init__(
-        self, *, durability: str, given: Mapping[str, str], unimplemented: tuple[str, ...], **chosen: Value
+        self,
+        *,
+        durability: str,
+        given: Mapping[str, str],
+        unimplemented: tuple[str, ...],
+        of_listeners: Mapping[tuple[str, str], Value],
+        **chosen: Value,
     ) -> None:
         # A generated __init__ of fifty fields would take longer to compile than all the rest of loading. Defaults are
         # class attributes.
-        vars(self).update(chosen, durability=durability, given=given, unimplemented=unimplemented)
+        vars(self).update(
+            chosen, durability=durability, given=given, unimplemented=unimplemented, of_listeners=of_listeners
+        )
 
     @property
     def warnings(self) -> list[str]:
-        return [
+        ignored = [
             f"option {name} is from Kafka before 4.0 and is ignored"
             if _is_from_before_kafka_4(name)
             else f"option {name} is not implemented by this broker and is ignored"
             for name in self.unimplemented
         ]
+        names = {address.name for address in self.listen}.union(self._listener_names().controllers)
+        unknown = [
+            f"option listener.name.{listener.lower()}.{key} is ignored: there is no listener {listener}"
+            for listener, key in self.of_listeners
+            if listener not in names
+        ]
+        return ignored + unknown
 
     @property
     def listen(self) -> list[NamedAddress]:
@@ -65,6 +86,11 @@ class BrokerConfig(Options):
 
     def _listener_names(self) -> ListenerNames:
         return ListenerNames.parse(self.listener_security_protocol_map, self.controller_listener_names)
+
+    @property
+    def connections_per_host(self) -> list[tuple[str, int]]:
+        """The hosts and limits of max.connections.per.ip.overrides."""
+        return parse_host_counts("max.connections.per.ip.overrides", self.max_connections_per_ip_overrides)
 
     @property
     def retention_ms(self) -> int:
@@ -86,6 +112,14 @@ class BrokerConfig(Options):
         """The effective value of an option, by Kafka's name. KeyError for an option that this broker lacks."""
         value: Value = getattr(self, OPTIONS[name].field_name)
         return value
+
+    def listener_value(self, listener: str, name: str, mechanism: str | None = None) -> Value:
+        """The effective value of an option for one listener, and for one SASL mechanism of it."""
+        keys = [f"{mechanism.lower()}.{name}", name] if mechanism is not None else [name]
+        for key in keys:
+            if (listener, key) in self.of_listeners:
+                return self.of_listeners[listener, key]
+        return self.value_of(name)
 
     def group_settings(self) -> GroupSettings:
         """The part that the group coordinator reads; its fields have the same names as the options here."""
@@ -150,19 +184,33 @@ def load_config(
         raise ConfigError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")
 
     chosen: dict[str, Any] = {}
+    of_listeners: dict[tuple[str, str], Value] = {}
     unimplemented = []
     for name, text in given.items():
         try:
-            if name in OPTIONS:
-                chosen[OPTIONS[name].field_name] = OPTIONS[name].parse(text)
+            option = OPTIONS.get(name)
+            found = _find_listener_option(name)
+            if option is not None:
+                chosen[option.field_name] = option.parse(text)
+            elif found is not None:
+                option = found.option
+                of_listeners[found.listener, found.key] = option.parse(text)
             else:
                 _check_known_to_kafka(name)
                 unimplemented.append(name)
+            if option is not None and option.kind == "password":
+                given[name] = HIDDEN
         except ConfigError as error:
             raise _located(error, origins.get(name)) from None
     if "broker_id" in chosen:
         chosen.setdefault("node_id", max(chosen["broker_id"], 0))
-    config = BrokerConfig(durability=durability, given=given, unimplemented=tuple(sorted(unimplemented)), **chosen)
+    config = BrokerConfig(
+        durability=durability,
+        given=given,
+        unimplemented=tuple(sorted(unimplemented)),
+        of_listeners=of_listeners,
+        **chosen,
+    )
     try:
         _check_together(config)
     except ConfigError as error:
@@ -184,14 +232,27 @@ def _split_override(text: str) -> tuple[str, str]:
 
 def _check_known_to_kafka(name: str) -> None:
     """Raise ConfigError unless some version of Kafka has an option of this name."""
-    from broker.config.ignored_options import PREFIXES, UNIMPLEMENTED
+    from broker.config.ignored_options import UNIMPLEMENTED
 
-    if name in UNIMPLEMENTED or name.startswith(PREFIXES) or _is_from_before_kafka_4(name):
+    plain = name
+    if name.startswith(LISTENER_PREFIX):
+        from broker.config.listener_options import plain_name
+
+        plain = plain_name(name)
+    if plain in UNIMPLEMENTED or (plain in OPTIONS and plain != name) or _is_from_before_kafka_4(name):
         return
     import difflib
 
-    nearest = difflib.get_close_matches(name, [*OPTIONS, *UNIMPLEMENTED], n=1, cutoff=SUGGESTION_CUTOFF)
+    nearest = difflib.get_close_matches(plain, [*OPTIONS, *UNIMPLEMENTED], n=1, cutoff=SUGGESTION_CUTOFF)
     raise ConfigError(f"unknown option {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+
+
+def _find_listener_option(name: str) -> ListenerOption | None:
+    if not name.startswith(LISTENER_PREFIX):
+        return None
+    from broker.config.listener_options import find_listener_option
+
+    return find_listener_option(name)
 
 
 def _is_from_before_kafka_4(name: str) -> bool:
@@ -206,6 +267,8 @@ def _check_together(config: BrokerConfig) -> None:
         raise ConfigError(
             f"advertised.listeners={config.advertised_listeners}: {min(unknown)} is not one of listeners={config.listeners}"
         )
+    if not config.connections_per_host and config.max_connections_per_ip == 0:
+        raise ConfigError("max.connections.per.ip=0: needs max.connections.per.ip.overrides; no host could connect")
     if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
         raise ConfigError(
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: "

@@ -34,11 +34,11 @@ log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir log.dir.failure.
 log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
 log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.size.max.bytes
 log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms log.preallocate log.roll.jitter.hours
-log.roll.jitter.ms log.segment.delete.delay.ms max.connection.creation.rate max.connections.per.ip.overrides
-max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.record.bytes.between.snapshots
-metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
-metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level
-metrics.sample.window.ms min.insync.replicas num.io.threads num.network.threads num.recovery.threads.per.data.dir
+log.roll.jitter.ms log.segment.delete.delay.ms max.connection.creation.rate max.incremental.fetch.session.cache.slots
+metadata.log.dir metadata.log.max.record.bytes.between.snapshots metadata.log.max.snapshot.interval.ms
+metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms metadata.max.retention.bytes
+metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+min.insync.replicas num.io.threads num.network.threads num.recovery.threads.per.data.dir
 num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms offsets.load.buffer.size
 offsets.topic.compression.codec offsets.topic.replication.factor principal.builder.class process.roles
 producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
@@ -82,12 +82,9 @@ share.coordinator.state.topic.num.partitions share.coordinator.state.topic.prune
 share.coordinator.state.topic.replication.factor share.coordinator.state.topic.segment.bytes share.coordinator.threads
 share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
 socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.receive.buffer.bytes
-socket.send.buffer.bytes ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth
-ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password
-ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location ssl.keystore.password
-ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider ssl.secure.random.implementation
-ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
-ssl.truststore.type telemetry.max.bytes transaction.abort.timed.out.transaction.cleanup.interval.ms
+socket.send.buffer.bytes ssl.allow.dn.changes ssl.allow.san.changes ssl.endpoint.identification.algorithm
+ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider ssl.secure.random.implementation
+ssl.trustmanager.algorithm telemetry.max.bytes transaction.abort.timed.out.transaction.cleanup.interval.ms
 transaction.max.timeout.ms transaction.partition.verification.enable
 transaction.remove.expired.transaction.cleanup.interval.ms transaction.state.log.load.buffer.size
 transaction.state.log.min.isr transaction.state.log.num.partitions transaction.state.log.replication.factor
@@ -97,6 +94,3 @@ unstable.feature.versions.enable
 """
 
 UNIMPLEMENTED = frozenset(_NAMES.split())
-
-# Options that exist once per listener.
-PREFIXES = ("listener.name.",)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from broker.config.options import ConfigError
+from broker.config.option import ConfigError
 
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -131,3 +131,14 @@ def parse_endpoint(option: str, text: str) -> Endpoint:
     if not separator or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and bare == host):
         raise ConfigError(f"{option} {text}: not HOST:PORT (put an IPv6 host in brackets; a port is at most 65535)")
     return Endpoint(bare, int(port))
+
+
+def parse_host_counts(option: str, text: str) -> list[tuple[str, int]]:
+    """host:number pairs, separated by commas. Raises ConfigError."""
+    found = []
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        host, _, count = entry.rpartition(":")
+        if not host or not (count.isascii() and count.isdigit()):
+            raise ConfigError(f"{option}={text}: {entry!r} is not HOST:NUMBER")
+        found.append((host[1:-1] if host[:1] == "[" else host, int(count)))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from broker.config.options import ConfigError
+from broker.config.option import ConfigError
 
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")

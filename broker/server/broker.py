@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import resource
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.cores.groups.coordinator import Coordinator
 from broker.server.connection import Connection
+from broker.server.connection_limits import ConnectionLimits
 from broker.server.connections import Connections
 from broker.server.fetch_waiters import FetchWaiters
 from broker.server.flush import Flusher
@@ -34,8 +33,6 @@ DIRECTORY_CHECK_S = 0.5
 SWEEP_DELAY_S = 1.0
 # With Kafka's 50, hundreds of clients that connect at once wait for seconds: the system drops most of them, and they retry.
 BACKLOG = 1024
-# Files that connections may not take, besides the log's quarter: database, lock, logs, listening sockets, imports.
-RESERVED_FILES = 64
 
 logger = logging.getLogger("broker.server")
 
@@ -60,8 +57,7 @@ class Broker:
             self._loop,
             frame_bytes=config.socket_request_max_bytes,
             idle_ms=config.connections_max_idle_ms,
-            most=min(config.max_connections, _room_for_connections()),
-            most_per_host=config.max_connections_per_ip,
+            limits=ConnectionLimits.of(config),
             when_room=self._resume_accepting,
         )
         self._sweep_timer: asyncio.TimerHandle | None = None
@@ -80,7 +76,7 @@ class Broker:
             router = Router(find_declaration, self._recover())
             for listener in self.listeners:
                 make = partial(Connection, router, self._flusher, self.connections, self._loop, listener)
-                listener.start(make, self.connections.room, self._loop, self._backlog)
+                listener.start(make, partial(self.connections.room, listener.name), self._loop, self._backlog)
         except BaseException:
             self._close_listeners()
             raise
@@ -194,12 +190,6 @@ class _Catalog:
 def _new_id() -> str:
     text = os.urandom(16).hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def _room_for_connections() -> int:
-    """How many files connections may take; the log keeps a reserve, because it fails if it cannot open a file."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - limit // 4 - RESERVED_FILES, limit // 4)
 
 
 def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

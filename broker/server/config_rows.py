@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from broker.config.options import OPTIONS, spell
+from broker.config.option import spell
+from broker.config.options import OPTIONS
 from broker.storage import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Source(IntEnum):
     DEFAULT = 5
 
 
-TYPE_NUMBERS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7}
+TYPE_NUMBERS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7, "PASSWORD": 9}
 # The same option in other units, in order of precedence; the log uses milliseconds.
 _OTHER_UNITS = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
@@ -51,6 +52,7 @@ class ConfigRow:
     read_only: bool
     synonyms: list[Synonym]
     doc: str | None
+    is_sensitive: bool = False
 
     @property
     def source(self) -> Source:
@@ -77,7 +79,10 @@ def broker_rows(resources: Resources) -> Iterator[ConfigRow]:
         synonyms = list(_broker_synonyms(name, resources, Source.DYNAMIC_BROKER))
         value = resources.log.broker_configs.get(name, spell(resources.config.value_of(name)))
         number = TYPE_NUMBERS[option.kind.upper()]
-        yield ConfigRow(name, value, number, name not in DYNAMIC_OPTIONS, synonyms, option.doc)
+        is_sensitive = option.kind == "password"
+        if is_sensitive:
+            value, synonyms = None, [replace(synonym, value=None) for synonym in synonyms]
+        yield ConfigRow(name, value, number, name not in DYNAMIC_OPTIONS, synonyms, option.doc, is_sensitive)
 
 
 def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:

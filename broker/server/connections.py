@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +12,7 @@ from broker.server.hangups import HangupWatch
 from broker.server.held_bytes import HeldBytes
 
 if TYPE_CHECKING:
+    from broker.server.connection_limits import ConnectionLimits
     from broker.server.session import Session
 
 # How many times per idle limit the registry looks for idle connections.
@@ -42,8 +44,7 @@ class Connections:
         *,
         frame_bytes: int,
         idle_ms: int,
-        most: int,
-        most_per_host: int,
+        limits: ConnectionLimits,
         when_room: Callable[[], None],
     ) -> None:
         """Call `when_room` whenever a connection closes."""
@@ -52,11 +53,11 @@ class Connections:
         self.hangups = HangupWatch(loop)
         self._loop = loop
         self._idle_s = idle_ms / 1000
-        self._most = most
-        self._most_per_host = most_per_host
+        self._limits = limits
         self._when_room = when_room
         self._open: set[Open] = set()
-        self._per_host: dict[str, int] = {}
+        self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
         self._idle_timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -65,19 +66,21 @@ class Connections:
     def __iter__(self) -> Iterator[Open]:
         return iter(self._open)
 
-    def room(self) -> int:
-        """How many more connections are allowed."""
-        return self._most - len(self._open)
+    def room(self, listener: str) -> int:
+        """How many more connections the listener may accept."""
+        here = self._limits.per_listener[listener] - self._per_listener[listener]
+        return min(self._limits.most - len(self._open), here)
 
     def admit(self, connection: Open) -> bool:
         """Register a new connection; False if its host has too many."""
-        host = connection.client_host
-        count = self._per_host.get(host, 0)
-        if count >= self._most_per_host:
-            logger.warning("refusing a connection from %s, which has %d", host, count)
+        host = connection.session.host
+        count = self._per_host[host]
+        if count >= self._limits.of_host(host):
+            logger.warning("refusing a connection from %s, which has %d", connection.client_host, count)
             return False
         self._open.add(connection)
-        self._per_host[host] = count + 1
+        self._per_host[host] += 1
+        self._per_listener[connection.session.listener.name] += 1
         if self._idle_timer is None and self._idle_s > 0:
             self._idle_timer = self._loop.call_later(self._idle_s / IDLE_CHECKS, self._close_idle)
         return True
@@ -86,9 +89,11 @@ class Connections:
         self.held.forget(connection)
         if connection in self._open:
             self._open.remove(connection)
-            count = self._per_host.pop(connection.client_host) - 1
-            if count:
-                self._per_host[connection.client_host] = count
+            self._per_listener[connection.session.listener.name] -= 1
+            host = connection.session.host
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
             self._when_room()
 
     def abort_all(self) -> None:

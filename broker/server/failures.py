@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from broker.config.options import ConfigError
+from broker.config.option import ConfigError
 from broker.directory_lock import HeldError
 from broker.ready_file import UnsafeReadyFileError
 

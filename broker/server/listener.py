@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.config.listeners import Endpoint, NamedAddress
-from broker.config.options import ConfigError
+from broker.config.option import ConfigError
 
 if TYPE_CHECKING:
     import asyncio

@@ -12,9 +12,11 @@ from broker.config.config import BrokerConfig, load_config
 from broker.config.exposure import why_insecure
 from broker.config.ignored_options import UNIMPLEMENTED
 from broker.config.listeners import Endpoint, NamedAddress
-from broker.config.options import INT_MAX, OPTIONS, ConfigError, spell
+from broker.config.option import INT_MAX, ConfigError, spell
+from broker.config.options import OPTIONS
 from broker.config.properties import parse_properties
 from broker.config.renamed_options import FORMER, FORMER_PREFIXES
+from broker.security.secret import Secret
 from tests.harness import ROOT
 
 
@@ -102,6 +104,8 @@ def test_every_option_is_used():
         ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "give addresses that clients can reach"),
         ("advertised.listeners=SSL://127.0.0.1:9092", "SSL is not one of listeners=PLAINTEXT://127.0.0.1:9092"),
         ("listener.security.protocol.map=A:TLS", "'A:TLS' is not NAME:PROTOCOL with one of PLAINTEXT, SSL,"),
+        ("max.connections.per.ip.overrides=localhost", "'localhost' is not HOST:NUMBER"),
+        ("max.connections.per.ip=0", "needs max.connections.per.ip.overrides"),
         ("nonsense", "must be key=value"),
     ],
 )
@@ -118,10 +122,43 @@ def test_bounds_are_inclusive():
 
 
 def test_an_unimplemented_option_of_kafka_warns_once_and_is_listed():
-    config = options("num.io.threads=8", "num.io.threads=9", "listener.name.outside.ssl.keystore.type=PEM")
-    assert config.unimplemented == ("listener.name.outside.ssl.keystore.type", "num.io.threads")
+    config = options("num.io.threads=8", "num.io.threads=9", "listener.name.outside.ssl.provider=x")
+    assert config.unimplemented == ("listener.name.outside.ssl.provider", "num.io.threads")
     assert len(config.warnings) == 2
     assert "num.io.threads" in config.warnings[1]
+
+
+def test_an_option_of_a_listener_overrides_the_general_one():
+    config = options(
+        "listeners=INSIDE://127.0.0.1:1,OUTSIDE://127.0.0.1:2",
+        "listener.security.protocol.map=INSIDE:SSL,OUTSIDE:SASL_SSL",
+        "ssl.client.auth=requested",
+        "listener.name.inside.ssl.client.auth=required",
+        "listener.name.outside.max.connections=3",
+        "listener.name.elsewhere.ssl.client.auth=required",
+    )
+    assert config.listener_value("INSIDE", "ssl.client.auth") == "required"
+    assert config.listener_value("OUTSIDE", "ssl.client.auth", "PLAIN") == "requested"
+    assert config.listener_value("OUTSIDE", "max.connections") == 3
+    assert config.listener_value("INSIDE", "max.connections") == config.max_connections
+    assert config.warnings == [
+        "option listener.name.elsewhere.ssl.client.auth is ignored: there is no listener ELSEWHERE"
+    ]
+    assert "listener.name.inside.ssl.client.auth=no: 'no' is not one of" in refusal(
+        "listener.name.inside.ssl.client.auth=no"
+    )
+    assert "did you mean ssl.client.auth?" in refusal("listener.name.inside.ssl.client.aut=none")
+    assert "lower case" in refusal("listener.name.INSIDE.ssl.client.auth=none")
+
+
+def test_the_text_of_a_password_is_nowhere_but_in_its_secret():
+    names = ["ssl.keystore.password", "listener.name.plaintext.ssl.key.password"]
+    config = options(*(f"{name}=hunter2" for name in names))
+    found = [config.ssl_keystore_password, config.listener_value("PLAINTEXT", "ssl.key.password")]
+    assert [secret.reveal() for secret in found if isinstance(secret, Secret)] == ["hunter2", "hunter2"]
+    assert [config.given[name] for name in names] == ["[hidden]", "[hidden]"]
+    assert "hunter2" not in repr(vars(config))
+    assert spell(config.ssl_keystore_password) == "[hidden]"
 
 
 def test_the_shortest_unit_of_retention_wins_and_a_negative_value_means_forever():

@@ -86,7 +86,7 @@ def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsR
         value=row.value,
         read_only=row.read_only,
         config_source=row.source,
-        is_sensitive=False,
+        is_sensitive=row.is_sensitive,
         synonyms=[
             DescribeConfigsResponse.Synonym(name=synonym.name, value=synonym.value, source=synonym.source)
             for synonym in synonyms

@@ -51,6 +51,15 @@ def replace(client: WireClient, kind: int, name: str, check: bool = False, **con
     return int(row.error_code)
 
 
+def test_a_password_is_described_without_its_value(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path / "data", ssl_key_password="hunter2") as running, running.client() as client:
+        (given,) = describe(client, BROKER, "1", "ssl.key.password").configs
+        (absent,) = describe(client, BROKER, "1", "ssl.keystore.password").configs
+    assert (given.value, given.config_source, given.is_sensitive, given.config_type) == (None, STATIC, True, 9)
+    assert [(s.name, s.value, s.source) for s in given.synonyms] == [("ssl.key.password", None, STATIC)]
+    assert (absent.value, absent.config_source, absent.is_sensitive) == (None, DEFAULT, True)
+
+
 def test_the_configs_of_a_topic_name_the_source_of_each_value(client: WireClient) -> None:
     create_topic(client, "t", retention_ms="1000")
 

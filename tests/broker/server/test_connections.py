@@ -205,6 +205,29 @@ def test_connections_of_one_host_above_the_limit_are_refused(tmp_path: Path) -> 
             client.close()
 
 
+def test_a_host_may_have_a_limit_of_its_own(tmp_path: Path) -> None:
+    options = {"max_connections_per_ip": "0", "max_connections_per_ip_overrides": "192.0.2.1:9, localhost:1"}
+    with RunningBroker(tmp_path, **options) as running, running.client() as first, running.client() as second:
+        assert metadata_of(first).brokers
+        assert second.is_closed()
+
+
+def test_a_listener_may_have_a_limit_of_its_own(tmp_path: Path) -> None:
+    options = {
+        "listeners": "A://127.0.0.1:0,B://127.0.0.1:0",
+        "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT",
+        "listener_name_a_max_connections": "1",
+    }
+    with RunningBroker(tmp_path, **options) as running, running.client("A") as first, running.client("A") as second:
+        assert metadata_of(first).brokers
+        second.send(MetadataRequest(topics=[]), 12)
+        assert second.is_quiet()
+        with running.client("B") as other:
+            assert metadata_of(other).brokers
+        first.close()
+        assert second.receive().brokers
+
+
 def test_hundreds_of_clients_that_connect_at_once_are_all_served(running: RunningBroker) -> None:
     clients = [running.client() for _ in range(300)]
     for client in clients:

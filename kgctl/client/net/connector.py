@@ -11,6 +11,7 @@ from broker.protocol.wire_types import Message
 from kgctl.client.net.cluster import Cluster, Node
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.security import PLAINTEXT, Security
 from kgctl.client.net.steps import Endpoint, Steps
 
 T = TypeVar("T")
@@ -25,6 +26,7 @@ class ConnectionSettings:
     bootstrap: tuple[Endpoint, ...]
     client_id: str = DEFAULT_CLIENT_ID
     timeout: float = 30.0
+    security: Security = PLAINTEXT
 
 
 class Link(NamedTuple):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from broker.config.options import OPTIONS
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
@@ -64,7 +65,11 @@ def _acls(key: int) -> str:
     """The operations by resource, as in "Read Group, Describe Topic"."""
     declared = find_declaration(key)
     assert declared is not None
-    return ", ".join(f"{acl.operation.name.title().replace('_', '')} {acl.resource.value}" for acl in declared.acls)
+    return ", ".join(f"{_words(acl.operation)} {_words(acl.kind)}" for acl in declared.guard.acls)
+
+
+def _words(member: Operation | ResourceType) -> str:
+    return member.name.title().replace("_", "")
 
 
 def _versions(api: Api) -> str:

@@ -153,22 +153,30 @@ class Gradual:
     `make` turns each of the sources into an entry. `size` entries take a millisecond or so.
     """
 
-    __slots__ = ("_make", "_sources", "size")
+    __slots__ = ("_keep", "_make", "_sources", "size")
 
     def __init__(self, sources: AnySequence[Any], make: Callable[[Any], Any], size: int) -> None:
         self._sources = sources
         self._make = make
+        self._keep: Callable[[Any], bool] | None = None
         self.size = size
 
+    def only(self, keep: Callable[[Any], bool]) -> Gradual:
+        """The same without the entries for which `keep` is false."""
+        kept = Gradual(self._sources, self._make, self.size)
+        kept._keep = keep
+        return kept
+
     def __len__(self) -> int:
-        return len(self._sources)
+        return len(self._sources) if self._keep is None else sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._make, self._sources)
+        return filter(self._keep, map(self._make, self._sources)) if self._keep else map(self._make, self._sources)
 
     def chunks(self) -> Iterator[list[Any]]:
         for at in range(0, len(self._sources), self.size):
-            yield [self._make(source) for source in self._sources[at : at + self.size]]
+            made = map(self._make, self._sources[at : at + self.size])
+            yield list(made if self._keep is None else filter(self._keep, made))
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(wire,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from broker.protocol.codec import Part
@@ -51,8 +51,15 @@ class Answerable(Protocol):
     connection: Origin
     answered: bool
     abandon: Callable[[], None] | None
+    complete: Callable[[Any], Message] | None
 
     def answer(self, response: Message) -> None: ...
+
+
+def completed(exchange: Answerable, response: Message) -> Message:
+    """The answer with what a guard adds to it. It does so once: an answer that is encoded bit by bit is completed before."""
+    complete, exchange.complete = exchange.complete, None
+    return response if complete is None else complete(response)
 
 
 class Exchange:
@@ -60,7 +67,7 @@ class Exchange:
 
     `parts` is the encoded answer. `released` means that it may be sent: everything it reports is durable.
     A handler that answers later sets `abandon`, which is called if the client disconnects first; it is None again once there will
-    be no answer.
+    be no answer. A guard that narrows the request sets `complete`, which adds to the answer what was denied.
     """
 
     __slots__ = (
@@ -68,6 +75,7 @@ class Exchange:
         "answered",
         "api_key",
         "client_id",
+        "complete",
         "connection",
         "correlation_id",
         "parts",
@@ -87,6 +95,7 @@ class Exchange:
         self.answered = False
         self.released = False
         self.abandon: Callable[[], None] | None = None
+        self.complete: Callable[[Any], Message] | None = None
 
     def answer(self, response: Message) -> None:
         """Encode the answer now. It is sent once what it reports is durable and all earlier answers are sent."""

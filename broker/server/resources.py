@@ -6,8 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.server.access import UNRESTRICTED, Access
+
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
+    from broker.server.access import Authorizer
+    from broker.server.exchange import Origin
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
     from broker.storage import Log, Topic
@@ -15,12 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Resources:
-    """The parts of one broker that handlers use."""
+    """The parts of one broker that handlers use. Without an authorizer, everything is allowed."""
 
     config: BrokerConfig
     log: Log
     groups: GroupRunner
     waiters: FetchWaiters
+    authorizer: Authorizer | None = None
 
     @property
     def node_id(self) -> int:
@@ -29,6 +34,16 @@ class Resources:
     def topic(self, name: str, topic_id: bytes, by_id: bool) -> Topic | None:
         """The topic that a request names; requests that name topics by name or id do so by version."""
         return self.log.topic_by_id(topic_id) if by_id else self.log.topics.get(name)
+
+    def access(self, connection: Origin) -> Access:
+        """What the sender of a connection's requests may do."""
+        if self.authorizer is None:
+            return UNRESTRICTED
+        session = connection.session
+        access = session.access
+        if access is None or access.principal != session.principal:
+            access = session.access = Access(self.authorizer, session.principal, session.host)
+        return access
 
 
 def wall_ms() -> int:

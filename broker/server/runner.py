@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.cores.core import RequestContext
+from broker.server.exchange import completed
 from broker.server.gradual import Turns, encoded
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Runner(Generic[RecordT, EventT]):
             if exchange is None:
                 continue
             if reply.is_gradual:
-                Turns(exchange, encoded(reply.response, exchange.version)).resume()
+                Turns(exchange, encoded(completed(exchange, reply.response), exchange.version)).resume()
             else:
                 exchange.answer(reply.response)
         for ticket in effects.unanswered:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from broker.server.access import Access
     from broker.server.listener import Listener
 
 # Kafka's principal for a client that did not authenticate.
@@ -16,9 +17,10 @@ class Session:
 
     Until it is `authenticated`, a client may only send the requests of its authentication. After `expires_at`, on the event
     loop's clock, it must authenticate again (KIP-368); None means never.
+    `access` remembers what the authorizer decided.
     """
 
-    __slots__ = ("authenticated", "expires_at", "host", "listener", "principal")
+    __slots__ = ("access", "authenticated", "expires_at", "host", "listener", "principal")
 
     def __init__(self, listener: Listener, *, authenticated: bool) -> None:
         self.listener = listener
@@ -26,3 +28,4 @@ class Session:
         self.principal = ANONYMOUS
         self.authenticated = authenticated
         self.expires_at: float | None = None
+        self.access: Access | None = None

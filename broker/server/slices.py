@@ -6,28 +6,41 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from broker.protocol.codec import Encoded, encode_entries
+from broker.server.exchange import completed
+from broker.server.guards import guarded
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message
     from broker.server.declaration import Handler, SlicedHandler, SliceHandler, Slicing
-    from broker.server.exchange import Exchange
+    from broker.server.exchange import Answerable, Exchange
+    from broker.server.guards import Guard
     from broker.server.resources import Resources
 
 # How long the slices of one request may run in one turn. The last slice may end later, so slices should be small.
 TURN_S = 0.005
 
 
-def in_slices(begin: SlicedHandler, slicing: Slicing) -> Handler:
-    """The handler that runs a request of several entries in slices."""
+def in_slices(begin: SlicedHandler, slicing: Slicing, guard: Guard | None) -> Handler:
+    """The handler that runs a request of several entries in slices. The guard checks each slice as a request of its own."""
 
     def handle(request: Message, exchange: Exchange, resources: Resources) -> Message | None:
         run = begin(request, exchange, resources)
+        if guard is not None:
+            run = _guarded(guard, run, resources)
         if len(getattr(request, slicing.asked)) <= 1:
             return run(request, exchange)
         Slices(request, slicing, exchange, run).resume()
         return None
 
     return handle
+
+
+def _guarded(guard: Guard, run: SliceHandler, resources: Resources) -> SliceHandler:
+    def unguarded(part: Message, answerable: Answerable, _: Resources) -> Message | None:
+        return run(part, answerable)
+
+    behind_guard = guarded(guard, unguarded)
+    return lambda part, answerable: behind_guard(part, answerable, resources)
 
 
 class Slices:
@@ -51,6 +64,7 @@ class Slices:
         self.connection = exchange.connection
         self.answered = False
         self.abandon: Callable[[], None] | None = None
+        self.complete: Callable[[Any], Message] | None = None
         exchange.abandon = self._abandon
 
     def resume(self) -> None:
@@ -72,6 +86,7 @@ class Slices:
 
     def answer(self, response: Message) -> None:
         """Take the answer to the present slice."""
+        response = completed(self, response)
         field, is_last = self._slicing.answered, self._next >= len(self._asked)
         if self._rows or not is_last:
             rows = getattr(response, field)

@@ -248,8 +248,8 @@ FAULTS = (
     Fault(
         "a commit does not load the offsets of its group",
         "server/handlers/groups.py",
-        "_step(OffsetCommitRequest, READ_GROUP, READ_TOPIC, loads=_one)",
-        "_step(OffsetCommitRequest, READ_GROUP, READ_TOPIC)",
+        "_step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one)",
+        "_step(OffsetCommitRequest, group_guards.OFFSET_COMMIT)",
         LOADING,
     ),
     Fault(

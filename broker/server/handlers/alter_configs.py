@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from broker.protocol.messages.incremental_alter_configs import (
@@ -13,7 +14,8 @@ from broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from broker.server.config_rows import DYNAMIC_OPTIONS
-from broker.server.declaration import FEWER_ENTRIES, Acl, Declaration, Operation, Resource
+from broker.server.declaration import FEWER_ENTRIES, Declaration
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.handlers.describe_configs import BROKER, GROUP, TOPIC, broker_name_error
 from broker.server.topic_names import name_error
 from broker.storage import TOPIC_CONFIGS
@@ -180,8 +182,10 @@ def _check_options(options: Mapping[str, str]) -> str | None:
     return check_topic_configs({_TOPIC_CONFIG_OF[name].name: value for name, value in options.items()})
 
 
-_ACLS = (Acl(Operation.ALTER_CONFIGS, Resource.TOPIC), Acl(Operation.ALTER_CONFIGS, Resource.CLUSTER))
+_GUARD = Guard(
+    unwritten, Acl(Operation.ALTER_CONFIGS, ResourceType.TOPIC), Acl(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
+)
 REQUESTS = (
-    Declaration(AlterConfigsRequest, alter_configs, _ACLS, max_entries=FEWER_ENTRIES),
-    Declaration(IncrementalAlterConfigsRequest, incremental_alter_configs, _ACLS, max_entries=FEWER_ENTRIES),
+    Declaration(AlterConfigsRequest, alter_configs, _GUARD, max_entries=FEWER_ENTRIES),
+    Declaration(IncrementalAlterConfigsRequest, incremental_alter_configs, _GUARD, max_entries=FEWER_ENTRIES),
 )

@@ -9,6 +9,7 @@ from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.server.declaration import Declaration
+from broker.server.guards import OPEN
 from broker.server.handlers import SERVED_KEYS
 
 if TYPE_CHECKING:
@@ -37,4 +38,4 @@ def _range(key: int) -> ApiVersionsResponse.ApiKey:
 
 
 # Open to every client, before it has authenticated.
-REQUESTS = (Declaration(ApiVersionsRequest, api_versions, ()),)
+REQUESTS = (Declaration(ApiVersionsRequest, api_versions, OPEN),)

@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-from broker.server.declaration import Operation
+from broker.protocol.acls import ResourceType
+from broker.server.access import UNRESTRICTED
 
 NOT_ASKED = -(2**31)
-
-
-def _bits(*operations: Operation) -> int:
-    return sum(1 << operation for operation in operations)
-
-
-TOPIC_OPERATIONS = _bits(
-    Operation.READ,
-    Operation.WRITE,
-    Operation.CREATE,
-    Operation.DELETE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
-)
-CLUSTER_OPERATIONS = _bits(
-    Operation.CREATE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.CLUSTER_ACTION,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
-    Operation.IDEMPOTENT_WRITE,
-)
+TOPIC_OPERATIONS = UNRESTRICTED.operations_of(ResourceType.TOPIC, "")
+CLUSTER_OPERATIONS = UNRESTRICTED.operations_of(ResourceType.CLUSTER, "")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
+from broker.server.guards import OPEN, Acl, Guard, unwritten
 from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 
 if TYPE_CHECKING:
@@ -79,7 +81,9 @@ def describe_log_dirs(
 
 
 REQUESTS = (
-    Declaration(DescribeLogDirsRequest, describe_log_dirs, (Acl(Operation.DESCRIBE, Resource.CLUSTER),)),
+    Declaration(
+        DescribeLogDirsRequest, describe_log_dirs, Guard(unwritten, Acl(Operation.DESCRIBE, ResourceType.CLUSTER))
+    ),
     # Like Metadata without topics, Kafka answers it to every client.
-    Declaration(DescribeClusterRequest, describe_cluster, ()),
+    Declaration(DescribeClusterRequest, describe_cluster, OPEN),
 )

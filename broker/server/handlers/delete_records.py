@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
+from broker.server.guards import Acl, Guard, unwritten
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -45,4 +47,6 @@ def _row(asked: DeleteRecordsRequest.Partition, found: int | ErrorCode) -> Delet
     return DeleteRecordsResponse.Partition(partition_index=asked.partition_index, low_watermark=found)
 
 
-REQUESTS = (Declaration(DeleteRecordsRequest, delete_records, (Acl(Operation.DELETE, Resource.TOPIC),)),)
+REQUESTS = (
+    Declaration(DeleteRecordsRequest, delete_records, Guard(unwritten, Acl(Operation.DELETE, ResourceType.TOPIC))),
+)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, topic_rows
-from broker.server.declaration import FEWER_ENTRIES, Acl, Declaration, Operation, Resource, Slicing
+from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
@@ -104,7 +106,11 @@ REQUESTS = (
     Declaration(
         DescribeConfigsRequest,
         describe_configs,
-        (Acl(Operation.DESCRIBE_CONFIGS, Resource.TOPIC), Acl(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)),
+        Guard(
+            unwritten,
+            Acl(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC),
+            Acl(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),
+        ),
         # A resource has some forty configs, each with its synonyms.
         Slicing("resources", "results", _question, 5),
         max_entries=FEWER_ENTRIES,

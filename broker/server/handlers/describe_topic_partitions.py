@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
 from broker.protocol.wire_types import ZERO_UUID
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
 from broker.server.exchange import RequestRefused
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.handlers.authorized_operations import TOPIC_OPERATIONS
 from broker.server.topic_names import name_error
 from broker.storage import LEADER_EPOCH
@@ -93,5 +95,9 @@ def _row(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsR
 
 
 REQUESTS = (
-    Declaration(DescribeTopicPartitionsRequest, describe_topic_partitions, (Acl(Operation.DESCRIBE, Resource.TOPIC),)),
+    Declaration(
+        DescribeTopicPartitionsRequest,
+        describe_topic_partitions,
+        Guard(unwritten, Acl(Operation.DESCRIBE, ResourceType.TOPIC)),
+    ),
 )

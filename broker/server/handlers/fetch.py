@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.leader_epoch import epoch_error
 from broker.storage import DamageError, FileSlice, OutOfDescriptors
 
@@ -140,4 +142,4 @@ def _error(index: int, code: ErrorCode) -> FetchResponse.Partition:
     return FetchResponse.Partition(partition_index=index, error_code=code, high_watermark=-1, records=b"")
 
 
-REQUESTS = (Declaration(FetchRequest, fetch, (Acl(Operation.READ, Resource.TOPIC),)),)
+REQUESTS = (Declaration(FetchRequest, fetch, Guard(unwritten, Acl(Operation.READ, ResourceType.TOPIC))),)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from broker.server.declaration import Acl, Declaration, Operation, Resource, Slicing
+from broker.server.declaration import Declaration, Slicing
+from broker.server.guards import Acl, Guard, unwritten
 
 if TYPE_CHECKING:
     from broker.server.declaration import SliceHandler
@@ -66,7 +68,11 @@ REQUESTS = (
     Declaration(
         FindCoordinatorRequest,
         find_coordinator,
-        (Acl(Operation.DESCRIBE, Resource.GROUP), Acl(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID)),
+        Guard(
+            unwritten,
+            Acl(Operation.DESCRIBE, ResourceType.GROUP),
+            Acl(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
+        ),
         Slicing("coordinator_keys", "coordinators", _itself, 10),
     ),
 )

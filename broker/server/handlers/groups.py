@@ -20,23 +20,20 @@ from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
-from broker.server.declaration import Acl, Declaration, Operation, Resource, Slicing
+from broker.server.declaration import Declaration, Slicing
+from broker.server.handlers import group_guards
 from broker.server.handlers.offset_delete import delete_offsets
+from broker.server.handlers.offset_fetch_guard import OFFSET_FETCH
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message
     from broker.server.declaration import SliceHandler
     from broker.server.exchange import Answerable, Exchange
+    from broker.server.guards import Guard
     from broker.server.resources import Resources
 
 # Groups per slice. A group may have a thousand members, and a thousand committed offsets in the store.
 SLICE = 10
-READ_GROUP = Acl(Operation.READ, Resource.GROUP)
-DESCRIBE_GROUP = Acl(Operation.DESCRIBE, Resource.GROUP)
-DELETE_GROUP = Acl(Operation.DELETE, Resource.GROUP)
-READ_TOPIC = Acl(Operation.READ, Resource.TOPIC)
-DESCRIBE_TOPIC = Acl(Operation.DESCRIBE, Resource.TOPIC)
-DESCRIBE_CLUSTER = Acl(Operation.DESCRIBE, Resource.CLUSTER)
 
 
 _Loads = Callable[[Any], Sequence[str]]
@@ -49,7 +46,7 @@ def groups_to_load(request: Message) -> list[str]:
 
 
 def _step(
-    request_type: type[Message], *acls: Acl, slicing: Slicing | None = None, loads: _Loads | None = None
+    request_type: type[Message], guard: Guard, slicing: Slicing | None = None, loads: _Loads | None = None
 ) -> Declaration:
     """Declare a request that the groups core handles."""
 
@@ -62,7 +59,7 @@ def _step(
     def begin(request: Message, exchange: Exchange, resources: Resources) -> SliceHandler:
         return lambda part, answerable: run(part, answerable, resources)
 
-    return Declaration(request_type, run if slicing is None else begin, acls, slicing, loads)
+    return Declaration(request_type, run if slicing is None else begin, guard, slicing, loads)
 
 
 def _itself(name: str) -> str:
@@ -88,27 +85,16 @@ def _fetched(request: OffsetFetchRequest) -> Sequence[str]:
 
 
 REQUESTS = (
-    _step(OffsetCommitRequest, READ_GROUP, READ_TOPIC, loads=_one),
-    _step(
-        OffsetFetchRequest,
-        DESCRIBE_GROUP,
-        DESCRIBE_TOPIC,
-        slicing=Slicing("groups", "groups", _offsets_of, SLICE),
-        loads=_fetched,
-    ),
-    _step(JoinGroupRequest, READ_GROUP),
-    _step(HeartbeatRequest, READ_GROUP),
-    _step(LeaveGroupRequest, READ_GROUP),
-    _step(SyncGroupRequest, READ_GROUP),
-    _step(DescribeGroupsRequest, DESCRIBE_GROUP, slicing=Slicing("groups", "groups", _itself, SLICE)),
-    _step(ListGroupsRequest, DESCRIBE_CLUSTER, DESCRIBE_GROUP),
-    _step(
-        DeleteGroupsRequest,
-        DELETE_GROUP,
-        slicing=Slicing("groups_names", "results", _itself, SLICE),
-    ),
-    Declaration(OffsetDeleteRequest, delete_offsets, (DELETE_GROUP, READ_TOPIC), loads=_one),
-    _step(DescribeGroupDetailsRequest, DESCRIBE_GROUP, slicing=Slicing("groups", "groups", _itself, SLICE)),
-    # As for LeaveGroup, by which Kafka lets an administrator remove members.
-    _step(TriggerRebalanceRequest, READ_GROUP, slicing=Slicing("groups", "groups", _group_id, SLICE)),
+    _step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one),
+    _step(OffsetFetchRequest, OFFSET_FETCH, slicing=Slicing("groups", "groups", _offsets_of, SLICE), loads=_fetched),
+    _step(JoinGroupRequest, group_guards.JOIN),
+    _step(HeartbeatRequest, group_guards.HEARTBEAT),
+    _step(LeaveGroupRequest, group_guards.LEAVE),
+    _step(SyncGroupRequest, group_guards.SYNC),
+    _step(DescribeGroupsRequest, group_guards.DESCRIBE, Slicing("groups", "groups", _itself, SLICE)),
+    _step(ListGroupsRequest, group_guards.LIST),
+    _step(DeleteGroupsRequest, group_guards.DELETE, Slicing("groups_names", "results", _itself, SLICE)),
+    Declaration(OffsetDeleteRequest, delete_offsets, group_guards.OFFSET_DELETE, loads=_one),
+    _step(DescribeGroupDetailsRequest, group_guards.DESCRIBE_DETAILS, Slicing("groups", "groups", _itself, SLICE)),
+    _step(TriggerRebalanceRequest, group_guards.TRIGGER_REBALANCE, Slicing("groups", "groups", _group_id, SLICE)),
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
+from broker.server.guards import Acl, Guard, unwritten
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -30,6 +32,10 @@ REQUESTS = (
     Declaration(
         InitProducerIdRequest,
         init_producer_id,
-        (Acl(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER), Acl(Operation.WRITE, Resource.TRANSACTIONAL_ID)),
+        Guard(
+            unwritten,
+            Acl(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER),
+            Acl(Operation.WRITE, ResourceType.TRANSACTIONAL_ID),
+        ),
     ),
 )

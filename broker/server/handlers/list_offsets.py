@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
 from broker.server.gradual import Turns
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.leader_epoch import epoch_error
 from broker.storage import LEADER_EPOCH, DamageError, OutOfDescriptors, RowPartition
 
@@ -121,8 +123,8 @@ def _epoch_end(
     return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
 
 
-_ACLS = (Acl(Operation.DESCRIBE, Resource.TOPIC),)
+_GUARD = Guard(unwritten, Acl(Operation.DESCRIBE, ResourceType.TOPIC))
 REQUESTS = (
-    Declaration(ListOffsetsRequest, list_offsets, _ACLS),
-    Declaration(OffsetForLeaderEpochRequest, offset_for_leader_epoch, _ACLS),
+    Declaration(ListOffsetsRequest, list_offsets, _GUARD),
+    Declaration(OffsetForLeaderEpochRequest, offset_for_leader_epoch, _GUARD),
 )

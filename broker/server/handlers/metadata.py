@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from broker.server.topic_names import NameIndex, name_error
 from broker.storage import LEADER_EPOCH
@@ -116,10 +118,11 @@ REQUESTS = (
     Declaration(
         MetadataRequest,
         metadata,
-        (
-            Acl(Operation.DESCRIBE, Resource.TOPIC),
-            Acl(Operation.CREATE, Resource.TOPIC),
-            Acl(Operation.CREATE, Resource.CLUSTER),
+        Guard(
+            unwritten,
+            Acl(Operation.DESCRIBE, ResourceType.TOPIC),
+            Acl(Operation.CREATE, ResourceType.TOPIC),
+            Acl(Operation.CREATE, ResourceType.CLUSTER),
         ),
     ),
 )

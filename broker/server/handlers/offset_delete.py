@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
@@ -38,6 +38,7 @@ class _Deletion:
         self.version, self.client_id, self.connection = exchange.version, exchange.client_id, exchange.connection
         self.answered = False
         self.abandon: Callable[[], None] | None = None
+        self.complete: Callable[[Any], Message] | None = None
         exchange.abandon = self._abandon
 
     def resume(self) -> None:

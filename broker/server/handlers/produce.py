@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import HEADER_BYTES, parse_header
-from broker.server.declaration import Acl, Declaration, Operation, Resource
+from broker.server.declaration import Declaration
 from broker.server.exchange import RequestRefused
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
 from broker.storage import Appended, DamageError, OutOfDescriptors
@@ -100,6 +102,6 @@ REQUESTS = (
     Declaration(
         ProduceRequest,
         produce,
-        (Acl(Operation.WRITE, Resource.TOPIC), Acl(Operation.WRITE, Resource.TRANSACTIONAL_ID)),
+        Guard(unwritten, Acl(Operation.WRITE, ResourceType.TOPIC), Acl(Operation.WRITE, ResourceType.TRANSACTIONAL_ID)),
     ),
 )

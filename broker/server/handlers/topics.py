@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from broker.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.config_rows import topic_rows
-from broker.server.declaration import FEWER_ENTRIES, Acl, Declaration, Operation, Resource, Slicing
+from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
+from broker.server.guards import Acl, Guard, unwritten
 from broker.server.handlers.alter_configs import check_topic_configs
 from broker.server.topic_names import NameIndex, name_error
 
@@ -276,21 +278,21 @@ REQUESTS = (
     Declaration(
         CreateTopicsRequest,
         create_topics,
-        (Acl(Operation.CREATE, Resource.CLUSTER), Acl(Operation.CREATE, Resource.TOPIC)),
+        Guard(unwritten, Acl(Operation.CREATE, ResourceType.CLUSTER), Acl(Operation.CREATE, ResourceType.TOPIC)),
         CREATION,
         max_entries=FEWER_ENTRIES,
     ),
     Declaration(
         DeleteTopicsRequest,
         delete_topics,
-        (Acl(Operation.DELETE, Resource.TOPIC),),
+        Guard(unwritten, Acl(Operation.DELETE, ResourceType.TOPIC)),
         DELETION,
         max_entries=FEWER_ENTRIES,
     ),
     Declaration(
         CreatePartitionsRequest,
         create_partitions,
-        (Acl(Operation.ALTER, Resource.TOPIC),),
+        Guard(unwritten, Acl(Operation.ALTER, ResourceType.TOPIC)),
         max_entries=FEWER_ENTRIES,
     ),
 )

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from broker.cores.groups.coordinator import HANDLERS
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.api_keys import APIS
+from broker.protocol.errors import ErrorCode
 from broker.protocol.frames import request_frame
 from broker.protocol.messages.api_versions import ApiVersionsRequest
-from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.wire_types import Message
 from broker.server.declaration import Declaration
-from broker.server.exchange import RequestRefused
 from broker.server.handlers import SERVED_KEYS, find_declaration, groups
+from broker.server.resources import Resources
 from broker.server.router import Router
 from broker.server.session import ANONYMOUS, Session
 from tests.harness.requests import metadata_of
@@ -30,8 +32,14 @@ def test_every_served_key_has_one_declaration(key: int) -> None:
 
 
 def test_only_requests_for_everyone_have_no_acl() -> None:
-    open_to_all = [key for key in SERVED_KEYS if not declaration_of(key).acls]
+    open_to_all = [key for key in SERVED_KEYS if not declaration_of(key).guard.acls]
     assert [APIS[key].name for key in open_to_all] == ["ApiVersions", "DescribeCluster"]
+
+
+def test_a_declaration_needs_a_guard() -> None:
+    declare: Any = Declaration
+    with pytest.raises(TypeError, match="guard"):
+        declare(ApiVersionsRequest, lambda *_: None)
 
 
 def test_the_groups_core_handles_the_requests_that_are_declared_for_it() -> None:
@@ -51,32 +59,62 @@ class Origin:
         listener: Any = None
         self.session = Session(listener, authenticated=True)
         self.session.principal = "User:alice"
-        self.client_host = "/127.0.0.1"
+        self.session.host = "127.0.0.1"
         self.answers: list[Message] = []
 
     def answered(self, exchange: object, response: Message) -> None:
         self.answers.append(response)
 
 
-def test_a_request_is_authorized_by_its_declaration_before_its_handler_runs() -> None:
-    asked: list[tuple[str, type[Message]]] = []
+class Denying:
+    """An authorizer that denies everything."""
 
-    def authorize(session: Session, declaration: Declaration) -> bool:
-        asked.append((session.principal, declaration.request))
-        return declaration.request is ApiVersionsRequest
+    version = 0
 
-    # Without resources no handler can reach any data.
-    resources: Any = None
-    router = Router(find_declaration, resources, authorize)
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    def authorize(self, *question: object) -> bool:
+        self.asked.append(question)
+        return False
+
+    def authorize_by_resource_type(self, *question: object) -> bool:
+        return False
+
+
+def test_a_request_passes_its_guard_before_its_handler_runs() -> None:
+    # Without a log no handler can reach any data.
+    nothing: Any = None
+    authorizer = Denying()
+    router = Router(find_declaration, Resources(nothing, nothing, nothing, nothing, authorizer))
     origin: Any = Origin()
 
     software = ApiVersionsRequest(client_software_name="test", client_software_version="1")
     router.dispatch(*router.open(request_frame(software, 3, 1, "c")[4:], origin))
-    assert len(origin.answers) == 1
-    with pytest.raises(RequestRefused, match="User:alice may not send Metadata"):
-        router.dispatch(*router.open(request_frame(MetadataRequest(topics=[]), 12, 2, "c")[4:], origin))
-    assert asked == [("User:alice", ApiVersionsRequest), ("User:alice", MetadataRequest)]
-    assert len(origin.answers) == 1
+    assert authorizer.asked == []
+    for number in (2, 3):
+        heartbeat = HeartbeatRequest(group_id="orders", generation_id=1, member_id="m")
+        router.dispatch(*router.open(request_frame(heartbeat, 4, number, "c")[4:], origin))
+    assert [answer.error_code for answer in origin.answers] == [
+        ErrorCode.NONE,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ]
+    # The second decision is remembered.
+    assert authorizer.asked == [("User:alice", "127.0.0.1", Operation.READ, ResourceType.GROUP, "orders")]
+
+
+def test_decisions_are_dropped_when_the_acls_or_the_principal_change() -> None:
+    authorizer = Denying()
+    nothing: Any = None
+    resources = Resources(nothing, nothing, nothing, nothing, authorizer)
+    origin: Any = Origin()
+    for change in ({}, {"version": 1}, {"principal": "User:bob"}):
+        authorizer.version = change.get("version", authorizer.version)
+        origin.session.principal = change.get("principal", origin.session.principal)
+        assert not resources.access(origin).allows_on_cluster(Operation.ALTER)
+        assert not resources.access(origin).allows_on_cluster(Operation.ALTER)
+    assert [principal for principal, *_ in authorizer.asked] == ["User:alice", "User:alice", "User:bob"]
 
 
 def test_a_connection_is_anonymous_and_knows_its_listener_and_host(running: RunningBroker, client: WireClient) -> None:

@@ -95,7 +95,7 @@ def test_turns_give_way_and_end_with_their_client() -> None:
     waiting: list[Any] = []
     answers: list[Any] = []
     exchange: Any = SimpleNamespace(
-        connection=SimpleNamespace(now_s=0.0, soon=waiting.append), answer=answers.append, abandon=None
+        connection=SimpleNamespace(now_s=0.0, soon=waiting.append), answer=answers.append, abandon=None, complete=None
     )
     made: list[int] = []
 
@@ -122,7 +122,7 @@ def test_turns_give_way_and_end_with_their_client() -> None:
 def test_a_slice_that_takes_several_turns_ends_with_its_client() -> None:
     ended: list[bool] = []
     exchange: Any = SimpleNamespace(
-        version=5, client_id="", connection=SimpleNamespace(now_s=0.0, soon=None), abandon=None
+        version=5, client_id="", connection=SimpleNamespace(now_s=0.0, soon=None), abandon=None, complete=None
     )
 
     def run(_: Any, answerable: Any) -> None:

@@ -1,0 +1,140 @@
+"""Access: what the principal of one session may do.
+
+Decisions are remembered until the ACLs change: an OffsetCommit of a thousand topics asks the authorizer a thousand times once, and
+then no more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from broker.protocol.acls import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Decisions per operation and type of resource that one session remembers.
+MOST_DECISIONS = 10_000
+
+# The operations that exist for each type of resource, as in Kafka's AclEntry.
+OPERATIONS = {
+    ResourceType.TOPIC: (
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        Operation.READ,
+        Operation.DELETE,
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        Operation.CREATE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        Operation.CLUSTER_ACTION,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+        Operation.IDEMPOTENT_WRITE,
+    ),
+}
+
+
+class Authorizer(Protocol):
+    """Decides by ACLs; `version` changes with them. A principal is "User:alice", a host "127.0.0.1"."""
+
+    version: int
+
+    def authorize(self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str) -> bool:
+        """Whether the principal may do this to the named resource."""
+        ...
+
+    def authorize_by_resource_type(self, principal: str, host: str, operation: Operation, kind: ResourceType) -> bool:
+        """Whether there is any resource of this type to which the principal may do this."""
+        ...
+
+
+class Access:
+    """What one principal may do from one host."""
+
+    __slots__ = ("_authorizer", "_decisions", "_version", "host", "principal")
+
+    def __init__(self, authorizer: Authorizer, principal: str, host: str) -> None:
+        self._authorizer = authorizer
+        self._version = authorizer.version
+        self._decisions: dict[int, _Decisions] = {}
+        self.principal = principal
+        self.host = host
+
+    def of(self, operation: Operation, kind: ResourceType) -> Mapping[str, bool]:
+        """Whether the operation is allowed, by the name of the resource. Only indexing works; use it within one turn."""
+        if self._version != self._authorizer.version:
+            self._version = self._authorizer.version
+            self._decisions.clear()
+        key = operation << 4 | kind
+        found = self._decisions.get(key)
+        if found is None:
+            found = self._decisions[key] = _Decisions(self._authorizer, self, operation, kind)
+        return found
+
+    def allows(self, operation: Operation, kind: ResourceType, name: str) -> bool:
+        return self.of(operation, kind)[name]
+
+    def allows_on_cluster(self, operation: Operation) -> bool:
+        return self.of(operation, ResourceType.CLUSTER)[CLUSTER_NAME]
+
+    def allows_any_of_type(self, operation: Operation, kind: ResourceType) -> bool:
+        """Whether there is any resource of this type to which the principal may do this."""
+        return self._authorizer.authorize_by_resource_type(self.principal, self.host, operation, kind)
+
+    def operations_of(self, kind: ResourceType, name: str) -> int:
+        """All operations that are allowed on a resource, as the bit field of KIP-430."""
+        return sum(1 << operation for operation in OPERATIONS[kind] if self.of(operation, kind)[name])
+
+
+class Unrestricted(Access):
+    """Everything is allowed: there is no authorizer."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.principal = self.host = ""
+
+    def of(self, operation: Operation, kind: ResourceType) -> Mapping[str, bool]:
+        return _EVERYTHING
+
+    def allows_any_of_type(self, operation: Operation, kind: ResourceType) -> bool:
+        return True
+
+
+class _Decisions(dict[str, bool]):
+    """The decisions about one operation on resources of one type, by name; a missing one is made when it is looked up."""
+
+    __slots__ = ("_access", "_authorizer", "_kind", "_operation")
+
+    def __init__(self, authorizer: Authorizer, access: Access, operation: Operation, kind: ResourceType) -> None:
+        self._authorizer, self._access, self._operation, self._kind = authorizer, access, operation, kind
+
+    def __missing__(self, name: str) -> bool:
+        access = self._access
+        allowed = self._authorizer.authorize(access.principal, access.host, self._operation, self._kind, name)
+        if len(self) >= MOST_DECISIONS:
+            self.clear()
+        self[name] = allowed
+        return allowed
+
+
+class _Everything(dict[str, bool]):
+    def __missing__(self, name: str) -> bool:
+        return True
+
+
+_EVERYTHING = _Everything()
+UNRESTRICTED = Unrestricted()

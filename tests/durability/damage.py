@@ -289,7 +289,7 @@ class Case:
             assert told_of_store or not back, (
                 f"{key} starts at {answers.starts[key]} instead of {known.log_start}{shown}"
             )
-            unsure = doubt or (self.damage.leaves_no_evidence and self._is_damaged(key, topic_id))
+            unsure = (doubt or self.damage.leaves_no_evidence) and self._is_damaged(key, topic_id)
             assert unsure or answers.ends[key] >= known.end, (
                 f"{key} ends at {answers.ends[key]}, was {known.end}{shown}"
             )

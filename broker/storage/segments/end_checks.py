@@ -66,6 +66,8 @@ class CheckedEnds:
         shared.ends.skip_to_epoch(evidence.ends_epoch)
         self.ends: Mapping[int, SyncedEnd] = shared.ends.at_start
         if shared.store.is_new:
+            if evidence.ends_epoch:
+                self._check_head(head)
             self._check_commits(head, evidence.seq)
         else:
             self._check_head(head)
@@ -193,6 +195,7 @@ class CheckedEnds:
         for number, end in self._known():
             if ends.at_start.get(number) != end:
                 ends.write(number, end)
+        ends.clear_damaged()
         evidence.ends_synced(ends.sync(evidence.last_commit))
         if not self._exists:
             self._shared.files.sync_directory(os.path.dirname(ends.path))

@@ -21,6 +21,7 @@ from broker.storage.segments.end_checks import CheckedEnds
 from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, note_damaged_file
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import mark_beyond_checkpoint
+from broker.storage.segments.put_back import PutBack
 from broker.storage.segments.rebuild import SEGMENT_NAME, Rebuild
 from broker.storage.segments.repair import refuse, short_segments
 from broker.storage.segments.restore import Restoration, skip_producer_ids
@@ -112,11 +113,13 @@ class Recovery:
         shared = self._shared
         shared.store.evidence.begin()
         self._ends.begin_early()
+        self._attempt = attempt = Attempt(shared)
+        PutBack(shared, self._topics).run()
         Restoration(shared, self._catalog, self._ends).run()
         rebuilt: list[str] = []
         rebuilds: list[Rebuild] = []
-        owners, is_exact = self._ends.owners, self._ends.are_exact and not short
-        self._attempt = attempt = Attempt(shared)
+        is_short = short and bool(short_segments(shared, self._topics, self._ends))
+        owners, is_exact = self._ends.owners, self._ends.are_exact and not is_short
         for number, listed in list(self._ends.listed.items()):
             partition = self._open(number)
             if partition is None:

@@ -14,6 +14,7 @@ from broker.storage.segments.trailer import TRAILER_BYTES, chained, parse_traile
 from broker.storage.segments.verification import BATCH_MARK, BATCH_MARK_AT, SCAN_BYTES, StoredBatch, may_be_batch
 
 MAX_TORN_OFFSETS = 1_000_000
+UP_TO_LAST_OFFSET_BYTES = 27  # of a batch header: base offset to last offset delta
 # No offset reaches it.
 ANY_OFFSET = 1 << 62
 
@@ -93,13 +94,13 @@ def _torn_until(files: Files, source: Source, position: int, offset: int) -> int
     if source.acknowledged_until is not None or not os.path.exists(source.path):
         return offset
     head = files.get(source.path).read(HEADER_BYTES, position)
-    if len(head) < HEADER_BYTES:
+    if len(head) < UP_TO_LAST_OFFSET_BYTES:
         return offset
-    header = parse_header(head)
+    header = parse_header(head.ljust(HEADER_BYTES, b"\0"))
     is_plausible = (
         (header.base_offset, header.magic, header.partition_leader_epoch) == (offset, 2, LEADER_EPOCH)
         and 0 <= header.last_offset_delta < MAX_TORN_OFFSETS
-        and header.record_count == header.last_offset_delta + 1
+        and (len(head) < HEADER_BYTES or header.record_count == header.last_offset_delta + 1)
     )
     return header.next_offset if is_plausible else offset
 

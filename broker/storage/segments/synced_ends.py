@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import google_crc32c
@@ -63,6 +63,7 @@ class SyncedEnds:
         self.replaced_at_start: list[SyncedEnd] = []  # by slots that name no batch
         self._epoch = 0
         self.damaged: set[int] = set()  # partition ids with a slot that is neither valid nor blank
+        self._damaged_slots: set[int] = set()  # their positions
         self.is_valid = False  # the file had a head at the start
         self.unsynced = False
         self.must_sync = False  # before the next commit
@@ -97,6 +98,7 @@ class SyncedEnds:
                 found = _unpack(partition_id, slot)
                 if found is None and slot.strip(b"\0"):
                     self.damaged.add(partition_id)
+                    self._damaged_slots.add(at + turn * SLOT_BYTES)
                 if found is None:
                     continue
                 slots.append(found)
@@ -116,6 +118,14 @@ class SyncedEnds:
         self._files.forget(self.path)
         return content
 
+    def slots(self) -> Iterator[SyncedEnd]:
+        """All valid slots, older ones included."""
+        content = self.content()
+        for at in range(PAIR_BYTES, len(content), SLOT_BYTES):
+            found = _unpack(at // PAIR_BYTES, content[at : at + SLOT_BYTES])
+            if found is not None:
+                yield found
+
     @property
     def at_start(self) -> dict[int, SyncedEnd]:
         """The ends that the last run left, by partition id."""
@@ -131,6 +141,7 @@ class SyncedEnds:
 
         It is synced with durability "process" too: the older format may have promised to survive a power cut.
         """
+        self._damaged_slots.clear()
         draft, directory = self.path + ".draft", os.path.dirname(self.path)
         content = bytearray(PAIR_BYTES)
         self._epoch += 1
@@ -161,9 +172,18 @@ class SyncedEnds:
 
     def write(self, partition_id: int, end: SyncedEnd) -> None:
         turn = self._turns[partition_id] if partition_id < len(self._turns) else 0
-        self._file.get().write(_pack(partition_id, end), partition_id * PAIR_BYTES + turn * SLOT_BYTES)
+        at = partition_id * PAIR_BYTES + turn * SLOT_BYTES
+        self._file.get().write(_pack(partition_id, end), at)
+        self._damaged_slots.discard(at)
         self._set_turn(partition_id, 1 - turn)
         self.unsynced = True
+
+    def clear_damaged(self) -> None:
+        """Clear the slots that were damaged at the start and are not written since: the damage is known and accepted."""
+        for at in self._damaged_slots:
+            self._file.get().write(_BLANK, at)
+            self.unsynced = True
+        self._damaged_slots.clear()
 
     def clear(self, partition_id: int) -> None:
         """The store no longer lists the partition."""

@@ -214,15 +214,15 @@ def test_an_unsealed_copy_with_other_batches_is_refused(tmp_path: Path) -> None:
 
 def test_an_accepted_loss_brings_no_record_of_another_topic(tmp_path: Path) -> None:
     log = written(tmp_path, "a", "b")
-    pair = sealed(tmp_path, log, "a")[1], sealed(tmp_path, log, "b")[1]
-    swap(*pair)
+    one, other = sealed(tmp_path, log, "a")[1], sealed(tmp_path, log, "b")[1]
+    shutil.copy(other, one)
     log = open_log(tmp_path, accept_loss=True, **SMALL)
-    assert len(log.losses) == 2
-    for topic, file in zip("ab", pair, strict=True):
-        assert any(f"{file} holds other records: lost offsets" in loss for loss in log.losses)
-        assert {value for _, value in values(topic_log(log, topic))} <= {name(topic, offset) for offset in range(COUNT)}
-        assert topic_log(log, topic).log_end_offset == COUNT
-        assert file.with_name(f"{file.name}.damaged").exists()
+    (loss,) = log.losses
+    assert f"{one} holds other records: lost offsets" in loss
+    assert {value for _, value in values(topic_log(log, "a"))} <= {name("a", offset) for offset in range(COUNT)}
+    assert topic_log(log, "a").log_end_offset == COUNT
+    assert one.with_name(f"{one.name}.damaged").exists()
+    assert len(values(topic_log(log, "b"))) == COUNT
     log.close()
     log = open_log(tmp_path, accept_loss=True, **SMALL)
     assert log.losses == []

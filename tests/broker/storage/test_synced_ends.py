@@ -166,6 +166,30 @@ def test_a_damaged_slot_is_no_older_one(tmp_path: Path, slot: int) -> None:
         DamageError, match=r"synced-ends does not hold the end of t-0: lost records cannot be ruled out"
     ):
         open_log(tmp_path)
+    log = open_log(tmp_path, accept_loss=True)
+    assert len(log.losses) == 1
+    log.close(clean=False)
+    gc.collect()
+    log = open_log(tmp_path)
+    assert len(values(topic_log(log))) == COUNT
+    log.close()
+
+
+@pytest.mark.parametrize("left", [20, 27, 61, 70])
+def test_an_end_that_nothing_proves_is_in_doubt(tmp_path: Path, older: Path, left: int) -> None:
+    live = tmp_path / "live"
+    put_back(older, live, ENDS)
+    for name in STORE:
+        (live / name).unlink(missing_ok=True)
+    (file,) = [path for path in segment_files(live) if path.read_bytes().count(b"value") == COUNT]
+    size = used(file) // COUNT + 1
+    os.truncate(file, size * (COUNT - 2) + left)
+    log = open_log(live, accept_loss=True)
+    assert any("synced-ends is older than the commit marker: lost records cannot be ruled out" in x for x in log.losses)
+    # What is left of the header of the next batch proves its offsets.
+    assert topic_log(log).log_end_offset == (COUNT - 2 if left < 27 else COUNT - 1)
+    assert len(values(topic_log(log))) == COUNT - 2
+    log.close()
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -145,6 +145,10 @@ class PutBack:
         offsets: it belongs to the place that those left. Without such a place it stays.
         """
         content, key = file.content, file.place.key
+        owner = self._claimed.get(file.place)
+        if owner is not None and self._witnesses.share_batches(file.path, owner.path):
+            # This is what is left of the file that belongs here, and the other one is a copy of that.
+            return
         is_other = content.batches > 1 and content.base_offset != file.place.base_offset
         neighbours = self._neighbours.get(os.path.dirname(file.path), set())
         moved_with = next(iter(neighbours)) if len(neighbours) == 1 else key[:2]
@@ -156,7 +160,7 @@ class PutBack:
         if is_elsewhere:
             base_offset = content.base_offset if content.base_offset is not None else key[2]
             places.add(self._place_of((*moved_with, base_offset)))
-        elif file.place not in self._claimed and not is_other:
+        elif owner is None and not is_other:
             return
         left = {place for place in places if place is not None and self._may_take(file, place)}
         if len({place.key for place in left}) == 1:

@@ -105,6 +105,18 @@ class Witnesses:
             pass
         return Reading(base_offset, count, whole, frozenset(confirmed)) if count else NOTHING
 
+    def share_batches(self, path: str, other: str) -> bool:
+        """Whether a batch of the other file is at the same position in this one, by its header."""
+        file, whole = self._files.get(path), self._files.get(other)
+        position, size_bytes = 0, whole.size()
+        while True:
+            head = whole.read(HEADER_BYTES, position)
+            if len(head) < HEADER_BYTES or not may_be_batch(parse_header(head), size_bytes - position):
+                return False
+            if file.read(HEADER_BYTES, position) == head:
+                return True
+            position += parse_header(head).size_bytes
+
     def contradict(self, key: Key, found: Reading) -> bool:
         """Whether the whole batches of a file are others than those of this segment."""
         return any(

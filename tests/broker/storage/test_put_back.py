@@ -322,6 +322,23 @@ def test_a_copy_over_another_file_does_not_push_a_good_one_aside(image: Image, t
     log.close()
 
 
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_what_is_left_of_a_file_whose_copy_is_elsewhere_stays(image: Image, tmp_path: Path, damage: str) -> None:
+    path = image.copy(tmp_path / "data")
+    one, other = image.files(path, "a")[0], image.files(path, "b")[0]
+    shutil.copy(one, other)
+    flip(one, 70 if damage == "flipped" else 400)
+    os.truncate(one, one.read_bytes().index(b"kgctlend") - 5)
+    left = one.read_bytes()
+    log = open_log(path, accept_loss=True, **SETTINGS)
+    found = everything(log)
+    for key, records in image.records.items():
+        assert set(found[key]) <= set(records)
+    assert len(found["a", 0]) >= len(image.records["a", 0]) - 2
+    assert one.with_name(f"{one.name}.damaged").read_bytes() == left
+    log.close()
+
+
 def test_an_active_file_that_nothing_knows_stays_beside_swapped_ones(killed: Image, tmp_path: Path) -> None:
     path = killed.copy(tmp_path / "data")
     pairs = list(zip(killed.files(path, "a", 0), killed.files(path, "a", 1), strict=True))

@@ -51,6 +51,8 @@ class Batch(NamedTuple):
 class Partition:
     batches: list[Batch] = field(default_factory=list)
     log_start: int = 0
+    unanswered: bytes | None = None
+    """A batch whose request got no answer, as the client sent it: it may be at the end, or not."""
 
     @property
     def end(self) -> int:
@@ -195,9 +197,11 @@ class Writer:
             producer_id, epoch = self._ledger.producer
             arguments = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": self._ledger.sequence}
         content = build_batch(records, base_offset=0, **arguments)
-        answer = client.ask(produce_request(topic, content, partition=partition), 12)
-        row = answer.responses[0].partition_responses[0]
         known = self._ledger.partitions[topic, partition]
+        known.unanswered = content
+        answer = client.ask(produce_request(topic, content, partition=partition), 12)
+        known.unanswered = None
+        row = answer.responses[0].partition_responses[0]
         if row.error_code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR):
             raise Refused(f"Produce to {topic}-{partition}: error {row.error_code}")
         assert row.error_code == ErrorCode.NONE, f"Produce to {topic}-{partition}: error {row.error_code}"

@@ -14,7 +14,7 @@ from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.record_batch import Record, batches, check_crc, decode_records
 from broker.protocol.wire_types import DecodeError
-from tests.durability.images import GROUPS, Ledger, Partition
+from tests.durability.images import GROUPS, Ledger, Partition, as_stored, batch_of
 from tests.harness.requests import fetch, list_offset
 from tests.harness.wire_client import WireClient
 
@@ -115,6 +115,12 @@ def read_partition(client: WireClient, key: Key, known: Partition, answers: Answ
                 answers.wrong.append(
                     f"{topic}-{partition}: offset {header.base_offset} follows {reached} without an error"
                 )
+            if known.unanswered is not None and batch == as_stored(known.unanswered, known.end):
+                # It is there: from now on it has to stay.
+                known.batches.append(batch_of(batch))
+                known.unanswered = None
+                contents[header.base_offset] = batch
+                bases.append(header.base_offset)
             if contents.get(header.base_offset) == batch:
                 answers.served[key].add(header.base_offset)
             elif header.record_count:

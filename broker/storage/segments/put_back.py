@@ -215,7 +215,7 @@ class PutBack:
             files.make_directories(os.path.dirname(target))
             logger.warning("%s holds the records of %s: it is put back", path, target)
         directories = sorted({os.path.dirname(path) for pair in targets.items() for path in pair})
-        # Those without proof first: from then on their names tell where they belong.
+        # Those without proof first: from then on their names say where they belong.
         for home, file in sorted(moves.items(), key=lambda move: move[1].is_proven):
             if file.path != self._waiting(home):
                 self._rename(file.path, self._waiting(home))

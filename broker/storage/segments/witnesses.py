@@ -1,4 +1,4 @@
-"""What the store and the synced ends know of the batches in segment files: it tells whose a file without a trailer is."""
+"""What store and synced ends say about the batches in segment files, so that a file without a trailer is recognized."""
 
 from __future__ import annotations
 

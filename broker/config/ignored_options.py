@@ -2,7 +2,7 @@
 
 _NAMES = """
 add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms alter.config.policy.class.name
-alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
+alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds
 auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.session.timeout.ms
 client.quota.callback.class compression.gzip.level compression.lz4.level compression.type compression.zstd.level
 connection.failed.authentication.delay.ms connections.max.reauth.ms controlled.shutdown.enable

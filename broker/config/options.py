@@ -67,6 +67,19 @@ class Options(SecurityOptions):
         least=1,
     )
 
+    # Authorization.
+    authorizer_class_name: str = text(
+        "authorizer.class.name",
+        "",
+        "What decides who may do what: StandardAuthorizer, by ACLs. Without it, every client may do everything.",
+    )
+    super_users: str = text(
+        "super.users", "", "The principals that may do everything, separated by semicolons: User:admin;User:ops"
+    )
+    allow_everyone_if_no_acl_found: bool = boolean(
+        "allow.everyone.if.no.acl.found", False, "Whether everybody may use a resource to which no ACL applies."
+    )
+
     # Topics.
     auto_create_topics_enable: bool = boolean(
         "auto.create.topics.enable", True, "Whether a Metadata request creates missing topics."

@@ -23,6 +23,7 @@ from broker.storage import StorageError
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
+    from broker.server.stored_acls import StoredAcls
     from broker.storage import Log
 
 # How long a stop waits for clients to read their answers.
@@ -109,7 +110,14 @@ class Broker:
             config.offsets_retention_check_interval_ms,
         )
         self.groups.recover()
-        return Resources(config, self._log, self.groups, self.waiters)
+        return Resources(config, self._log, self.groups, self.waiters, self._authorizer())
+
+    def _authorizer(self) -> StoredAcls | None:
+        if not self._config.authorizer_class_name:
+            return None
+        from broker.server.stored_acls import StoredAcls
+
+        return StoredAcls(self._config, self._log.security_records)
 
     @property
     def _backlog(self) -> int:

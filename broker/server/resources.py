@@ -10,10 +10,10 @@ from broker.server.access import UNRESTRICTED, Access
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
-    from broker.server.access import Authorizer
     from broker.server.exchange import Origin
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
+    from broker.server.stored_acls import StoredAcls
     from broker.storage import Log, Topic
 
 
@@ -25,7 +25,7 @@ class Resources:
     log: Log
     groups: GroupRunner
     waiters: FetchWaiters
-    authorizer: Authorizer | None = None
+    authorizer: StoredAcls | None = None
 
     @property
     def node_id(self) -> int:

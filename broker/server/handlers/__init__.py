@@ -23,6 +23,7 @@ _FAMILIES = {
     "topics": (19, 20, 37),
     "delete_records": (21,),
     "init_producer_id": (22,),
+    "acls": (29, 30, 31),
     "describe_configs": (32,),
     "alter_configs": (33, 44),
     "cluster": (35, 60),

@@ -7,11 +7,12 @@ from dataclasses import Field, dataclass, fields
 from typing import Any
 
 from broker.config.option import INT_MAX, LONG_MAX, Option, boolean, double, integer, long, text, words
+from broker.config.sasl_options import SaslOptions
 from broker.config.security_options import SecurityOptions
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class Options(SecurityOptions):
+class Options(SaslOptions, SecurityOptions):
     """One field per option that the broker uses. The name of a field is Kafka's, with underscores for dots."""
 
     # Identity and listeners.

@@ -109,7 +109,7 @@ class FrameBuffer:
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._pending = bytearray()
         self._wanted = _LENGTH.size
 
@@ -159,6 +159,6 @@ class FrameBuffer:
 
     def _length_at(self, data: bytes | bytearray, position: int) -> int:
         length: int = _LENGTH.unpack_from(data, position)[0]
-        if not 0 <= length <= self._max_frame_bytes:
-            raise DecodeError(f"a frame of {length} bytes: at most {self._max_frame_bytes} are accepted")
+        if not 0 <= length <= self.max_frame_bytes:
+            raise DecodeError(f"a frame of {length} bytes: at most {self.max_frame_bytes} are accepted")
         return length

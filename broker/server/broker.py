@@ -23,6 +23,7 @@ from broker.storage import StorageError
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
+    from broker.server.connection import MakeGate
     from broker.server.stored_acls import StoredAcls
     from broker.storage import Log
 
@@ -74,9 +75,11 @@ class Broker:
         try:
             for address in self._config.listen:
                 self.listeners.append(Listener(address, advertised.get(address.name)))
-            router = Router(find_declaration, self._recover())
+            resources = self._recover()
+            router = Router(find_declaration, resources)
             for listener in self.listeners:
-                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener)
+                gate = self._make_gate(listener, resources)
+                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener, gate)
                 listener.start(make, partial(self.connections.room, listener.name), self._loop, self._backlog)
         except BaseException:
             self._close_listeners()
@@ -118,6 +121,15 @@ class Broker:
         from broker.server.stored_acls import StoredAcls
 
         return StoredAcls(self._config, self._log.security_records)
+
+    def _make_gate(self, listener: Listener, resources: Resources) -> MakeGate | None:
+        """What makes the gate of each connection to a SASL listener."""
+        if not listener.address.uses_sasl:
+            return None
+        from broker.server.authentication.gate import SaslGate
+        from broker.server.authentication.offered import Offered
+
+        return partial(SaslGate, Offered(self._config, listener.name, resources.scram_users))
 
     @property
     def _backlog(self) -> int:

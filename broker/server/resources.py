@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.server.access import UNRESTRICTED, Access
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
+    from broker.security.credentials.scram_users import ScramUsers
     from broker.server.exchange import Origin
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
@@ -26,10 +27,19 @@ class Resources:
     groups: GroupRunner
     waiters: FetchWaiters
     authorizer: StoredAcls | None = None
+    _scram_users: ScramUsers | None = field(default=None, init=False)
 
     @property
     def node_id(self) -> int:
         return self.config.node_id
+
+    def scram_users(self) -> ScramUsers:
+        """The users in the store, which are read when they are first needed."""
+        if self._scram_users is None:
+            from broker.security.credentials.scram_users import ScramUsers
+
+            self._scram_users = ScramUsers(self.log.security_records)
+        return self._scram_users
 
     def topic(self, name: str, topic_id: bytes, by_id: bool) -> Topic | None:
         """The topic that a request names; requests that name topics by name or id do so by version."""

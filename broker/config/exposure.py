@@ -12,16 +12,18 @@ if TYPE_CHECKING:
 def why_insecure(config: BrokerConfig) -> str | None:
     """Why the broker should not listen on these addresses without consent; None if nothing speaks against it."""
     for address in config.listen:
-        weakness = _weakness(address)
+        weakness = _weakness(address, config)
         if weakness is not None and not address.endpoint.is_loopback():
             return f"{address.endpoint} is reachable from other machines, and {weakness}"
     return None
 
 
-def _weakness(address: NamedAddress) -> str | None:
+def _weakness(address: NamedAddress, config: BrokerConfig) -> str | None:
     if not address.uses_tls:
         if address.uses_sasl:
             # PLAIN sends the password, and an authenticated connection of any mechanism can be taken over.
             return "connections are not encrypted: others can read passwords and take over connections"
         return "connections are neither encrypted nor authenticated"
-    return None if address.uses_sasl else "clients are not authenticated"
+    if address.uses_sasl or config.client_auth(address) == "required":
+        return None
+    return "clients are not authenticated (ssl.client.auth=required demands certificates)"

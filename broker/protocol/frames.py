@@ -16,6 +16,8 @@ M = TypeVar("M", bound=Message)
 
 _LENGTH = struct.Struct(">i")
 _REQUEST = struct.Struct(">hhih")
+# A handshake record of TLS begins with its type and version, which a plaintext listener would read as a length.
+_TLS_RECORDS = range(0x160300, 0x160305)
 
 
 class RequestHeader(NamedTuple):
@@ -109,7 +111,7 @@ class FrameBuffer:
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
-        self.max_frame_bytes = max_frame_bytes
+        self._max_frame_bytes = max_frame_bytes
         self._pending = bytearray()
         self._wanted = _LENGTH.size
 
@@ -159,6 +161,8 @@ class FrameBuffer:
 
     def _length_at(self, data: bytes | bytearray, position: int) -> int:
         length: int = _LENGTH.unpack_from(data, position)[0]
-        if not 0 <= length <= self.max_frame_bytes:
-            raise DecodeError(f"a frame of {length} bytes: at most {self.max_frame_bytes} are accepted")
+        if not 0 <= length <= self._max_frame_bytes:
+            if length >> 8 in _TLS_RECORDS:
+                raise DecodeError("the client speaks TLS, but this listener does not")
+            raise DecodeError(f"a frame of {length} bytes: at most {self._max_frame_bytes} are accepted")
         return length

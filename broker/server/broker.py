@@ -22,9 +22,10 @@ from broker.server.router import Router
 from broker.storage import StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from broker.config.config import BrokerConfig
-    from broker.server.connection import MakeGate
-    from broker.server.stored_acls import StoredAcls
+    from broker.server.listener_tls import ListenerTls
     from broker.storage import Log
 
 # How long a stop waits for clients to read their answers.
@@ -45,7 +46,9 @@ class Broker:
     The log belongs to the caller: `stop` flushes it but does not close it.
     """
 
-    def __init__(self, config: BrokerConfig, log: Log) -> None:
+    def __init__(self, config: BrokerConfig, log: Log, tls: Mapping[str, ListenerTls]) -> None:
+        """`tls` has the TLS side of each listener that needs one (see listener_tls.py)."""
+        self._tls = tls
         self._config = config
         self._log = log
         self._loop = asyncio.get_running_loop()
@@ -74,12 +77,11 @@ class Broker:
         advertised = self._config.advertised
         try:
             for address in self._config.listen:
-                self.listeners.append(Listener(address, advertised.get(address.name)))
-            resources = self._recover()
-            router = Router(find_declaration, resources)
+                tls = self._tls.get(address.name)
+                self.listeners.append(Listener(address, advertised.get(address.name), tls))
+            router = Router(find_declaration, self._recover())
             for listener in self.listeners:
-                gate = self._make_gate(listener, resources)
-                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener, gate)
+                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener)
                 listener.start(make, partial(self.connections.room, listener.name), self._loop, self._backlog)
         except BaseException:
             self._close_listeners()
@@ -113,23 +115,7 @@ class Broker:
             config.offsets_retention_check_interval_ms,
         )
         self.groups.recover()
-        return Resources(config, self._log, self.groups, self.waiters, self._authorizer())
-
-    def _authorizer(self) -> StoredAcls | None:
-        if not self._config.authorizer_class_name:
-            return None
-        from broker.server.stored_acls import StoredAcls
-
-        return StoredAcls(self._config, self._log.security_records)
-
-    def _make_gate(self, listener: Listener, resources: Resources) -> MakeGate | None:
-        """What makes the gate of each connection to a SASL listener."""
-        if not listener.address.uses_sasl:
-            return None
-        from broker.server.authentication.gate import SaslGate
-        from broker.server.authentication.offered import Offered
-
-        return partial(SaslGate, Offered(self._config, listener.name, resources.scram_users))
+        return Resources(config, self._log, self.groups, self.waiters)
 
     @property
     def _backlog(self) -> int:

@@ -37,8 +37,10 @@ from broker.server.log_file import leave_stderr, start_logging
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Mapping
 
     from broker.server.listener import Listener
+    from broker.server.listener_tls import ListenerTls
     from broker.storage import Log
 
 PARENT_CHECK_SECONDS = 1.0
@@ -110,6 +112,7 @@ class _Start:
         exposure = None if settings.insecure_listen else why_insecure(config)
         if exposure is not None:
             raise Refusal(USAGE, f"{exposure}; pass --insecure-listen to allow it")
+        tls = _load_tls(config)
         _prepare_data_dir(self.data_dir)
         given_ready_file = ReadyFile.in_safe_directory(given_ready_path) if given_ready_path is not None else None
         self._hold = held = hold(self.data_dir)
@@ -127,7 +130,7 @@ class _Start:
 
         log = _open_log(config, self.data_dir, settings, held)
         _log_recovery(previous, log, settings.accept_loss)
-        program = _Program(settings, config, self.data_dir, log_file, log, self._ready_files)
+        program = _Program(settings, config, tls, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
         if settings.temporary and program.parent_is_gone:
@@ -193,6 +196,21 @@ def _prepare_data_dir(data_dir: Path) -> None:
         )
 
 
+def _load_tls(config: BrokerConfig) -> Mapping[str, ListenerTls]:
+    """What the TLS listeners need. Without one, asyncio does not load OpenSSL, which takes 6 ms."""
+    if any(address.uses_tls for address in config.listen):
+        from broker.server.listener_tls import listener_tls
+
+        return listener_tls(config)
+    sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
+    import asyncio  # noqa: F401
+
+    # Others may need it later.
+    if sys.modules["ssl"] is None:
+        del sys.modules["ssl"]
+    return {}
+
+
 def _raise_descriptor_limit() -> None:
     """Raise the limit of open files, which connections and segments need; refuse to start if it stays too low."""
     import resource
@@ -231,20 +249,19 @@ class _Program:
         self,
         settings: Settings,
         config: BrokerConfig,
+        tls: Mapping[str, ListenerTls],
         data_dir: Path,
         log_file: Path,
         log: Log,
         ready_files: list[ReadyFile],
     ) -> None:
         self._settings, self._config, self._log, self._ready_files = settings, config, log, ready_files
-        self._data_dir, self._log_file = data_dir, log_file
+        self._tls, self._data_dir, self._log_file = tls, data_dir, log_file
         self._stop: asyncio.Future[str]
         self.parent_is_gone = False
         self.reason = "stopped"
 
     def run(self) -> int:
-        # asyncio imports OpenSSL if it can, which takes 6 ms; the broker serves plaintext only.
-        sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
         import asyncio
 
         clean = False
@@ -280,7 +297,7 @@ class _Program:
         self._stop = loop.create_future()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._on_signal, number)
-        broker = Broker(self._config, self._log)
+        broker = Broker(self._config, self._log, self._tls)
         try:
             await broker.start()
         except CannotListen as error:

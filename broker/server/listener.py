@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import logging
 import socket
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from broker.config.listeners import Endpoint, NamedAddress
-from broker.config.option import ConfigError
 
 if TYPE_CHECKING:
     import asyncio
+
+    from broker.server.listener_tls import ListenerTls
+    from broker.server.tls_transport import SecuredProtocol
 
 # Connections accepted in one turn of the event loop, before those that are open get their turn.
 ACCEPTS_PER_TURN = 100
@@ -25,6 +28,9 @@ KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 10, 5
 # Where a client on this machine reaches a broker that is bound to every interface.
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+# Makes a connection of an accepted socket. Raises OSError if the client has disconnected.
+Connect = Callable[[socket.socket], Coroutine[Any, Any, object]]
 
 logger = logging.getLogger("broker.server")
 
@@ -45,13 +51,10 @@ class CannotListen(Exception):
 class Listener:
     """One entry of `listeners`. `bound` is its address, `advertised` the address that its clients are given."""
 
-    def __init__(self, address: NamedAddress, advertised: Endpoint | None) -> None:
+    def __init__(self, address: NamedAddress, advertised: Endpoint | None, tls: ListenerTls | None) -> None:
         """Bind the sockets, but do not accept connections yet. Raises CannotListen."""
         self.address = address
-        if address.uses_tls:
-            raise ConfigError(
-                f"listeners: the protocol of {address.name} is {address.security_protocol}, which is not served"
-            )
+        self.tls = tls
         try:
             self._sockets = _bind(address.endpoint.host, address.endpoint.port)
         except OSError as error:
@@ -76,14 +79,19 @@ class Listener:
 
     def start(
         self,
-        make: Callable[[], asyncio.Protocol],
+        make: Callable[[], SecuredProtocol],
         room: Callable[[], int],
         loop: asyncio.AbstractEventLoop,
         backlog: int,
     ) -> None:
         """Accept connections, each served by the protocol that `make` returns, while `room` allows more."""
+        connect: Connect
+        if self.tls is None:
+            connect = partial(loop.connect_accepted_socket, cast("Callable[[], asyncio.Protocol]", make))
+        else:
+            connect = self.tls.connector(make, loop)
         for bound in self._sockets:
-            acceptor = _Acceptor(bound, make, room, loop)
+            acceptor = _Acceptor(bound, connect, room, loop)
             acceptor.start(backlog)
             self._acceptors.append(acceptor)
 
@@ -108,12 +116,12 @@ class _Acceptor:
     def __init__(
         self,
         listening: socket.socket,
-        make: Callable[[], asyncio.Protocol],
+        connect: Connect,
         room: Callable[[], int],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._socket = listening
-        self._make = make
+        self._connect = connect
         self._room = room
         self._loop = loop
         self._starting: set[asyncio.Task[object]] = set()
@@ -153,7 +161,7 @@ class _Acceptor:
                 self._pause = self._loop.call_later(PAUSE_S, self._end_pause)
                 return
             client.setblocking(False)
-            task: asyncio.Task[object] = self._loop.create_task(self._connect(client))
+            task: asyncio.Task[object] = self._loop.create_task(self._start(client))
             self._starting.add(task)
             task.add_done_callback(self._started)
 
@@ -170,10 +178,10 @@ class _Acceptor:
         self._starting.discard(task)
         self.resume()
 
-    async def _connect(self, client: socket.socket) -> None:
+    async def _start(self, client: socket.socket) -> None:
         try:
             _keep_alive(client)
-            await self._loop.connect_accepted_socket(self._make, client)
+            await self._connect(client)
         except OSError:
             # The client disconnected first.
             client.close()

@@ -36,15 +36,30 @@ def _is_small(part: object) -> bool:
 class Outbox:
     """Writes to a transport as fast as the client reads, with at most one chunk of a file in memory.
 
+    Without TLS, `sendfile` writes large slices to the socket.
+
     While `blocked`, the client does not keep up, and the connection should not read from it.
     """
 
-    __slots__ = ("_closing", "_failed", "_loop", "_parts", "_retries", "_scheduled", "_sent", "_transport", "blocked")
+    __slots__ = (
+        "_closing",
+        "_failed",
+        "_loop",
+        "_parts",
+        "_retries",
+        "_scheduled",
+        "_sent",
+        "_socket",
+        "_transport",
+        "blocked",
+    )
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         # With a limit of 0 the transport reports when its buffer is empty; only then may sendfile write to the socket.
         transport.set_write_buffer_limits(0)
         self._transport = transport
+        is_plaintext = transport.get_extra_info("sslcontext") is None
+        self._socket: socket.socket | None = transport.get_extra_info("socket") if is_plaintext else None
         self._loop = loop
         self._parts: deque[object] = deque()
         self._sent = 0
@@ -137,8 +152,8 @@ class Outbox:
         position, left = part.position + self._sent, part.length - self._sent
         sent = 0
         file = part.open()
-        if self._transport.get_write_buffer_size() == 0:
-            sent = self._sendfile(file.fd, position, min(left, TURN_BYTES))
+        if self._socket is not None and self._transport.get_write_buffer_size() == 0:
+            sent = self._sendfile(self._socket, file.fd, position, min(left, TURN_BYTES))
             position += sent
             left -= sent
         # The transport writes what sendfile could not: it knows when the socket is writable again.
@@ -154,8 +169,7 @@ class Outbox:
             self._sent = 0
         return sent + copied
 
-    def _sendfile(self, file: int, position: int, length: int) -> int:
-        connection = cast("socket.socket", self._transport.get_extra_info("socket"))
+    def _sendfile(self, connection: socket.socket, file: int, position: int, length: int) -> int:
         sent = 0
         try:
             while sent < length:

@@ -70,9 +70,16 @@ class Authority:
             )
         )
 
-    def server(self, stem: str = "server", *, names: Sequence[str] = LOCAL_NAMES, expired: bool = False) -> Issued:
+    def server(
+        self,
+        stem: str = "server",
+        *,
+        names: Sequence[str] = LOCAL_NAMES,
+        password: str | None = None,
+        expired: bool = False,
+    ) -> Issued:
         """A certificate of a broker that is reached by these host names and addresses."""
-        return self._issue(stem, names, ExtendedKeyUsageOID.SERVER_AUTH, expired, None)
+        return self._issue(stem, names, ExtendedKeyUsageOID.SERVER_AUTH, expired, password)
 
     def client(self, name: str, *, password: str | None = None, expired: bool = False) -> Issued:
         """A certificate of a user; `password` encrypts the key."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from broker.config.config import load_config
 from broker.server.broker import Broker
+from broker.server.listener_tls import listener_tls
 from broker.storage import Log
 from tests.harness.wire_client import WireClient
+
+if TYPE_CHECKING:
+    from tests.harness.certificates import Authority
 
 T = TypeVar("T")
 DEADLINE_S = 10.0
@@ -21,10 +26,13 @@ DEADLINE_S = 10.0
 class RunningBroker:
     """A context manager: the broker starts with the block and stops cleanly at its end."""
 
-    def __init__(self, data_dir: Path, **options: str) -> None:
-        """`options` are Kafka's options, if they have no dots with underscores for dots. Without `listeners` there is one PLAINTEXT
+    def __init__(self, data_dir: Path, *, authority: Authority | None = None, **options: str) -> None:
+        """With an `authority`, TLS listeners have a certificate of it and accept its client certificates. `options` are Kafka's options, with underscores for dots. Without `listeners` there is one PLAINTEXT
         listener on a free port."""
-        overrides = {name if "." in name else name.replace("_", "."): value for name, value in options.items()}
+        self.authority = authority
+        if authority is not None:
+            options = tls_options(authority) | options
+        overrides = {name.replace("_", "."): value for name, value in options.items()}
         listen = None if "listeners" in overrides else "127.0.0.1:0"
         self.config = load_config(overrides=overrides, listen=listen, durability="process")
         self.data_dir = data_dir
@@ -79,8 +87,14 @@ class RunningBroker:
         self.start()
 
     def client(self, listener: str | None = None, **arguments: object) -> WireClient:
-        address = self.address if listener is None else self.addresses[listener]
-        return WireClient(address, **arguments)  # type: ignore[arg-type]
+        """A client of the first listener, or of the named one; over TLS if it requires that."""
+        (found,) = [each for each in self.broker.listeners if listener in (None, each.name)][:1]
+        client = WireClient((found.bound.host, found.bound.port), **arguments)  # type: ignore[arg-type]
+        if found.address.uses_tls:
+            assert self.authority is not None
+            context = ssl.create_default_context(cafile=self.authority.ca_file)
+            client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
+        return client
 
     def run(self, function: Callable[[], T]) -> T:
         """Call `function` in the broker's thread, between two turns of its event loop."""
@@ -100,7 +114,7 @@ class RunningBroker:
         self.log = Log.open(self.data_dir, self.config.log_settings(), wall_ms=time.time_ns() // 1_000_000)
         clean = False
         try:
-            self.broker = Broker(self.config, self.log)
+            self.broker = Broker(self.config, self.log, listener_tls(self.config))
             await self.broker.start()
             self.addresses = {each.name: (each.bound.host, each.bound.port) for each in self.broker.listeners}
             self.address = next(iter(self.addresses.values()))
@@ -113,6 +127,16 @@ class RunningBroker:
                 clean = True
         finally:
             self.log.close(clean=clean)
+
+
+def tls_options(authority: Authority) -> dict[str, str]:
+    """Options of a broker that has a certificate of the authority, with underscores for dots."""
+    return {
+        "ssl_keystore_type": "PEM",
+        "ssl_keystore_location": str(authority.server().bundle),
+        "ssl_truststore_type": "PEM",
+        "ssl_truststore_location": str(authority.ca_file),
+    }
 
 
 def until(condition: Callable[[], T], deadline_s: float = DEADLINE_S) -> T:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.certificates import Authority
 from tests.harness.running import RunningBroker
 from tests.harness.wire_client import WireClient
 
@@ -28,3 +29,8 @@ def running_small(tmp_path: Path) -> Iterator[RunningBroker]:
 def client(running: RunningBroker) -> Iterator[WireClient]:
     with running.client() as connected:
         yield connected
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))

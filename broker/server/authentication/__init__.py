@@ -1,1 +1,0 @@
-"""What a connection to a SASL listener does before it is served."""

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kgctl.commands.completion import completion_options, register_shells, with_shell_named
+from kgctl.commands.effects import guard
 from kgctl.commands.hints import improve
 from kgctl.commands.settings import Settings, add_options
 from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
@@ -30,6 +31,7 @@ COMMANDS = {
     "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Print records of topics to stdout."),
+    "context": Entry("kgctl.commands.context:context_app", "Name clusters, and choose the one to work on."),
     "pipeline": Entry("kgctl.commands.pipeline:pipeline_app", "Analyze consumer groups with Spark: tables, a report."),
     "broker": Entry("kgctl.commands.broker:broker_app", "Run a local broker: one per data directory."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
@@ -42,8 +44,9 @@ Examples:
   kgctl groups describe orders -o json
 
 \b
-Which cluster: --bootstrap (or --bootstrap-server), else $KGCTL_BOOTSTRAP,
-else the running local broker, else 127.0.0.1:9092.
+Which cluster: the options --bootstrap (or --bootstrap-server), --context and
+--command-config, else their variables, else the current context (see
+`kgctl context`), else the running local broker, else 127.0.0.1:9092.
 
 \b
 Exit codes:
@@ -53,7 +56,7 @@ Exit codes:
   3    timeout, or a condition was not met
   4    partial failure
   5    not found
-  6    wrong state, such as a group that still has members
+  6    wrong state, such as a group that still has members; read-only context
   7    cluster unreachable, or access denied
   130  interrupted
   141  broken pipe (the reader closed the output)
@@ -127,6 +130,7 @@ def load(name: str) -> Any:
     assert isinstance(group, TyperGroup)
     command = group.commands[name]
     add_options(command)
+    guard(command)
     return command
 
 

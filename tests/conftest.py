@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Background jobs of a shell ignore SIGINT, and programs that tests start and interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The contexts of whoever runs the tests must not decide where they connect.
+for name in ("KGCTL_BOOTSTRAP", "KGCTL_CONTEXT", "KGCTL_COMMAND_CONFIG"):
+    os.environ.pop(name, None)
+os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 
 BOTH = ["kgctl", pytest.param("kafka", marks=pytest.mark.reference)]
 

@@ -1,10 +1,12 @@
 """What may import what, and what a start-up may load."""
 
+import ast
 import subprocess
 import sys
 
 import pytest
 
+from kgctl.contexts.target import VARIABLES
 from tests.harness import ROOT
 
 PACKAGES = ("broker", "kgctl")
@@ -69,3 +71,17 @@ def test_every_module_says_what_it_does_in_its_first_line(package: str) -> None:
 def test_no_module_has_a_name_that_says_nothing(package: str) -> None:
     vague = [str(path) for path in (ROOT / package).rglob("*.py") if path.stem.split("_")[-1] in BANNED_WORDS]
     assert not vague
+
+
+def test_only_the_contexts_decide_how_to_connect() -> None:
+    """No other room of kgctl reads a variable that names a cluster, or makes the settings of a connection."""
+    rooms = (ROOT / "kgctl").rglob("*.py")
+    others = [path for path in rooms if path.parent.name != "contexts" and path.name != "connector.py"]
+    found = []
+    for path in others:
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_variable = isinstance(node, ast.Constant) and node.value in VARIABLES
+            name = getattr(node.func, "id", None) if isinstance(node, ast.Call) else None
+            if is_variable or name in ("ConnectionSettings", "security_from"):
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert found == []

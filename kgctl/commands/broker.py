@@ -17,6 +17,7 @@ import typer
 from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands import rescue
+from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 from kgctl.commands.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.settings import settings
@@ -63,6 +64,7 @@ DataDir = Annotated[
         "kgctl broker start --override num.partitions=3 --foreground",
     )
 )
+@local
 def start(
     ctx: typer.Context,
     data_dir: DataDir = None,
@@ -169,6 +171,7 @@ def _progress_notes() -> Callable[[str], None]:
 
 
 @broker_app.command(epilog=examples("kgctl broker stop", "kgctl broker stop --data-dir ./data"))
+@local
 def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Stop the broker cleanly and wait until it has exited. Succeeds if no broker runs.
 
@@ -180,6 +183,7 @@ def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
 
 
 @broker_app.command(epilog=examples("kgctl broker status", "kgctl broker status --timeout 10 -o json"))
+@local
 def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Show whether the broker answers, and its address.
 
@@ -198,6 +202,7 @@ def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
 
 
 @broker_app.command(epilog=examples("kgctl broker logs -n 20 --follow", "kgctl broker logs -o json"))
+@local
 def logs(
     ctx: typer.Context,
     data_dir: DataDir = None,
@@ -272,14 +277,14 @@ def _read_state(directory: Path) -> LocalBrokerRow:
 def _probe(row: LocalBrokerRow, timeout_s: float) -> LocalBrokerRow:
     """The row of a running broker, or UNRESPONSIVE with the reason if it does not answer ApiVersions in time."""
     from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-    from kgctl.client.net.bootstrap import parse
-    from kgctl.client.net.connector import ConnectionSettings, Connector
+    from kgctl.client.net.connector import Connector
+    from kgctl.contexts.connecting import connection_at
 
     assert row.address is not None
     deadline = time.monotonic() + timeout_s
-    bootstrap = parse(row.address)
+    chosen = connection_at(row.address)
     try:
-        connection = Connector(ConnectionSettings(bootstrap)).connect(bootstrap[0], deadline)
+        connection = Connector(chosen).connect(chosen.bootstrap[0], deadline)
         try:
             connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse, deadline)
             connection.receive(deadline)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.arguments import not_empty, only_one
+from kgctl.commands.effects import changes
 from kgctl.commands.help import examples
 from kgctl.commands.settings import parse_seconds, settings
 
@@ -35,6 +36,7 @@ EPILOG = examples(
 )
 
 
+@changes(names="group", when="group")
 def consume(
     ctx: typer.Context,
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
@@ -151,8 +153,9 @@ def consume(
     began = time.monotonic()
     if timeout is None and chosen.is_timeout_given:
         timeout = chosen.timeout
-    opening = chosen.timeout if timeout is None else timeout
-    connector = Connector(replace(chosen.connection(), timeout=opening))
+    connection = chosen.connection()
+    opening = connection.timeout if timeout is None else timeout
+    connector = Connector(replace(connection, timeout=opening))
     options = _consumer_settings(from_beginning, offset, group, session_timeout, until_end, isolation)
     consumer = Consumer(connector, options, note)
     interruption = Interruption()

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 
 EPILOG = examples("kgctl demo", "kgctl demo --pipelines --out report")
@@ -19,6 +20,7 @@ class ClientMissing(KgctlError):
     """confluent-kafka, which the demo's consumers use, is not installed."""
 
 
+@local
 def demo(
     pipelines: Annotated[
         bool, typer.Option("--pipelines", help="Add a report made with Spark; takes half a minute longer.")

@@ -10,6 +10,7 @@ import typer
 from kgctl.client.net.errors import NotFound
 from kgctl.commands import history, offsets, rebalance
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
+from kgctl.commands.effects import changes, reads
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
@@ -35,6 +36,7 @@ VIEWS = {PartitionLag: "group-offsets", MemberRow: "group-members", StateRow: "g
 @groups_app.command(
     "list", epilog=examples("kgctl groups list", "kgctl groups list --state Stable,Empty", "kgctl groups list -o json")
 )
+@reads
 def list_groups(
     ctx: typer.Context,
     state: Annotated[
@@ -59,6 +61,7 @@ def list_groups(
         "kgctl groups describe --all --state -o json",
     )
 )
+@reads
 def describe(
     ctx: typer.Context,
     groups: Annotated[
@@ -98,6 +101,7 @@ groups_app.command("reset-offsets", epilog=offsets.RESET_EPILOG)(offsets.reset_o
 @groups_app.command(
     epilog=examples("kgctl groups delete old-orders", "kgctl groups delete old-orders old-payments --execute")
 )
+@changes(names="groups", when="execute")
 def delete(
     ctx: typer.Context,
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)],
@@ -120,6 +124,7 @@ def delete(
         "kgctl groups remove-members orders --instance worker-3 --execute",
     ),
 )
+@changes(names="group", when="execute")
 def remove_members(
     ctx: typer.Context,
     group: Group,

@@ -8,6 +8,7 @@ import typer
 
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.arguments import Group
+from kgctl.commands.effects import reads
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.model.groups import REBALANCING
@@ -23,6 +24,7 @@ EPILOG = examples(
 )
 
 
+@reads
 def history(
     ctx: typer.Context,
     group: Group,

@@ -14,6 +14,7 @@ from kgctl.client.admin.reset import Scope, Target
 from kgctl.client.admin.reset_input import STRATEGIES, decoded, offsets_in, target_of, topic_partitions
 from kgctl.client.net.errors import BadValue
 from kgctl.commands.arguments import Execute, Group, not_empty, only_one
+from kgctl.commands.effects import changes
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
@@ -40,6 +41,7 @@ DELETE_EPILOG = examples(
 )
 
 
+@changes(names="group", when="execute")
 def reset_offsets(
     ctx: typer.Context,
     group: Group,
@@ -111,6 +113,7 @@ def reset_offsets(
     conclude(errors, len(plan.rows) if _is_begun(plan) else len(errors))
 
 
+@changes(names="group", when="execute")
 def delete_offsets(
     ctx: typer.Context, group: Group, topic: Topics = None, all_topics: AllTopics = False, execute: Execute = False
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from kgctl.client.net.errors import NotFound
 from kgctl.commands import pipeline_bench, pipeline_run
+from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
@@ -29,6 +30,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with
 
 
 @pipeline_app.command("list", epilog=examples("kgctl pipeline list", "kgctl pipeline list -o json"))
+@local
 def list_jobs(ctx: typer.Context) -> None:
     """List the jobs with what they read and write."""
     rows = [
@@ -38,6 +40,7 @@ def list_jobs(ctx: typer.Context) -> None:
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline explain lag", "kgctl pipeline explain evaluate -o csv"))
+@local
 def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", help=pipeline_run.JOB_HELP)]) -> None:
     """Explain how a job works and what each column of its tables means."""
     found = pipeline_run.known_job(job)
@@ -52,6 +55,7 @@ def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB"
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline doctor", "kgctl pipeline doctor -o json"))
+@local
 def doctor(ctx: typer.Context) -> None:
     """Check whether this machine has what the pipelines need. Exit code 1 if a run would fail."""
     from kgctl.pipelines.doctor import examine
@@ -66,6 +70,7 @@ pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))
+@local
 def status(ctx: typer.Context, out: Out) -> None:
     """Show the size and the last write of each table in a folder.
 
@@ -79,6 +84,7 @@ def status(ctx: typer.Context, out: Out) -> None:
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline report --out facts"))
+@local
 def report(ctx: typer.Context, out: Out) -> None:
     """Write report.html and its charts from the tables in a folder.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.pipelines.bench.compare import NEEDS, compare
@@ -25,6 +26,7 @@ EPILOG = examples(
 )
 
 
+@local
 def bench(
     ctx: typer.Context,
     records: Annotated[

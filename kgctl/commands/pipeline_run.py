@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import Precondition
+from kgctl.commands.effects import reads
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime
@@ -42,6 +43,7 @@ EPILOG = (
 )
 
 
+@reads
 def run(
     ctx: typer.Context,
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", show_default=False, help=JOB_HELP)],
@@ -109,9 +111,10 @@ def run(
         )
     chosen = in_order(known_job(name).name for name in jobs)
     _check_inputs(chosen, out)
+    connection = settings(ctx).portable_connection()
     run_settings = RunSettings(
         jobs=tuple(job.name for job in chosen),
-        bootstrap=",".join(map(str, settings(ctx).connection().bootstrap)),
+        bootstrap=",".join(map(str, connection.bootstrap)),
         out=str(out.absolute()),
         source=_one_of(source, SOURCES, "--source"),
         since=_since(since),
@@ -126,8 +129,10 @@ def run(
         source_options=tuple(_pair(text, "--option") for text in option or ()),
         quick=quick,
         report=report,
-        timeout_s=settings(ctx).timeout,
+        timeout_s=connection.timeout,
         log_file=str(out.absolute() / LOG_NAME),
+        read_only=settings(ctx).target().is_read_only,
+        connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
     )
     _finish(run_settings, json_lines)
 

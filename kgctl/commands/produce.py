@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.arguments import only_one
+from kgctl.commands.effects import changes
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 
@@ -48,6 +49,7 @@ EPILOG = examples(
 )
 
 
+@changes(names="topic")
 def produce(
     ctx: typer.Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
@@ -124,11 +126,12 @@ def produce(
     chosen = settings(ctx)
     read = _reader(json, key_separator, null_marker)
     headers = _headers(header or [])
-    connector = Connector(chosen.connection())
-    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, chosen.timeout)
+    connection = chosen.connection()
+    connector = Connector(connection)
+    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection.timeout)
     producer = Producer(connector, topic, options)
     try:
-        producer.open(chosen.timeout)
+        producer.open(connection.timeout)
         if producer.has_created_topic:
             note(created_note(topic, producer.partition_count))
         producer.check_partition(partition)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.arguments import Execute, Group
+from kgctl.commands.effects import changes
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
@@ -20,6 +21,7 @@ EPILOG = examples(
 )
 
 
+@changes(names="group", when="execute")
 def rebalance(
     ctx: typer.Context,
     group: Group,

@@ -15,6 +15,7 @@ import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.arguments import Execute
+from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import note_dry_run
 from kgctl.commands.settings import settings
@@ -41,6 +42,7 @@ EPILOG = (
 )
 
 
+@local
 def rescue(
     ctx: typer.Context,
     data_dir: Annotated[

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,10 +14,11 @@ from kgctl.commands.help import GlobalOption, lay_out
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.client.net.connector import ConnectionSettings
+    from kgctl.contexts.handover import PortableSettings
+    from kgctl.contexts.target import Given, Target
 
 COLORS = ("auto", "always", "never")
 OUTPUTS = ("table", "wide", "json", "yaml", "csv")
-BOOTSTRAP_VARIABLE = "KGCTL_BOOTSTRAP"
 
 
 @dataclass(slots=True)
@@ -26,17 +26,46 @@ class Settings:
     """What a command finds as `ctx.obj`; `timeout` in seconds."""
 
     bootstrap: str | None = None
+    context: str | None = None
+    command_config: str | None = None
     output: str = "table"
     color: str = "auto"
     timeout: float = 30.0
     is_timeout_given: bool = False
+    confirmed: list[str] = field(default_factory=list)
+    _target: Target | None = None
+
+    def given(self) -> Given:
+        from kgctl.contexts.target import Given
+
+        return Given(self.bootstrap, self.context, self.command_config)
+
+    def target(self) -> Target:
+        """The chosen cluster. Raises BadContext; opens no connection and resolves no secret."""
+        if self._target is None:
+            from kgctl.contexts.target import choose
+
+            self._target = choose(self.given())
+            for sentence in self._target.notes:
+                from kgctl.render import note
+
+                note(f"Note: {sentence}.")
+        return self._target
 
     def connection(self) -> ConnectionSettings:
-        """How to reach the chosen cluster."""
-        from kgctl.client.net.bootstrap import resolve
-        from kgctl.client.net.connector import ConnectionSettings
+        """How to reach the chosen cluster, with the time limit of the command or of the context."""
+        from kgctl.contexts.connecting import connection_to
 
-        return ConnectionSettings(resolve(self.bootstrap), timeout=self.timeout)
+        return connection_to(self.target(), timeout=self.timeout if self.is_timeout_given else None)
+
+    def portable_connection(self) -> PortableSettings:
+        """The same for a process that this one starts."""
+        from kgctl.contexts.connecting import DEFAULT_TIMEOUT_S, resolved
+        from kgctl.contexts.handover import portable
+
+        target = self.target()
+        default = target.timeout or DEFAULT_TIMEOUT_S
+        return portable(resolved(target), timeout=self.timeout if self.is_timeout_given else default)
 
     def admin(self) -> Admin:
         """A client of the chosen cluster; use it in a `with`."""
@@ -52,11 +81,7 @@ class Settings:
 
     def connection_advice(self) -> str:
         """What to do when nothing listens at the address."""
-        if self.bootstrap is not None:
-            return "Check the address given with --bootstrap."
-        if os.environ.get(BOOTSTRAP_VARIABLE):
-            return f"Check the address in {BOOTSTRAP_VARIABLE}."
-        return "Start a local broker with `kgctl broker start`, or name a cluster with --bootstrap HOST:PORT."
+        return self.target().advice
 
 
 def settings(ctx: typer.Context) -> Settings:
@@ -85,6 +110,19 @@ def _options() -> list[GlobalOption]:
             callback=_remember,
         ),
         GlobalOption(
+            "NAME",
+            "Context  [$KGCTL_CONTEXT, or the current one]",
+            param_decls=["context", "--context"],
+            callback=_remember,
+            autocompletion=lambda ctx, words, incomplete: complete_contexts(incomplete),
+        ),
+        GlobalOption(
+            "FILE",
+            "Java client.properties  [$KGCTL_COMMAND_CONFIG]",
+            param_decls=["command_config", "--command-config"],
+            callback=_remember,
+        ),
+        GlobalOption(
             "FORMAT",
             f"{', '.join(OUTPUTS)}  [default: table]",
             param_decls=["output", "-o", "--output"],
@@ -103,6 +141,20 @@ def _options() -> list[GlobalOption]:
             callback=_remember,
         ),
     ]
+
+
+def complete_contexts(incomplete: str) -> list[str]:
+    """Names for the shell's completion; none if a file is not valid."""
+    import os
+
+    from kgctl.client.net.errors import KgctlError
+    from kgctl.contexts.book import open_book
+
+    try:
+        names = open_book(os.environ).names()
+    except KgctlError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _remember(ctx: Any, parameter: Any, value: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.arguments import Execute
+from kgctl.commands.effects import changes, reads
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
@@ -21,6 +22,7 @@ Topics = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=Fa
 
 
 @topics_app.command("list", epilog=examples("kgctl topics list", "kgctl topics list --exclude-internal -o json"))
+@reads
 def list_topics(
     ctx: typer.Context,
     exclude_internal: Annotated[
@@ -36,6 +38,7 @@ def list_topics(
 @topics_app.command(
     epilog=examples("kgctl topics describe", "kgctl topics describe orders", "kgctl topics describe orders --configs")
 )
+@reads
 def describe(
     ctx: typer.Context,
     topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC...]", show_default=False)] = None,
@@ -66,6 +69,7 @@ def describe(
         "kgctl topics create users --config cleanup.policy=compact --if-not-exists",
     )
 )
+@changes(names="topics")
 def create(
     ctx: typer.Context,
     topics: Topics,
@@ -102,6 +106,7 @@ def create(
 
 
 @topics_app.command(epilog=examples("kgctl topics delete orders", "kgctl topics delete orders --execute"))
+@changes(names="topics", when="execute")
 def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None:
     """Delete topics with all their records."""
     with settings(ctx).admin() as admin:

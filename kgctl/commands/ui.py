@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.effects import reads
 from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude
 from kgctl.commands.settings import settings
@@ -31,6 +32,7 @@ EPILOG = examples(
 )
 
 
+@reads
 def ui(
     ctx: typer.Context,
     group: Annotated[

@@ -17,6 +17,7 @@ from types import TracebackType
 
 from broker.local import broker_environment
 from kgctl.client.net.errors import KgctlError
+from kgctl.contexts.target import only_cluster
 
 LEAVE_S = 8.0
 LINES_OF_A_FAILURE = 20
@@ -109,7 +110,7 @@ def run_kgctl(arguments: Sequence[str], bootstrap: str, on_line: Callable[[str],
 
     If stdout is a terminal, so is the command's: tables fit and have colours.
     """
-    environment = broker_environment() | {"KGCTL_BOOTSTRAP": bootstrap, "COLUMNS": str(child_columns())}
+    environment = only_cluster(bootstrap, broker_environment()) | {"COLUMNS": str(child_columns())}
     reader, writer = os.openpty() if sys.stdout.isatty() else os.pipe()
     lines: deque[str] = deque(maxlen=LINES_OF_A_FAILURE)
     with (

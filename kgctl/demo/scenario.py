@@ -12,8 +12,7 @@ from pathlib import Path
 
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.steps import Endpoint
+from kgctl.contexts.connecting import connection_at
 from kgctl.demo.children import Children, DemoFailed, child_columns, run_kgctl
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
 from kgctl.exit_codes import ERROR, INTERRUPTED, exit_code_of
@@ -84,9 +83,8 @@ def _take_tour(report_dir: Path | None) -> None:
         broker.start()
         say(f"  ready after {(time.monotonic() - started) * 1000:.0f} ms: pid {broker.pid}, data in {broker.data_dir}")
         say(f"  $ export KGCTL_BOOTSTRAP={broker.bootstrap_servers}")
-        host, _, port = broker.bootstrap_servers.rpartition(":")
         with (
-            Admin(ConnectionSettings((Endpoint(host, int(port)),))) as admin,
+            Admin(connection_at(broker.bootstrap_servers)) as admin,
             Children(broker.bootstrap_servers, SESSION_TIMEOUT_MS) as children,
         ):
             try:

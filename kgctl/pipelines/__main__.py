@@ -12,8 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net.bootstrap import resolve
-from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.connector import DEFAULT_CLIENT_ID
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.exit_codes import INTERRUPTED, exit_code_of
 from kgctl.pipelines.catalog import in_order
@@ -21,6 +20,7 @@ from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings, from_json
+from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.failures import Interrupted, reason_of
 from kgctl.pipelines.tables.manifest import held_by_one_run
 
@@ -81,6 +81,7 @@ def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
 
 
 def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
+    check_secured(settings)
     topics, cluster_id = _check_cluster(settings)
     jobs = in_order(settings.jobs)
     for job in jobs:
@@ -96,16 +97,19 @@ def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
     from kgctl.pipelines.spark.session import open_session
 
     jars = needed_jars(settings) if settings.source == "kafka" else ()
-    with open_session(settings, app_name=" ".join(["kgctl", *settings.jobs]), jars=jars) as spark:
+    with (
+        secured_options(settings) as options,
+        open_session(settings, app_name=" ".join(["kgctl", *settings.jobs]), jars=jars) as spark,
+    ):
         # Spark has installed its own handler, which would end a job anywhere.
         _stop_on_signals(stop)
         emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
-        run_jobs(RunContext(spark, settings, topics, cluster_id, emit, stop))
+        run_jobs(RunContext(spark, settings, topics, cluster_id, emit, stop, options))
 
 
 def _check_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:
     """The internal topics that jobs can read, and the cluster id. Fails early, before Spark takes seconds to start."""
-    with Admin(ConnectionSettings(resolve(settings.bootstrap), timeout=settings.timeout_s)) as admin:
+    with Admin(settings.connection(DEFAULT_CLIENT_ID)) as admin:
         answer = admin.run(admin.cluster.metadata(None))
     topics = frozenset(topic.name for topic in answer.topics if topic.name is not None and not topic.error_code)
     if OFFSETS_TOPIC not in topics:

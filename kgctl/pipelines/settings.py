@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kgctl.client.net.connector import ConnectionSettings
 
 SOURCES = ("kgctl", "kafka")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`since` is earliest, latest or a time in ms since 1970; `trigger_s` and `step_s` are in seconds."""
+    """`since` is earliest, latest or a time in ms since 1970; `trigger_s` and `step_s` are in seconds.
+
+    `connection_properties` are those that `bootstrap` leaves out, secrets included. `read_only`: commit no positions.
+    """
 
     jobs: tuple[str, ...]
     bootstrap: str
@@ -31,6 +38,8 @@ class RunSettings:
     report: bool = False
     timeout_s: float = 30.0
     log_file: str = ""
+    read_only: bool = False
+    connection_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def out_dir(self) -> Path:
@@ -44,13 +53,24 @@ class RunSettings:
     def table_dir(self, table: str) -> Path:
         return self.out_dir / table
 
+    def connection(self, client_id: str, timeout_s: float | None = None) -> ConnectionSettings:
+        """How to reach the cluster, also for tasks on other machines."""
+        from kgctl.contexts.handover import portable
+
+        return portable(self.properties, client_id, self.timeout_s if timeout_s is None else timeout_s)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """All connection properties, secrets included."""
+        return {**dict(self.connection_properties), "bootstrap.servers": self.bootstrap}
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
 
 def from_json(text: str) -> RunSettings:
     fields = json.loads(text)
-    for name in ("conf", "source_options"):
+    for name in ("conf", "source_options", "connection_properties"):
         fields[name] = tuple((key, value) for key, value in fields[name])
     fields["jobs"] = tuple(fields["jobs"])
     return RunSettings(**fields)

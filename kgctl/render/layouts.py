@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetRow, TopicChange
+from kgctl.model.contexts import ContextRow, SettingRow, StepRow
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.history import GroupEventRow
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
@@ -36,6 +37,7 @@ STATUS_TONES = {
     "exists": Tone.QUIET,
 }
 EVENT_TONES = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "superseded": Tone.QUIET}
+STEP_TONES = {"ok": Tone.GOOD, "failed": Tone.BAD, "skipped": Tone.QUIET}
 OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
 
 # Names, which people copy, get more of the spare width than ids.
@@ -48,6 +50,19 @@ ERROR = Column("ERROR", "error", shown=Shown.IF_ANY, fit=Fit.SHORTEN, tones=Tone
 
 def _coordinator(row: Any) -> str | None:
     return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
+
+
+def _context_flags(row: Any) -> str | None:
+    flags = [name for name, is_set in (("read-only", row.read_only), ("confirm", row.confirm)) if is_set]
+    return ",".join(flags) or None
+
+
+def _defined_in(row: Any) -> str:
+    return f"{row.defined_in} (shadowed)" if row.shadowed else str(row.defined_in)
+
+
+def _milliseconds(row: Any) -> str | None:
+    return None if row.duration_ms is None else f"{row.duration_ms:.1f}"
 
 
 def _moment(row: Any) -> datetime:
@@ -293,6 +308,36 @@ LAYOUTS: dict[str, Layout] = {
             SENTENCE("READS", lambda row: ", ".join(row.reads), 20),
             SENTENCE("WRITES", lambda row: ", ".join(row.writes), 20),
             SENTENCE("SUMMARY", "summary"),
+        ),
+    ),
+    "contexts": Layout(
+        ContextRow,
+        (
+            Column("CURRENT", lambda row: "*" if row.current else "", 7, tones={"*": Tone.GOOD}),
+            NAME("CONTEXT", "context", 12),
+            NAME("BOOTSTRAP", "bootstrap", 16),
+            Column("PROTOCOL", "protocol", 10),
+            Column("MECHANISM", "mechanism", shown=Shown.IF_ANY, rank=2),
+            Column("FLAGS", _context_flags, shown=Shown.IF_ANY, tones=Tone.CHANGING),
+            Column("COLOR", "color", shown=Shown.IF_ANY, rank=1),
+            Column("DEFINED-IN", _defined_in, 10, rank=3),
+        ),
+    ),
+    "context-settings": Layout(
+        SettingRow,
+        (
+            ID("SETTING", "setting", 20),
+            NAME("VALUE", "value", 20),
+            Column("SOURCE", "source", shown=Shown.VERBOSE, fit=Fit.WRAP),
+        ),
+    ),
+    "context-test": Layout(
+        StepRow,
+        (
+            Column("STEP", "step", 14),
+            Column("STATUS", "status", 7, tones=STEP_TONES),
+            Column("MS", _milliseconds, 6, rank=1),
+            SENTENCE("DETAIL", "detail", 20),
         ),
     ),
     "pipeline-columns": Layout(

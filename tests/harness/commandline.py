@@ -36,7 +36,7 @@ class Kgctl:
 
     def __call__(self, *arguments: object, text: str | None = None) -> Result:
         where = ["--bootstrap", self.bootstrap] if self.bootstrap else []
-        environment = {"COLUMNS": "80", "KGCTL_BOOTSTRAP": None}
+        environment = {"COLUMNS": "80", "KGCTL_BOOTSTRAP": None, "KGCTL_CONTEXT": None, "KGCTL_COMMAND_CONFIG": None}
         return CliRunner().invoke(app, [*map(str, arguments), *where], input=text, env=environment, prog_name="kgctl")
 
     def rows(self, *arguments: object) -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net import bootstrap as addresses
-from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, from_row
 from kgctl.client.producer.producer import Producer, ProducerSettings
 from kgctl.client.producer.records import OutgoingRecord
+from kgctl.contexts.connecting import connection_at
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import FAST
 
@@ -47,7 +47,7 @@ class SourceSpeed:
 
 def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value_bytes: int = 100) -> None:
     """Create the topic and write the records to it. Raises KgctlError if it exists."""
-    connection = ConnectionSettings(addresses.parse(bootstrap))
+    connection = connection_at(bootstrap)
     with Admin(connection) as admin:
         (made,) = admin.create_topics([topic], partitions=partitions)
         if made.error is not None:

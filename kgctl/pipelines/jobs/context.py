@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -23,7 +23,10 @@ DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """`topics` are the cluster's internal topics that jobs can read; `stop` is set when the user ends the run."""
+    """`topics` are the cluster's internal topics that jobs can read; `stop` is set when the user ends the run.
+
+    `connection_options` are what a secured cluster adds to the options of a source.
+    """
 
     spark: SparkSession
     settings: RunSettings
@@ -31,6 +34,7 @@ class RunContext:
     cluster_id: str
     emit: Callable[[Progress], None]
     stop: threading.Event
+    connection_options: Mapping[str, str] = field(default_factory=dict)
 
     def topic_of(self, job: Job) -> str:
         """The topic that a stream reads on this cluster."""
@@ -43,7 +47,10 @@ class RunContext:
             for name, value in connector.session_conf(topics).items():
                 self.spark.conf.set(name, value)
         limit = settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_TRIGGER
-        options = {"maxOffsetsPerTrigger": str(limit)} | connector.stream_options(settings, topics)
+        options = {"maxOffsetsPerTrigger": str(limit)} | {
+            **self.connection_options,
+            **connector.stream_options(settings, topics),
+        }
         return self.spark.readStream.format(settings.source).options(**options).load()
 
     def start(self, job: Job, frame: DataFrame, write: Callable[[DataFrame, str], object]) -> StreamingQuery:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.commits import user_commits
 from kgctl.pipelines.jobs.context import RunContext
-from kgctl.pipelines.jobs.lookups import LogEndLookup, ends_at
+from kgctl.pipelines.jobs.lookups import CLIENT_ID, LogEndLookup, ends_at
 from kgctl.pipelines.schemas import HEALTH
 from kgctl.pipelines.transforms import evaluate
 from kgctl.pipelines.transforms.lag import KEY
@@ -29,7 +29,7 @@ def run(run: RunContext, job: Job) -> int:
         commits = last.where("not tombstone").select(*KEY, f.unix_millis("commit_ts").alias("at_ms"))
         points = commits.unionByName(last.select(*KEY, f.lit(now_ms).alias("at_ms"))).distinct()
         wanted = points.select("topic", "part", "at_ms").distinct().repartition(TASKS, "topic", "part")
-        ends = ends_at(wanted, LogEndLookup(settings.bootstrap, now_ms, settings.timeout_s))
+        ends = ends_at(wanted, LogEndLookup(settings.connection(CLIENT_ID), now_ms))
         # Each group gets only its own points; those of all groups of a partition would grow quadratically.
         ends = ends.withColumn("at_ms", f.unix_millis("at")).join(points, ["topic", "part", "at_ms"])
         rows = evaluate.evaluate(last, ends, now_ms)

@@ -11,7 +11,15 @@ from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.commits import user_commits
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.grid import points
-from kgctl.pipelines.jobs.lookups import BEHIND_DDL, FirstBehind, LogEndLookup, ends_at, first_behind, points_of
+from kgctl.pipelines.jobs.lookups import (
+    BEHIND_DDL,
+    CLIENT_ID,
+    FirstBehind,
+    LogEndLookup,
+    ends_at,
+    first_behind,
+    points_of,
+)
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas import LAG, LOG_ENDS
 from kgctl.pipelines.tables.manifest import TableFolder
@@ -36,7 +44,7 @@ def run(run: RunContext, job: Job) -> int:
     if not at:
         return 0
     partitions = commits.select("topic", "part").distinct()
-    lookup = LogEndLookup(settings.bootstrap, now_ms, settings.timeout_s)
+    lookup = LogEndLookup(settings.connection(CLIENT_ID), now_ms)
     ends = ends_at(points_of(partitions, at, TASKS), lookup).persist()
     # The rates at the first new point need the point before it.
     before = run.read(LOG_ENDS).where("false" if last_point is None else f.unix_millis("at") == f.lit(last_point))
@@ -63,7 +71,7 @@ def _first_behind(run: RunContext, job: Job, known: DataFrame) -> DataFrame:
         run.emit(Progress("note", text, job=job.name))
         each = each.orderBy(f.desc("at")).limit(MAX_LOOKUPS)
     tasks = max(1, min(TASKS, count // 500 + 1))
-    lookup = FirstBehind(run.settings.bootstrap, run.settings.timeout_s)
+    lookup = FirstBehind(run.settings.connection(CLIENT_ID))
     return first_behind(each.repartition(tasks, "topic", "part"), lookup)
 
 

@@ -14,12 +14,12 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt
 from kgctl.client.admin.one_per_partition import one_per_partition
 from kgctl.client.admin.record_times import record_times
-from kgctl.client.net.bootstrap import resolve
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.schemas import LOG_ENDS
 
+CLIENT_ID = "kgctl-pipeline"
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
 _TIME = pa.timestamp("us", tz="UTC")
 _ENDS = pa.schema(
@@ -40,9 +40,8 @@ _BEHIND = pa.schema([("topic", pa.string()), ("part", pa.int32()), ("offset", pa
 class LogEndLookup:
     """Looks up log ends in a task. `now_ms` is the point that stands for the current ends."""
 
-    bootstrap: str
+    connection: ConnectionSettings
     now_ms: int
-    timeout_s: float
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         wanted: dict[TopicPartition, set[int]] = {}
@@ -53,7 +52,7 @@ class LogEndLookup:
                 wanted.setdefault(TopicPartition(topic, part), set()).add(at)
         if not wanted:
             return
-        with Admin(ConnectionSettings(resolve(self.bootstrap), "kgctl-pipeline", self.timeout_s)) as admin:
+        with Admin(self.connection) as admin:
             latest = _offsets(admin, dict.fromkeys(wanted, LATEST))
             asked_ms = time.time_ns() // 1_000_000
             now = [one for one, times in wanted.items() if one in latest and max(times) >= self.now_ms]
@@ -95,14 +94,13 @@ def ends_at(points: DataFrame, lookup: LogEndLookup) -> DataFrame:
 class FirstBehind:
     """Looks up in a task when the records at some offsets were written."""
 
-    bootstrap: str
-    timeout_s: float
+    connection: ConnectionSettings
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         if not rows:
             return
-        with Admin(ConnectionSettings(resolve(self.bootstrap), "kgctl-pipeline", self.timeout_s)) as admin:
+        with Admin(self.connection) as admin:
             wanted = [(row["topic"], row["part"], row["offset"]) for row in rows]
             found = admin.run(record_times(admin.cluster, wanted))
         times = {key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None}

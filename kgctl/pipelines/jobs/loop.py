@@ -14,7 +14,8 @@ from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas import OFFSETS_TOPIC
 from kgctl.pipelines.source import connector
-from kgctl.pipelines.source.positions import group_of, publish
+from kgctl.pipelines.source.options import SPARK_CLIENT_ID
+from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.spark.monitoring import Offsets, QueryMonitor, task_progress
 
@@ -53,7 +54,7 @@ def _read_to_end(run: RunContext, job: Job) -> None:
         raise JobFailed(job.name, reason_of(error)) from error
     _report(run, monitor)
     if is_first and run.settings.source == "kafka" and run.settings.since == "earliest":
-        connector.refuse_empty(run.settings.bootstrap, [run.topic_of(job)], monitor.records)
+        connector.refuse_empty(run.settings.connection(SPARK_CLIENT_ID), [run.topic_of(job)], monitor.records)
     set_read_until(checkpoint, began_ms)
     run.emit(Progress("done", job=job.name, records=monitor.records))
 
@@ -109,8 +110,8 @@ def _report(run: RunContext, monitor: QueryMonitor) -> None:
     for progress in monitor.new_progress():
         run.emit(progress)
     moved = monitor.moved()
-    if moved and not is_echo(moved, monitor.partitions(OFFSETS_TOPIC)):
-        trouble = publish(run.settings.bootstrap, monitor.job, moved)
+    if moved and not run.settings.read_only and not is_echo(moved, monitor.partitions(OFFSETS_TOPIC)):
+        trouble = publish(run.settings.connection(SPARK_CLIENT_ID, PUBLISH_S), monitor.job, moved)
         if trouble:
             run.emit(Progress("note", text=trouble, job=monitor.job))
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgctl.client.net import bootstrap as addresses
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.log_ends import LogEnds
-from kgctl.pipelines.source.options import SPARK_CLIENT_ID, Selection
+from kgctl.pipelines.source.options import Selection
 
 # Without the first option the connector's consumer waits half a second at the end of every task; the others save round trips.
 FAST = {
@@ -52,12 +51,12 @@ def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, st
     return options | dict(settings.source_options)
 
 
-def refuse_empty(bootstrap: str, topics: Sequence[str], rows: int) -> None:
+def refuse_empty(connection: ConnectionSettings, topics: Sequence[str], rows: int) -> None:
     """Raise ReadNothing if there are no rows although the logs of these internal topics hold records."""
     internal = tuple(topic for topic in topics if topic in INTERNAL_TOPICS)
     if rows or not internal:
         return
-    with LogEnds(ConnectionSettings(addresses.parse(bootstrap), SPARK_CLIENT_ID)) as log_ends:
+    with LogEnds(connection) as log_ends:
         bounds = log_ends.bounds(log_ends.find(Selection(topics=internal)).partitions)
     waiting = sum(bounds.last[one] - bounds.first[one] for one in bounds.last)
     if waiting:

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from broker.protocol.compression import Codec
+from broker.security.secret import Secret
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.consumer.fetcher import FetchSettings
-from kgctl.client.net import bootstrap
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
+from kgctl.contexts.connecting import resolved
+from kgctl.contexts.handover import portable
+from kgctl.contexts.names import BadContext
+from kgctl.contexts.target import Given, choose
 from kgctl.model.topic_partition import TopicPartition
 
 SPARK_CLIENT_ID = "kgctl-spark"
@@ -40,7 +44,8 @@ _FETCH_OPTIONS = {
     "kafka.max.partition.fetch.bytes": "max_partition_bytes",
 }
 _ISOLATION = "kafka.isolation.level"
-_KAFKA_OPTIONS = ("kafka.bootstrap.servers", "kafka.client.id", "kafka.security.protocol", _ISOLATION, *_FETCH_OPTIONS)
+_BOOTSTRAP, _CONTEXT, _COMMAND_CONFIG = "kafka.bootstrap.servers", "context", "commandConfig"
+_KAFKA_OPTIONS = (_BOOTSTRAP, "kafka.client.id", _ISOLATION, *_FETCH_OPTIONS)
 # Options of Spark's connector and of Kafka's Java clients that are accepted but ignored, to keep jobs portable.
 _IGNORED = ("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
 _IGNORED_KAFKA = (
@@ -153,25 +158,45 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
     """The options by lower-case name, since Spark ignores the case of names."""
-    names = [*own, *_KAFKA_OPTIONS, *_OF_SPARK, *(f"kafka.{name}" for name in _IGNORED_KAFKA)]
+    names = [
+        *own,
+        _CONTEXT,
+        _COMMAND_CONFIG,
+        *_KAFKA_OPTIONS,
+        *_OF_SPARK,
+        *(f"kafka.{name}" for name in _IGNORED_KAFKA),
+    ]
     known = {_lower(name): name for name in names}
     for name in given:
-        if _lower(name) not in known:
+        if _lower(name) not in known and not _is_security(_lower(name)):
             nearest = difflib.get_close_matches(_lower(name), known, 1, 0.5)
             hint = f"; did you mean {known[nearest[0]]!r}?" if nearest else ""
             raise BadOption(f'format("kgctl") has no option {name!r}{hint}')
-    options = {_lower(name): value.strip() for name, value in given.items()}
-    protocol = options.get("kafka.security.protocol", "PLAINTEXT")
-    if protocol.upper() != "PLAINTEXT":
-        raise BadOption(f'kafka.security.protocol={protocol}: format("kgctl") speaks PLAINTEXT; use Spark\'s "kafka"')
-    return options
+    return {_lower(name): value.strip() for name, value in given.items()}
 
 
 def _connection(options: Mapping[str, str]) -> ConnectionSettings:
-    given = options.get("kafka.bootstrap.servers")
-    if not given:
-        raise BadOption("the option 'kafka.bootstrap.servers' is missing: HOST:PORT[,HOST:PORT...]")
-    return ConnectionSettings(bootstrap.parse(given), options.get("kafka.client.id", SPARK_CLIENT_ID))
+    """A context or a client.properties, by its name, keeps secrets out of Spark's plan; `kafka.` options may add to it."""
+    given = {name.removeprefix("kafka."): text for name, text in options.items() if _is_connection(name)}
+    choice = Given(
+        None, options.get(_CONTEXT), options.get(_lower(_COMMAND_CONFIG)), (_BOOTSTRAP, _CONTEXT, _COMMAND_CONFIG)
+    )
+    try:
+        chosen: dict[str, str | Secret] = resolved(choose(choice)) if choice.names_a_cluster else {}
+        properties = {**chosen, **given}
+        if not properties.get("bootstrap.servers"):
+            raise BadOption(f"the option {_BOOTSTRAP!r} is missing: HOST:PORT[,HOST:PORT...]")
+        return portable(properties, SPARK_CLIENT_ID)
+    except BadContext as error:
+        raise BadOption(str(error)) from None
+
+
+def _is_connection(name: str) -> bool:
+    return name in (_BOOTSTRAP, "kafka.client.id") or _is_security(name)
+
+
+def _is_security(name: str) -> bool:
+    return name.startswith(("kafka.security.", "kafka.ssl.", "kafka.sasl."))
 
 
 def _selection(options: Mapping[str, str]) -> Selection:

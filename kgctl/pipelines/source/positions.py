@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kgctl.client.admin.offsets import commit
-from kgctl.client.net import bootstrap as addresses
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 
-_SECONDS = 10.0
+PUBLISH_S = 10.0
 
 
 def group_of(job: str) -> str:
@@ -19,7 +17,7 @@ def group_of(job: str) -> str:
     return f"spark-{job}"
 
 
-def publish(bootstrap: str, job: str, offsets: Mapping[str, Mapping[int, int]]) -> str | None:
+def publish(connection: ConnectionSettings, job: str, offsets: Mapping[str, Mapping[int, int]]) -> str | None:
     """Commit, as a simple consumer, the next offsets of a job, {topic: {partition: offset}}.
 
     Return an error text, or None: a failure does not stop the query.
@@ -30,7 +28,7 @@ def publish(bootstrap: str, job: str, offsets: Mapping[str, Mapping[int, int]]) 
     if not wanted:
         return None
     try:
-        with Connector(ConnectionSettings(addresses.parse(bootstrap), SPARK_CLIENT_ID, _SECONDS)) as connector:
+        with Connector(connection) as connector:
             answers = connector.run(commit(connector.cluster, group_of(job), wanted))
     except KgctlError as error:
         return _note(job, error)

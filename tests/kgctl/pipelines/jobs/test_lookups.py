@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from broker.local import LocalBroker
+from kgctl.contexts.connecting import connection_at
 from kgctl.pipelines.jobs.lookups import LogEndLookup
 from tests.harness.commandline import Kgctl, fill
 
@@ -75,4 +76,4 @@ def ends(
 
 def answers(kgctl: Kgctl, now_ms: int, asked: list[tuple[str, int, int]]) -> Iterator[pa.RecordBatch]:
     rows = [{"topic": topic, "part": part, "at_ms": at} for topic, part, at in asked]
-    return LogEndLookup(str(kgctl.bootstrap), now_ms, 20.0)([pa.RecordBatch.from_pylist(rows)])
+    return LogEndLookup(connection_at(str(kgctl.bootstrap), timeout=20.0), now_ms)([pa.RecordBatch.from_pylist(rows)])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kgctl.contexts.connecting import connection_at
 from kgctl.pipelines.schemas import OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import (
@@ -126,14 +127,14 @@ def test_both_read_internal_topics_and_an_empty_result_is_refused(
 ) -> None:
     name = there.make(partitions=3)
     there.count(name, 30, partitions=3)
-    assert publish(there.bootstrap_servers, "job-a", {name: {0: 1, 1: 2, 2: 3}}) is None
+    assert publish(connection_at(there.bootstrap_servers), "job-a", {name: {0: 1, 1: 2, 2: 3}}) is None
     conf = session_conf([OFFSETS_TOPIC])
     for source in ("kafka", "kgctl"):
         settings = RunSettings((), there.bootstrap_servers, "", source=source)
         options = stream_options(settings, [OFFSETS_TOPIC])
         rows = session.read(source, options, conf)
         assert sum(b"spark-job-a" in row[0] and name.encode() in row[0] for row in rows) == 3
-        refuse_empty(there.bootstrap_servers, [OFFSETS_TOPIC], len(rows))
+        refuse_empty(connection_at(there.bootstrap_servers), [OFFSETS_TOPIC], len(rows))
         # The connector's own group commits nothing, but it joins, which adds records: compare only the earlier ones.
         streamed, _ = session.stream(source, options, str(tmp_path / source), conf)
         assert set(map(repr, rows)) <= set(map(repr, streamed))
@@ -141,7 +142,7 @@ def test_both_read_internal_topics_and_an_empty_result_is_refused(
     silent = session.read("kafka", options)
     if not silent:
         with pytest.raises(ReadNothing, match="useDeprecatedOffsetFetching=true"):
-            refuse_empty(there.bootstrap_servers, [OFFSETS_TOPIC], 0)
+            refuse_empty(connection_at(there.bootstrap_servers), [OFFSETS_TOPIC], 0)
 
 
 def test_both_read_what_either_writes(session: SecondSession, there: Topics) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kgctl.contexts.connecting import connection_at
 from kgctl.pipelines.schemas import OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import (
@@ -53,16 +54,16 @@ def test_only_internal_topics_need_deprecated_offset_fetching() -> None:
 def test_an_empty_result_is_refused_if_the_internal_topic_holds_records(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 3)
-    assert publish(topics.bootstrap_servers, "refusing", {name: {0: 2}}) is None
+    assert publish(connection_at(topics.bootstrap_servers), "refusing", {name: {0: 2}}) is None
     with pytest.raises(ReadNothing, match=rf"{OFFSETS_TOPIC}.*{DEPRECATED_OFFSET_FETCHING}=true"):
-        refuse_empty(topics.bootstrap_servers, [OFFSETS_TOPIC], 0)
-    refuse_empty(topics.bootstrap_servers, [OFFSETS_TOPIC], 1)
-    refuse_empty(topics.bootstrap_servers, [name], 0)
+        refuse_empty(connection_at(topics.bootstrap_servers), [OFFSETS_TOPIC], 0)
+    refuse_empty(connection_at(topics.bootstrap_servers), [OFFSETS_TOPIC], 1)
+    refuse_empty(connection_at(topics.bootstrap_servers), [name], 0)
 
 
 def test_positions_are_committed_under_a_group_per_job(topics: Topics) -> None:
     name = topics.make(partitions=2)
-    assert publish(topics.bootstrap_servers, "decode", {name: {0: 5, 1: 7}}) is None
+    assert publish(connection_at(topics.bootstrap_servers), "decode", {name: {0: 5, 1: 7}}) is None
     with topics.admin() as admin:
         commits = admin.committed([group_of("decode")])["spark-decode"]
     assert isinstance(commits, dict)
@@ -70,7 +71,7 @@ def test_positions_are_committed_under_a_group_per_job(topics: Topics) -> None:
 
 
 def test_a_position_that_cannot_be_committed_is_a_note_not_an_error() -> None:
-    note = publish("127.0.0.1:1", "decode", {"t": {0: 1}})
+    note = publish(connection_at("127.0.0.1:1"), "decode", {"t": {0: 1}})
     assert note is not None
     assert note.startswith("cannot commit the position of decode for group spark-decode: 127.0.0.1:1")
-    assert publish("127.0.0.1:1", "decode", {}) is None
+    assert publish(connection_at("127.0.0.1:1"), "decode", {}) is None

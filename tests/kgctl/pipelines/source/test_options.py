@@ -67,7 +67,7 @@ def test_names_ignore_case_and_values_ignore_blanks() -> None:
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be a whole number, 1 or more"),
         ({"includeHeaders": "yes"}, "includeHeaders must be true or false"),
         ({"kafka.isolation.level": "serializable"}, "read_uncommitted or read_committed"),
-        ({"kafka.security.protocol": "SASL_SSL"}, "speaks PLAINTEXT"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "sasl.mechanism: it is missing"),
         ({"kafka.bootstrap.servers": ""}, "is missing"),
         ({"subscribe": " , "}, "names no topic"),
     ],

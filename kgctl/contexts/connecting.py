@@ -1,0 +1,97 @@
+"""Turns a target into the settings of a connection. This is where secrets are resolved, and no earlier."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from broker.security.secret import Secret
+from kgctl.client.net.bootstrap import BadAddress, parse
+from kgctl.client.net.connector import DEFAULT_CLIENT_ID, ConnectionSettings
+from kgctl.client.net.security import PLAINTEXT, BadSecurity, Security
+from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, BadContext, is_connection, is_path
+from kgctl.contexts.values import Reference, located
+
+if TYPE_CHECKING:
+    from kgctl.contexts.target import Target
+
+DEFAULT_TIMEOUT_S = 30.0
+
+
+def connection_to(
+    target: Target,
+    *,
+    client_id: str = DEFAULT_CLIENT_ID,
+    timeout: float | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> ConnectionSettings:
+    """How to connect to the target. The context's client id and, without `timeout`, its time limit count. Raises BadContext."""
+    properties = resolved(target, environ)
+    return connection_with(
+        properties, client_id=client_id, timeout=timeout or target.timeout or DEFAULT_TIMEOUT_S, source=_source(target)
+    )
+
+
+def connection_with(
+    properties: Mapping[str, str | Secret],
+    *,
+    client_id: str = DEFAULT_CLIENT_ID,
+    timeout: float = DEFAULT_TIMEOUT_S,
+    source: str = "",
+) -> ConnectionSettings:
+    """A connection with these properties, in Kafka's names; `source` begins the message of a BadContext."""
+    prefix = f"{source}: " if source else ""
+    try:
+        bootstrap = parse(_plain(properties.get(BOOTSTRAP, "")))
+    except BadAddress as error:
+        raise BadAddress(f"{prefix}{error}") from None
+    own_id = _plain(properties.get(CLIENT_ID, ""))
+    return ConnectionSettings(bootstrap, own_id or client_id, timeout, _security(properties, prefix))
+
+
+def _security(properties: Mapping[str, str | Secret], prefix: str) -> Security:
+    given = {name: value for name, value in properties.items() if name not in (BOOTSTRAP, CLIENT_ID)}
+    if not given:
+        return PLAINTEXT
+    from kgctl.client.net.client_properties import security_from
+
+    try:
+        return security_from(given)
+    except BadSecurity as error:
+        raise BadContext(f"{prefix}{error}") from None
+
+
+def connection_at(
+    bootstrap: str, *, client_id: str = DEFAULT_CLIENT_ID, timeout: float = DEFAULT_TIMEOUT_S
+) -> ConnectionSettings:
+    """A plaintext connection to HOST:PORT[,...], whatever contexts there are."""
+    return ConnectionSettings(parse(bootstrap), client_id, timeout)
+
+
+def resolved(target: Target, environ: Mapping[str, str] = os.environ) -> dict[str, str | Secret]:
+    """The connection properties with their secrets, and with paths that are valid anywhere. Raises BadContext."""
+    if target.unsafe is not None:
+        raise BadContext(target.unsafe)
+    found: dict[str, str | Secret] = {}
+    for name, sourced in target.values.items():
+        value = sourced.value
+        if not is_connection(name):
+            continue
+        if isinstance(value, Reference):
+            try:
+                value = value.resolve(name, environ)
+            except BadContext as error:
+                raise BadContext(f"{sourced.source}: {error}") from None
+        elif isinstance(value, str) and value and is_path(name) and target.folder is not None:
+            value = located(value, target.folder)
+        found[name] = value
+    return found
+
+
+def _source(target: Target) -> str:
+    return target.values[BOOTSTRAP].source if BOOTSTRAP in target.values else ""
+
+
+def _plain(value: str | Secret) -> str:
+    return value.reveal() if isinstance(value, Secret) else value

@@ -1,0 +1,53 @@
+"""A Java client.properties as Kafka's tools take it with --command-config, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from broker.security.secret import Secret
+from kgctl.contexts.names import BadContext, is_connection, is_secret
+from kgctl.contexts.values import Value
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+
+
+def read_java_file(path: Path) -> tuple[dict[str, Value], dict[str, int]]:
+    """The connection properties and their lines; others are left out, see `ignored_in`. Raises BadContext."""
+    pairs = _pairs(path)
+    if any(name == "config.providers" and text.strip() for _, name, text in pairs):
+        raise BadContext(
+            f"{path}: config.providers is not supported; `kgctl context add --help` shows how to keep secrets"
+        )
+    found: dict[str, Value] = {}
+    lines: dict[str, int] = {}
+    for number, name, text in pairs:
+        if is_connection(name):
+            found[name] = Secret(text) if is_secret(name) else text
+            lines[name] = number
+    return found, lines
+
+
+def ignored_in(path: Path) -> list[str]:
+    """The names in the file that say nothing about the connection, such as acks."""
+    return list(dict.fromkeys(name for _, name, _ in _pairs(path) if not is_connection(name)))
+
+
+def java_text(values: Mapping[str, str]) -> str:
+    """The content of a file with these properties."""
+    return "".join(f"{name}={_escaped(text)}\n" for name, text in values.items())
+
+
+def _pairs(path: Path) -> list[tuple[int, str, str]]:
+    from broker.config.option import ConfigError
+    from broker.config.properties import read_properties
+
+    try:
+        return read_properties(path)
+    except ConfigError as error:
+        raise BadContext(str(error).replace("cannot read config file", "cannot read", 1)) from None
+
+
+def _escaped(text: str) -> str:
+    body = "".join(_ESCAPES.get(char, char) for char in text)
+    return f"\\{body}" if body.startswith((" ", "\t", "\f")) else body

@@ -1,0 +1,63 @@
+"""What a context can set: Kafka's connection properties under Kafka's names, and kgctl's own settings in plain words."""
+
+from __future__ import annotations
+
+import re
+
+from kgctl.client.net.errors import KgctlError
+
+BOOTSTRAP, CLIENT_ID = "bootstrap.servers", "client.id"
+READ_ONLY, CONFIRM, COLOR, TIMEOUT = "read-only", "confirm", "color", "timeout"
+OWN = (READ_ONLY, CONFIRM, COLOR, TIMEOUT)
+COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
+MAX_TIMEOUT_S = 86_400
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+_SECRET = re.compile(
+    r"(.*\.)?(password|passphrase|secret)|sasl\.jaas\.config|ssl\.keystore\.key|ssl\.key\.pem|sasl\.oauthbearer\.token"
+)
+_SECURITY = ("security.protocol", "enable.ssl.certificate.verification")
+_PATH = re.compile(r"(ssl|sasl)\..*(\.location|\.file)")
+
+
+class BadContext(KgctlError):
+    """A context, or a choice of one, that cannot be used."""
+
+    name = "BAD_OPTION"
+
+
+def check_name(name: str) -> str:
+    """The name of a context. Raises BadContext."""
+    if not _NAME.fullmatch(name):
+        raise BadContext(f"{name!r} is not a name of a context: use letters, digits, '.', '_' and '-', at most 64")
+    return name
+
+
+def is_connection(name: str) -> bool:
+    """Whether this is about a connection; `is_known` says whether it exists."""
+    return name in (BOOTSTRAP, CLIENT_ID, *_SECURITY) or name.startswith(("ssl.", "sasl."))
+
+
+def is_known(name: str) -> bool:
+    from kgctl.client.net.client_properties import KNOWN_NAMES
+
+    return name in (*OWN, BOOTSTRAP, CLIENT_ID) or name in KNOWN_NAMES
+
+
+def is_secret(name: str) -> bool:
+    return _SECRET.fullmatch(name) is not None
+
+
+def is_path(name: str) -> bool:
+    """Whether the value names a file or a folder."""
+    return _PATH.fullmatch(name) is not None
+
+
+def unknown(name: str) -> str:
+    """The sentence for a setting that does not exist."""
+    import difflib
+
+    from kgctl.client.net.client_properties import KNOWN_NAMES
+
+    near = difflib.get_close_matches(name, (*OWN, BOOTSTRAP, CLIENT_ID, *KNOWN_NAMES), 1, 0.6)
+    return f"unknown setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")

@@ -1,0 +1,123 @@
+"""A read-only context refuses every change, and `confirm` asks for names: for all verbs, before any connection."""
+
+from __future__ import annotations
+
+import os
+import pty
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import kgctl.app
+from kgctl.app import COMMANDS, load
+from kgctl.commands.effects import Effect, effect_of
+from tests.kgctl.contexts.folders import Home
+
+# For each verb that can change a cluster: arguments that make it one. A new verb needs a line here.
+CHANGES = {
+    "groups reset-offsets": ["g", "--all-topics", "--to-latest", "--execute"],
+    "groups delete": ["g", "--execute"],
+    "groups remove-members": ["g", "--all", "--execute"],
+    "groups rebalance": ["g", "--execute"],
+    "groups delete-offsets": ["g", "--all-topics", "--execute"],
+    "topics create": ["g"],
+    "topics delete": ["g", "--execute"],
+    "produce": ["g"],
+    "consume": ["t", "--group", "g"],
+}
+
+
+def verbs() -> Iterator[tuple[str, Effect]]:
+    for name in COMMANDS:
+        command = load(name)
+        for verb, below in getattr(command, "commands", {"": command}).items():
+            yield f"{name} {verb}".strip(), effect_of(below)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[str]:
+    """A port that nobody may connect to; the test fails if anyone does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_every_verb_declares_what_it_does() -> None:
+    assert {verb for verb, effect in verbs() if effect.is_change} == set(CHANGES)
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+def test_a_read_only_context_refuses_every_change_before_it_connects(home: Home, silent_port: str, verb: str) -> None:
+    home.write(
+        f'[contexts.prod]\nbootstrap.servers = "{silent_port}"\nread-only = true\nsasl.password = {{ env = "NONE" }}\n'
+    )
+    done = home.kgctl(*verb.split(), *CHANGES[verb], "--context", "prod", text="x\n")
+    assert done.exit_code == 6
+    assert f"is refused: context 'prod' is read-only ({home.file}, line 3)" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+def test_without_a_terminal_a_confirming_context_wants_the_name_as_an_option(
+    home: Home, silent_port: str, verb: str
+) -> None:
+    home.write(f'[contexts.prod]\nbootstrap.servers = "{silent_port}"\nconfirm = true\n')
+    for given in ([], ["--yes", "other"]):
+        done = home.kgctl(*verb.split(), *CHANGES[verb], *given, "--context", "prod", text="g\n")
+        assert done.exit_code == 6
+        assert done.stderr == "Error: context 'prod' asks for confirmation: add --yes g\n"
+
+
+def test_the_right_name_confirms(home: Home, silent_port: str) -> None:
+    home.write('[contexts.prod]\nbootstrap.servers = "127.0.0.1:1"\nconfirm = true\n')
+    done = home.kgctl("groups", "delete", "a", "b", "--execute", "--yes", "a", "--yes", "b", "--context", "prod")
+    assert done.exit_code == 7
+
+
+def test_plans_and_reads_need_no_confirmation(home: Home) -> None:
+    home.write('[contexts.prod]\nbootstrap.servers = "127.0.0.1:1"\nconfirm = true\nread-only = true\n')
+    for arguments in (
+        ["groups", "delete", "g"],
+        ["groups", "list"],
+        ["consume", "t", "--until-end"],
+        ["topics", "list"],
+    ):
+        assert home.kgctl(*arguments, "--context", "prod").exit_code == 7
+
+
+@pytest.mark.parametrize(("typed", "code"), [("orders", 7), ("order", 6), ("", 6)])
+def test_on_a_terminal_the_name_is_asked_for(home: Home, typed: str, code: int) -> None:
+    home.write('[contexts.prod]\nbootstrap.servers = "127.0.0.1:1"\nconfirm = true\n')
+    ours, theirs = pty.openpty()
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "kgctl", "groups", "delete", "orders", "--execute", "--context", "prod"],
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            env=os.environ | home.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(kgctl.app.__file__))},
+        )
+        os.write(ours, typed.encode() + b"\n")
+        assert child.wait(30) == code
+        shown = os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "Context 'prod' asks for confirmation." in shown
+    assert "Type orders to confirm: " in shown
+
+
+def test_a_verb_without_a_declaration_cannot_be_loaded() -> None:
+    import typer
+
+    from kgctl.commands.effects import guard
+
+    app = typer.Typer()
+    app.command("wipe")(lambda: None)
+    with pytest.raises(AssertionError, match="wipe declares no effect"):
+        guard(typer.main.get_command(app))

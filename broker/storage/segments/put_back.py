@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.storage.files import guarded
-from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, noted_deletions
+from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, keep_damaged, noted_deletions
 from broker.storage.segments.rebuild import SEGMENT_NAME
 from broker.storage.segments.segment_file import segment_name
 from broker.storage.segments.shared import Shared
@@ -81,7 +81,7 @@ class PutBack:
         # Those that are in their places first, then those that a killed start was moving.
         order = sorted(self._found, key=lambda file: (not file.is_in_place, not file.is_moving))
         for file in order:
-            if file.home is not None and file.home not in self._claimed and self._is_possible(file.home):
+            if file.home is not None and self._may_claim(file, file.home):
                 self._claimed[file.home] = file
                 self._neighbours.setdefault(os.path.dirname(file.path), set()).add(file.home.key[:2])
         for file in order:
@@ -138,11 +138,19 @@ class PutBack:
         path = place.path(self._shared.root)
         return (is_known or os.path.isdir(os.path.dirname(path))) and path not in self._replaced
 
+    def _may_claim(self, file: _File, home: _Place) -> bool:
+        if home in self._claimed or not self._is_possible(home):
+            return False
+        occupant = self._at.get(home)
+        # A copy of a file that is still written may be older than what is left of the file.
+        is_copy = occupant is not None and occupant.home is None and file.content.batches > 0
+        return not (is_copy and occupant is not None and self._witnesses.share_batches(occupant.path, file.path))
+
     # -- files that nothing knows
 
     def _claim_what_is_left(self, file: _File) -> None:
         """A file without proof that is in the place of another, or among files of another partition, or full of other
-        offsets: it belongs to the place that those left. Without such a place it stays.
+        offsets: it belongs to the place that those left. Without such a place it stays, or is kept as *.damaged.
         """
         content, key = file.content, file.place.key
         owner = self._claimed.get(file.place)
@@ -156,7 +164,7 @@ class PutBack:
         if content.batches > 1:
             assert content.base_offset is not None
             places.add(self._place_of((*key[:2], content.base_offset)))
-        is_elsewhere = moved_with != key[:2] and self._witnesses.revision(key) is None
+        is_elsewhere = moved_with != key[:2] and (owner is not None or self._witnesses.revision(key) is None)
         if is_elsewhere:
             base_offset = content.base_offset if content.base_offset is not None else key[2]
             places.add(self._place_of((*moved_with, base_offset)))
@@ -192,7 +200,7 @@ class PutBack:
     # -- renaming
 
     def _possible_moves(self) -> dict[_Place, _File]:
-        """The files to move. One whose place stays occupied stays where it is, and so does what was to follow it."""
+        """The files to move. One without proof moves only to a place that is empty by then."""
         moves = {
             home: file
             for home, file in self._claimed.items()
@@ -200,7 +208,9 @@ class PutBack:
         }
         while True:
             leaving = {file.place for file in moves.values() if not file.is_moving}
-            possible = {home: file for home, file in moves.items() if home not in self._at or home in leaving}
+            possible = {
+                home: file for home, file in moves.items() if file.is_proven or home not in self._at or home in leaving
+            }
             if len(possible) == len(moves):
                 return moves
             moves = possible
@@ -220,8 +230,11 @@ class PutBack:
             if file.path != self._waiting(home):
                 self._rename(file.path, self._waiting(home))
         self._sync(directories)
-        for target in targets.values():
-            self._rename(target + _MOVING_SUFFIX, target)
+        for home, target in zip(moves, targets.values(), strict=True):
+            if os.path.lexists(target):
+                kept = keep_damaged(files, target)
+                logger.warning("%s is in the place of another file: it is kept as %s", target, os.path.basename(kept))
+            self._rename(self._waiting(home), target)
         self._sync(directories)
         for file in moves.values():
             if file.place not in moves:

@@ -66,7 +66,7 @@ class CheckedEnds:
         shared.ends.skip_to_epoch(evidence.ends_epoch)
         self.ends: Mapping[int, SyncedEnd] = shared.ends.at_start
         if shared.store.is_new:
-            if evidence.ends_epoch:
+            if evidence.ends_epoch and evidence.lost_commits:
                 self._check_head(head)
             self._check_commits(head, evidence.seq)
         else:

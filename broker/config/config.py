@@ -69,7 +69,12 @@ class BrokerConfig(Options):
             for listener, key in self.of_listeners
             if listener not in names
         ]
-        return ignored + unknown
+        without_authorizer = [
+            f"option {name} is ignored without authorizer.class.name"
+            for name in ("super.users", "allow.everyone.if.no.acl.found")
+            if name in self.given and not self.authorizer_class_name
+        ]
+        return ignored + unknown + without_authorizer
 
     @property
     def listen(self) -> list[NamedAddress]:
@@ -91,6 +96,13 @@ class BrokerConfig(Options):
     def connections_per_host(self) -> list[tuple[str, int]]:
         """The hosts and limits of max.connections.per.ip.overrides."""
         return parse_host_counts("max.connections.per.ip.overrides", self.max_connections_per_ip_overrides)
+
+    @property
+    def super_user_names(self) -> tuple[str, ...]:
+        """The principals of super.users."""
+        from broker.config.authorization import parse_super_users
+
+        return parse_super_users(self.super_users)
 
     @property
     def retention_ms(self) -> int:
@@ -268,6 +280,11 @@ def _is_from_before_kafka_4(name: str) -> bool:
 
 
 def _check_together(config: BrokerConfig) -> None:
+    if config.authorizer_class_name or config.super_users:
+        from broker.config.authorization import check_authorizer
+
+        check_authorizer(config.authorizer_class_name)
+        _ = config.super_user_names
     unknown = config.advertised.keys() - {address.name for address in config.listen}
     if unknown:
         raise ConfigError(

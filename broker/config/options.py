@@ -7,11 +7,12 @@ from dataclasses import Field, dataclass, fields
 from typing import Any
 
 from broker.config.option import INT_MAX, LONG_MAX, Option, boolean, double, integer, long, text, words
+from broker.config.sasl_options import SaslOptions
 from broker.config.security_options import SecurityOptions
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class Options(SecurityOptions):
+class Options(SaslOptions, SecurityOptions):
     """One field per option that the broker uses. The name of a field is Kafka's, with underscores for dots."""
 
     # Identity and listeners.
@@ -65,6 +66,19 @@ class Options(SecurityOptions):
         2000,
         "The maximum number of partitions in a DescribeTopicPartitions response.",
         least=1,
+    )
+
+    # Authorization.
+    authorizer_class_name: str = text(
+        "authorizer.class.name",
+        "",
+        "What decides who may do what: StandardAuthorizer, by ACLs. Without it, every client may do everything.",
+    )
+    super_users: str = text(
+        "super.users", "", "The principals that may do everything, separated by semicolons: User:admin;User:ops"
+    )
+    allow_everyone_if_no_acl_found: bool = boolean(
+        "allow.everyone.if.no.acl.found", False, "Whether everybody may use a resource to which no ACL applies."
     )
 
     # Topics.

@@ -111,7 +111,7 @@ class FrameBuffer:
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._pending = bytearray()
         self._wanted = _LENGTH.size
 
@@ -161,8 +161,8 @@ class FrameBuffer:
 
     def _length_at(self, data: bytes | bytearray, position: int) -> int:
         length: int = _LENGTH.unpack_from(data, position)[0]
-        if not 0 <= length <= self._max_frame_bytes:
+        if not 0 <= length <= self.max_frame_bytes:
             if length >> 8 in _TLS_RECORDS:
                 raise DecodeError("the client speaks TLS, but this listener does not")
-            raise DecodeError(f"a frame of {length} bytes: at most {self._max_frame_bytes} are accepted")
+            raise DecodeError(f"a frame of {length} bytes: at most {self.max_frame_bytes} are accepted")
         return length

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.config.config import BrokerConfig
+    from broker.server.connection import MakeGate
     from broker.server.listener_tls import ListenerTls
+    from broker.server.stored_acls import StoredAcls
     from broker.storage import Log
 
 # How long a stop waits for clients to read their answers.
@@ -79,9 +81,11 @@ class Broker:
             for address in self._config.listen:
                 tls = self._tls.get(address.name)
                 self.listeners.append(Listener(address, advertised.get(address.name), tls))
-            router = Router(find_declaration, self._recover())
+            resources = self._recover()
+            router = Router(find_declaration, resources)
             for listener in self.listeners:
-                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener)
+                gate = self._make_gate(listener, resources)
+                make = partial(Connection, router, self._flusher, self.connections, self._loop, listener, gate)
                 listener.start(make, partial(self.connections.room, listener.name), self._loop, self._backlog)
         except BaseException:
             self._close_listeners()
@@ -115,7 +119,23 @@ class Broker:
             config.offsets_retention_check_interval_ms,
         )
         self.groups.recover()
-        return Resources(config, self._log, self.groups, self.waiters)
+        return Resources(config, self._log, self.groups, self.waiters, self._authorizer())
+
+    def _authorizer(self) -> StoredAcls | None:
+        if not self._config.authorizer_class_name:
+            return None
+        from broker.server.stored_acls import StoredAcls
+
+        return StoredAcls(self._config, self._log.security_records)
+
+    def _make_gate(self, listener: Listener, resources: Resources) -> MakeGate | None:
+        """What makes the gate of each connection to a SASL listener."""
+        if not listener.address.uses_sasl:
+            return None
+        from broker.server.authentication.gate import SaslGate
+        from broker.server.authentication.offered import Offered
+
+        return partial(SaslGate, Offered(self._config, listener.name, resources.scram_users))
 
     @property
     def _backlog(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from broker.protocol.codec import DecodeError
 from broker.protocol.frames import FrameBuffer
-from broker.server.exchange import RequestRefused
+from broker.server.exchange import Exchange, RequestRefused
 from broker.server.outbox import Outbox
 from broker.server.session import Session
 from broker.storage import StorageError
@@ -18,10 +18,12 @@ from broker.storage import StorageError
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message
     from broker.server.connections import Connections
-    from broker.server.exchange import Exchange
     from broker.server.flush import Flusher
     from broker.server.listener import Listener
     from broker.server.router import Router
+    from broker.server.session import Gate
+
+    MakeGate = Callable[[Session, Callable[[], float], Callable[[], None]], Gate]
 
 # asyncio's own 256 KiB per read cost an mmap and a munmap each time.
 READ_BYTES = 64 * 1024
@@ -47,6 +49,7 @@ class Connection(asyncio.Protocol):
         "_chunks",
         "_connections",
         "_counted",
+        "_deadline",
         "_ended",
         "_exchanges",
         "_flusher",
@@ -74,12 +77,19 @@ class Connection(asyncio.Protocol):
         connections: Connections,
         loop: asyncio.AbstractEventLoop,
         listener: Listener,
+        make_gate: MakeGate | None = None,
     ) -> None:
+        """A connection to a SASL listener has a gate."""
         self._router = router
         self._flusher = flusher
         self._connections = connections
         self._loop = loop
-        self._buffer = FrameBuffer(connections.frame_bytes)
+        self.session = session = Session(listener, authenticated=listener.security_protocol == "PLAINTEXT")
+        if make_gate is not None:
+            session.gate = make_gate(session, loop.time, self._opened)
+        self._buffer = FrameBuffer(connections.frame_bytes if session.gate is None else session.gate.frame_bytes)
+        # Runs until the client has authenticated.
+        self._deadline: asyncio.TimerHandle | None = None
         self._frames: Iterator[bytes] = iter(())
         # Received while a request is parked; cut into frames afterwards.
         self._chunks: deque[bytes] = deque()
@@ -98,7 +108,6 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self.active_at = 0.0
         self.client_host = ""
-        self.session = Session(listener, authenticated=listener.security_protocol == "PLAINTEXT")
         self._transport: asyncio.Transport
         self._outbox: Outbox
 
@@ -116,6 +125,8 @@ class Connection(asyncio.Protocol):
         if not self._connections.admit(self):
             self.lost = True
             self._transport.abort()
+        elif not self.session.authenticated:
+            self._deadline = self._loop.call_later(self._connections.authenticate_within_s, self._expire)
 
     def secured(self, certificate: bytes | None) -> None:
         """The TLS handshake is complete."""
@@ -145,6 +156,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.lost = True
+        self._end_deadline()
         self._unwatch()
         self._connections.forget(self)
         self._drop_queue()
@@ -246,7 +258,9 @@ class Connection(asyncio.Protocol):
         """Run requests. A request that fails closes its connection; storage that fails stops the broker."""
         try:
             run()
-        except (RequestRefused, DecodeError) as error:
+        except RequestRefused as refusal:
+            self._refuse(str(refusal), refusal.answer, refusal.delay_s)
+        except DecodeError as error:
             self._refuse(str(error))
         except StorageError as error:
             self._flusher.fail(error)
@@ -261,11 +275,12 @@ class Connection(asyncio.Protocol):
 
     def _execute(self) -> None:
         """Run the requests that have arrived; set `_behind` if some are left for the next turn."""
-        router, time = self._router, self._loop.time
+        router, time, gate = self._router, self._loop.time, self.session.gate
         give_way_at = time() + TURN_S
         while (frame := self._next_frame()) is not None:
-            if not self.session.authenticated:
-                raise RequestRefused("the client has not authenticated")
+            if gate is not None and (token := gate.take(frame)) is not None:
+                self._send_bare(token)
+                continue
             exchange, request = router.open(frame, self)
             self._exchanges.append(exchange)
             self._parked = exchange
@@ -288,16 +303,50 @@ class Connection(asyncio.Protocol):
             self._frames = self._buffer.feed(chunk)
         return frame
 
-    def _refuse(self, reason: str) -> None:
-        """Accept no more requests, and close as soon as the earlier ones are answered."""
+    def _send_bare(self, token: bytes) -> None:
+        """Send a SASL token as a frame without a header."""
+        exchange = Exchange(self, -1, 0, 0, None)
+        exchange.parts = [len(token).to_bytes(4, "big") + token]
+        exchange.answered = exchange.released = True
+        self._exchanges.append(exchange)
+
+    def _refuse(self, reason: str, answer: Message | None = None, delay_s: float = 0.0) -> None:
+        """Accept no more requests. Close as soon as the earlier ones are answered, but not before `delay_s`."""
         if reason:
             logger.warning("closing the connection from %s: %s", self.client_host, reason)
         self._refused = True
         self._drop_queue()
-        if self._parked is not None:
+        failed, self._parked = self._parked, None
+        if answer is not None or delay_s > 0:
+            if failed is None:
+                failed = Exchange(self, -1, 0, 0, None)
+                self._exchanges.append(failed)
+            self._loop.call_later(delay_s, self._end, failed, answer)
+        elif failed is not None:
             # The failed request gets no answer; earlier ones do.
-            self._exchanges.remove(self._parked)
-            self._parked = None
+            self._exchanges.remove(failed)
+
+    def _end(self, failed: Exchange, answer: Message | None) -> None:
+        if answer is not None:
+            failed.answer(answer)
+        else:
+            failed.forgo()
+            self.released()
+
+    def _opened(self) -> None:
+        """The client has authenticated."""
+        self._buffer.max_frame_bytes = self._connections.frame_bytes
+        self._end_deadline()
+
+    def _expire(self) -> None:
+        self._deadline = None
+        logger.warning("closing the connection from %s: the client has not authenticated in time", self.client_host)
+        self.abort()
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def _drop_queue(self) -> None:
         self._frames = iter(())

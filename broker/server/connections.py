@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # How many times per idle limit the registry looks for idle connections.
 IDLE_CHECKS = 10
+# How long a client may take to authenticate, however often it sends something.
+AUTHENTICATION_S = 30.0
 
 logger = logging.getLogger("broker.server")
 
@@ -53,6 +55,8 @@ class Connections:
         self.hangups = HangupWatch(loop)
         self._loop = loop
         self._idle_s = idle_ms / 1000
+        # From the accept on, so that it includes a TLS handshake.
+        self.authenticate_within_s = min(AUTHENTICATION_S, self._idle_s) if idle_ms > 0 else AUTHENTICATION_S
         self._limits = limits
         self._when_room = when_room
         self._open: set[Open] = set()

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 
 class RequestRefused(Exception):
-    """Close the connection without answering this request; the text says why."""
+    """Close the connection, after `delay_s`; the text says why. The request gets `answer`, or none."""
+
+    def __init__(self, reason: str, *, answer: Message | None = None, delay_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.answer = answer
+        self.delay_s = delay_s
 
 
 class Origin(Protocol):

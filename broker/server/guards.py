@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
-from broker.server.exchange import RequestRefused
+from broker.protocol.wire_types import NEVER
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message, Struct
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 
 E = TypeVar("E")
+
+# Kafka's messages, in those answers that have a field for them.
+DENIALS = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+}
 
 
 class Passed(NamedTuple):
@@ -71,6 +79,11 @@ def _pass(request: Message, access: Access, exchange: Answerable, resources: Res
 OPEN = Guard(_pass)
 
 
+def in_handler(*acls: Acl) -> Guard:
+    """The guard of a request whose handler asks `Access` itself, because other errors precede a denial, or to leave out rows."""
+    return Guard(_pass, *acls)
+
+
 def on_cluster(operation: Operation, refusal: Callable[[Any, ErrorCode], Message]) -> Guard:
     """The guard of a request that needs one operation on the cluster; `refusal` makes the whole answer if it is denied."""
 
@@ -100,23 +113,54 @@ def on_each(acl: Acl, asked: str, name: Callable[[Any], str], answered: str, ref
 
     def check(request: Message, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
         may = access.of(acl.operation, acl.kind)
-        allowed, denied = split(getattr(request, asked), lambda entry: may[name(entry)])
-        if not denied:
-            return PASS
-        setattr(request, asked, allowed)
-
-        def complete(response: Message) -> Message:
-            setattr(response, answered, [*getattr(response, answered), *map(refusal, denied)])
-            return response
-
-        return Narrowed(request, complete)
+        return _narrowed(request, asked, lambda entry: may[name(entry)], answered, refusal)
 
     return Guard(check, acl)
 
 
-def unwritten(request: Message, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
-    """Refuse everything."""
-    raise RequestRefused("this request is not served with an authorizer yet")
+def on_each_topic(
+    operation: Operation,
+    asked: str,
+    name: Callable[[Any], str],
+    answered: str,
+    refusal: Callable[[Any], Struct],
+    *,
+    ids_since: int = NEVER,
+) -> Guard:
+    """Like `on_each`, for topics. From version `ids_since` on, the request names them by `topic_id`; ids that no topic has pass."""
+
+    def check(request: Message, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+        if exchange.version < ids_since:
+            return by_name.check(request, access, exchange, resources)
+        may = access.of(operation, ResourceType.TOPIC)
+
+        def allowed(entry: Any) -> bool:
+            topic = resources.log.topic_by_id(entry.topic_id)
+            return topic is None or may[topic.name]
+
+        return _narrowed(request, asked, allowed, answered, refusal)
+
+    by_name = on_each(Acl(operation, ResourceType.TOPIC), asked, name, answered, refusal)
+    return by_name if ids_since == NEVER else Guard(check, *by_name.acls)
+
+
+def _narrowed(
+    request: Message,
+    asked: str,
+    is_allowed: Callable[[Any], bool],
+    answered: str,
+    refusal: Callable[[Any], Struct],
+) -> Verdict:
+    allowed, denied = split(getattr(request, asked), is_allowed)
+    if not denied:
+        return PASS
+    setattr(request, asked, allowed)
+
+    def complete(response: Message) -> Message:
+        setattr(response, answered, [*getattr(response, answered), *map(refusal, denied)])
+        return response
+
+    return Narrowed(request, complete)
 
 
 Run = Callable[[Any, Any, "Resources"], "Message | None"]

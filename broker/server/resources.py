@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.server.access import UNRESTRICTED, Access
 
 if TYPE_CHECKING:
     from broker.config.config import BrokerConfig
-    from broker.server.access import Authorizer
+    from broker.security.credentials.scram_users import ScramUsers
     from broker.server.exchange import Origin
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
+    from broker.server.stored_acls import StoredAcls
     from broker.storage import Log, Topic
 
 
@@ -25,11 +26,20 @@ class Resources:
     log: Log
     groups: GroupRunner
     waiters: FetchWaiters
-    authorizer: Authorizer | None = None
+    authorizer: StoredAcls | None = None
+    _scram_users: ScramUsers | None = field(default=None, init=False)
 
     @property
     def node_id(self) -> int:
         return self.config.node_id
+
+    def scram_users(self) -> ScramUsers:
+        """The users in the store, which are read when they are first needed."""
+        if self._scram_users is None:
+            from broker.security.credentials.scram_users import ScramUsers
+
+            self._scram_users = ScramUsers(self.log.security_records)
+        return self._scram_users
 
     def topic(self, name: str, topic_id: bytes, by_id: bool) -> Topic | None:
         """The topic that a request names; requests that name topics by name or id do so by version."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from broker.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+    from broker.protocol.messages.sasl_handshake import SaslHandshakeResponse
     from broker.server.access import Access
     from broker.server.listener import Listener
 
@@ -12,15 +14,33 @@ if TYPE_CHECKING:
 ANONYMOUS = "User:ANONYMOUS"
 
 
+class Gate(Protocol):
+    """The SASL conversation of one connection. Each method may raise RequestRefused, which closes the connection."""
+
+    frame_bytes: int
+
+    def take(self, frame: bytes) -> bytes | None:
+        """Check a frame before it is served. None: it is a request; otherwise it was a bare token, and this is the answer."""
+        ...
+
+    def versions_answered(self) -> None:
+        """The client has learned the versions of requests."""
+        ...
+
+    def handshake(self, mechanism: str, version: int) -> SaslHandshakeResponse: ...
+
+    def authenticate(self, token: bytes) -> SaslAuthenticateResponse: ...
+
+
 class Session:
     """The identity that a connection's requests are authorized for, and where it connects from.
 
     Until it is `authenticated`, a client may only send the requests of its authentication. After `expires_at`, on the event
     loop's clock, it must authenticate again (KIP-368); None means never.
-    `access` remembers what the authorizer decided.
+    `access` remembers what the authorizer decided. On a SASL listener, `gate` checks each frame.
     """
 
-    __slots__ = ("access", "authenticated", "expires_at", "host", "listener", "principal")
+    __slots__ = ("access", "authenticated", "expires_at", "gate", "host", "listener", "principal")
 
     def __init__(self, listener: Listener, *, authenticated: bool) -> None:
         self.listener = listener
@@ -29,6 +49,7 @@ class Session:
         self.authenticated = authenticated
         self.expires_at: float | None = None
         self.access: Access | None = None
+        self.gate: Gate | None = None
 
     def secured(self, certificate: bytes | None) -> None:
         """The TLS handshake is complete: without SASL, the client's certificate says who it is. Raises NoRuleApplies."""

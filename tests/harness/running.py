@@ -27,12 +27,13 @@ class RunningBroker:
     """A context manager: the broker starts with the block and stops cleanly at its end."""
 
     def __init__(self, data_dir: Path, *, authority: Authority | None = None, **options: str) -> None:
-        """With an `authority`, TLS listeners have a certificate of it and accept its client certificates. `options` are Kafka's options, with underscores for dots. Without `listeners` there is one PLAINTEXT
-        listener on a free port."""
+        """With an `authority`, TLS listeners have a certificate of it and accept its client certificates. `options` are
+        Kafka's options, if they have no dots with underscores for dots. Without `listeners` there is one PLAINTEXT listener
+        on a free port."""
         self.authority = authority
         if authority is not None:
             options = tls_options(authority) | options
-        overrides = {name.replace("_", "."): value for name, value in options.items()}
+        overrides = {name if "." in name else name.replace("_", "."): value for name, value in options.items()}
         listen = None if "listeners" in overrides else "127.0.0.1:0"
         self.config = load_config(overrides=overrides, listen=listen, durability="process")
         self.data_dir = data_dir

@@ -23,6 +23,15 @@ class AuthenticationFailed(SaslError):
         self.shown = shown
 
 
+# The most characters of a user name that an error repeats.
+NAME_CHARACTERS = 100
+
+
+def wrong_credentials(user: str, *, is_known: bool) -> str:
+    """Why a user name and a password do not fit, for the log."""
+    return f"{'wrong password for' if is_known else 'unknown'} user {user[:NAME_CHARACTERS]!r}"
+
+
 class Identity(NamedTuple):
     """Who has authenticated. `expires_at_ms` is the end of the credential in wall-clock milliseconds, if it has one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 
-from broker.security.sasl.mechanism import AuthenticationFailed, Identity, SaslError
+from broker.security.sasl.mechanism import AuthenticationFailed, Identity, SaslError, wrong_credentials
 from broker.security.secret import Secret
 
 NAME = "PLAIN"
@@ -56,7 +56,7 @@ class PlainServer:
         # An unknown user takes as long as a wrong password.
         same = hmac.compare_digest(password.encode(), (expected.reveal() if expected else "").encode())
         if expected is None or not same:
-            raise AuthenticationFailed("unknown user" if expected is None else "wrong password", shown=WRONG)
+            raise AuthenticationFailed(wrong_credentials(user, is_known=expected is not None), shown=WRONG)
         if authorization and authorization != user:
             raise _refused(OTHER_IDENTITY)
         self.complete = True
@@ -74,12 +74,10 @@ def server(lookup: Lookup) -> PlainServer:
 
 def _fields(response: bytes) -> list[str]:
     """Authorization id, user and password."""
-    try:
-        fields = response.decode().split("\0")
-    except UnicodeDecodeError:
-        raise AuthenticationFailed("the message is not UTF-8") from None
+    fields = response.decode(errors="replace").split("\0")
     if len(fields) != 3:
-        raise AuthenticationFailed(f"expected 3 fields, got {len(fields)}")
+        # Kafka looks for one field too many at most.
+        raise _refused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(fields), 4)}")
     return fields
 
 

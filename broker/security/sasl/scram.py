@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.security.sasl.mechanism import AuthenticationFailed, Identity, SaslError
+from broker.security.sasl.mechanism import AuthenticationFailed, Identity, SaslError, wrong_credentials
 from broker.security.secret import Secret
 
 # Kafka's number of each mechanism in its requests.
@@ -18,6 +18,8 @@ TYPES = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 # What Kafka accepts in a credential.
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+# The size of the salts that this broker and kgctl make.
+SALT_BYTES = 26
 # What a client computes for a server; more would let a server stall its clients.
 CLIENT_MAX_ITERATIONS = 1_000_000
 # Without channel binding, without an authorization id.
@@ -178,7 +180,7 @@ class ScramServer:
         client_key = _xor(proof, _hmac(self.name, kept.stored_key, message))
         same = hmac.compare_digest(_digest(self.name, client_key), kept.stored_key)
         if not self._known or not same:
-            raise AuthenticationFailed("wrong password" if self._known else "unknown user")
+            raise AuthenticationFailed(wrong_credentials(self._user, is_known=self._known))
         self.complete = True
         self.identity = Identity(self._user)
         return f"v={_base64(_hmac(self.name, kept.server_key, message))}".encode()
@@ -201,10 +203,6 @@ def server(mechanism: str, lookup: Lookup, *, nonce: str, secret: bytes = b"") -
 def _fake(mechanism: str, user: str, secret: bytes) -> ScramCredential:
     salt = _hmac(mechanism, secret, b"salt" + user.encode())[:SALT_BYTES]
     return ScramCredential(salt, bytes(hashlib.new(_HASHES[mechanism]).digest_size), b"", MIN_ITERATIONS)
-
-
-# The salts of Kafka's tools have 130 bits, in base 36.
-SALT_BYTES = 26
 
 
 def _hmac(mechanism: str, key: bytes, message: bytes) -> bytes:

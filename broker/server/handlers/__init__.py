@@ -19,13 +19,16 @@ _FAMILIES = {
     "metadata": (3,),
     "groups": (8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 10000, 10001),
     "find_coordinator": (10,),
+    "sasl": (17, 36),
     "api_versions": (18,),
     "topics": (19, 20, 37),
     "delete_records": (21,),
     "init_producer_id": (22,),
+    "acls": (29, 30, 31),
     "describe_configs": (32,),
     "alter_configs": (33, 44),
     "cluster": (35, 60),
+    "scram_credentials": (50, 51),
     "describe_topic_partitions": (75,),
 }
 _MODULES = {key: module for module, keys in _FAMILIES.items() for key in keys}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from broker.protocol.acls import Operation, ResourceType
+from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from broker.protocol.messages.incremental_alter_configs import (
@@ -15,12 +15,14 @@ from broker.protocol.messages.incremental_alter_configs import (
 )
 from broker.server.config_rows import DYNAMIC_OPTIONS
 from broker.server.declaration import FEWER_ENTRIES, Declaration
-from broker.server.guards import Acl, Guard, unwritten
-from broker.server.handlers.describe_configs import BROKER, GROUP, TOPIC, broker_name_error
+from broker.server.guards import DENIALS, in_handler
+from broker.server.handlers.config_access import BROKER, GROUP, TOPIC, config_acls, config_denial
+from broker.server.handlers.describe_configs import broker_name_error
 from broker.server.topic_names import name_error
 from broker.storage import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
+    from broker.server.access import Access
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
 
@@ -39,16 +41,17 @@ class _Refused(Exception):
 def alter_configs(request: AlterConfigsRequest, exchange: Exchange, resources: Resources) -> AlterConfigsResponse:
     """Set the named configs of each resource, and reset all others to their defaults."""
     times_named = Counter((row.resource_type, row.resource_name) for row in request.resources)
+    access = resources.access(exchange.connection)
     responses = []
     for asked in request.resources:
         key = asked.resource_type, asked.resource_name
         code, message = ErrorCode.NONE, None
         try:
             _check_names((config.name for config in asked.configs), times_named[key])
-            present = _present(*key, resources)
             wanted = {config.name: _given(config.name, config.value) for config in asked.configs}
+            present = _present(*key, resources, access)
             changes = dict.fromkeys(present) | wanted
-            _change(*key, changes, present, resources, only_check=request.validate_only)
+            _change(*key, changes, present, resources, access, only_check=request.validate_only)
         except _Refused as refused:
             code, message = refused.code, str(refused)
         responses.append(
@@ -63,15 +66,19 @@ def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, exchange: Exchange, resources: Resources
 ) -> IncrementalAlterConfigsResponse:
     times_named = Counter((row.resource_type, row.resource_name) for row in request.resources)
+    access = resources.access(exchange.connection)
     responses = []
     for asked in request.resources:
         key = asked.resource_type, asked.resource_name
         code, message = ErrorCode.NONE, None
         try:
             _check_names((config.name for config in asked.configs), times_named[key])
-            present = _present(*key, resources)
+            for config in asked.configs:
+                if config.config_operation != DELETE:
+                    _given(config.name, config.value)
+            present = _present(*key, resources, access)
             changes = {config.name: _new_value(config, key[0], present) for config in asked.configs}
-            _change(*key, changes, present, resources, only_check=request.validate_only)
+            _change(*key, changes, present, resources, access, only_check=request.validate_only)
         except _Refused as refused:
             code, message = refused.code, str(refused)
         responses.append(
@@ -106,8 +113,16 @@ def _check_names(names: Iterable[str], times_named: int) -> None:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Each config may be named once.")
 
 
-def _present(kind: int, name: str, resources: Resources) -> Mapping[str, str]:
-    """The configs set on the resource itself."""
+def _check_access(access: Access, kind: int, name: str) -> None:
+    code = config_denial(access, Operation.ALTER_CONFIGS, kind, name)
+    if code is not None:
+        raise _Refused(code, DENIALS[code])
+
+
+def _present(kind: int, name: str, resources: Resources, access: Access) -> Mapping[str, str]:
+    """The configs set on the resource itself. As in Kafka, changes of the broker are validated before they are authorized."""
+    if kind != BROKER:
+        _check_access(access, kind, name)
     if kind == TOPIC:
         topic = resources.log.topics.get(name)
         if topic is not None:
@@ -155,6 +170,7 @@ def _change(
     changes: Mapping[str, str | None],
     present: Mapping[str, str],
     resources: Resources,
+    access: Access,
     *,
     only_check: bool,
 ) -> None:
@@ -167,6 +183,7 @@ def _change(
         problem = f"Unknown group config name: {next(iter(changes))}" if changes else None
     if problem is not None:
         raise _Refused(ErrorCode.INVALID_CONFIG, problem)
+    _check_access(access, kind, name)
     if only_check:
         return
     if kind == TOPIC:
@@ -182,9 +199,7 @@ def _check_options(options: Mapping[str, str]) -> str | None:
     return check_topic_configs({_TOPIC_CONFIG_OF[name].name: value for name, value in options.items()})
 
 
-_GUARD = Guard(
-    unwritten, Acl(Operation.ALTER_CONFIGS, ResourceType.TOPIC), Acl(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
-)
+_GUARD = in_handler(*config_acls(Operation.ALTER_CONFIGS))
 REQUESTS = (
     Declaration(AlterConfigsRequest, alter_configs, _GUARD, max_entries=FEWER_ENTRIES),
     Declaration(IncrementalAlterConfigsRequest, incremental_alter_configs, _GUARD, max_entries=FEWER_ENTRIES),

@@ -29,6 +29,9 @@ def api_versions(request: ApiVersionsRequest, exchange: Exchange, resources: Res
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    gate = exchange.connection.session.gate
+    if gate is not None:
+        gate.versions_answered()
     return ApiVersionsResponse(api_keys=[_range(key) for key in SERVED_KEYS])
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from broker.protocol.acls import Operation, ResourceType
+from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from broker.server.declaration import Declaration
-from broker.server.guards import OPEN, Acl, Guard, unwritten
-from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from broker.server.guards import OPEN, on_cluster
+from broker.server.handlers.authorized_operations import cluster_operations
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -39,9 +39,9 @@ def describe_cluster(
         cluster_id=resources.log.cluster_id,
         controller_id=node_id,
         brokers=[broker],
-        cluster_authorized_operations=CLUSTER_OPERATIONS
-        if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        cluster_authorized_operations=cluster_operations(
+            resources.access(exchange.connection), is_asked=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -80,10 +80,12 @@ def describe_log_dirs(
     )
 
 
+def _log_dirs_refused(request: DescribeLogDirsRequest, code: ErrorCode) -> DescribeLogDirsResponse:
+    return DescribeLogDirsResponse(error_code=code, results=[])
+
+
 REQUESTS = (
-    Declaration(
-        DescribeLogDirsRequest, describe_log_dirs, Guard(unwritten, Acl(Operation.DESCRIBE, ResourceType.CLUSTER))
-    ),
+    Declaration(DescribeLogDirsRequest, describe_log_dirs, on_cluster(Operation.DESCRIBE, _log_dirs_refused)),
     # Like Metadata without topics, Kafka answers it to every client.
     Declaration(DescribeClusterRequest, describe_cluster, OPEN),
 )

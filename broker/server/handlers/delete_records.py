@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.protocol.acls import Operation, ResourceType
+from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from broker.server.declaration import Declaration
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import on_each_topic
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -47,6 +47,12 @@ def _row(asked: DeleteRecordsRequest.Partition, found: int | ErrorCode) -> Delet
     return DeleteRecordsResponse.Partition(partition_index=asked.partition_index, low_watermark=found)
 
 
-REQUESTS = (
-    Declaration(DeleteRecordsRequest, delete_records, Guard(unwritten, Acl(Operation.DELETE, ResourceType.TOPIC))),
-)
+def _denied(topic: DeleteRecordsRequest.Topic) -> DeleteRecordsResponse.Topic:
+    return DeleteRecordsResponse.Topic(
+        name=topic.name,
+        partitions=[_row(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for asked in topic.partitions],
+    )
+
+
+_topics = on_each_topic(Operation.DELETE, "topics", lambda topic: topic.name, "topics", _denied)
+REQUESTS = (Declaration(DeleteRecordsRequest, delete_records, _topics),)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from broker.protocol.acls import Operation, ResourceType
+from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, topic_rows
 from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import DENIALS, PASS, Guard, Narrowed, Verdict
+from broker.server.handlers.config_access import BROKER, GROUP, TOPIC, config_acls, config_denial
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
+    from broker.server.access import Access
     from broker.server.declaration import SliceHandler
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
-TOPIC, BROKER, GROUP = 2, 4, 32
 Refusal = tuple[ErrorCode, str]
 
 
@@ -102,15 +103,41 @@ def _question(asked: DescribeConfigsRequest.Resource) -> tuple[int, str, frozens
     return asked.resource_type, asked.resource_name, frozenset(asked.configuration_keys or ())
 
 
+def _check(request: DescribeConfigsRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+    denied = []
+    allowed = []
+    for asked in request.resources:
+        code = config_denial(access, Operation.DESCRIBE_CONFIGS, asked.resource_type, asked.resource_name)
+        if code is None:
+            allowed.append(asked)
+        else:
+            denied.append(_denied(asked, code))
+    if not denied:
+        return PASS
+    request.resources = allowed
+
+    def complete(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        response.results += denied
+        return response
+
+    return Narrowed(request, complete)
+
+
+def _denied(asked: DescribeConfigsRequest.Resource, code: ErrorCode) -> DescribeConfigsResponse.Result:
+    return DescribeConfigsResponse.Result(
+        error_code=code,
+        error_message=DENIALS[code],
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=[],
+    )
+
+
 REQUESTS = (
     Declaration(
         DescribeConfigsRequest,
         describe_configs,
-        Guard(
-            unwritten,
-            Acl(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC),
-            Acl(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),
-        ),
+        Guard(_check, *config_acls(Operation.DESCRIBE_CONFIGS)),
         # A resource has some forty configs, each with its synonyms.
         Slicing("resources", "results", _question, 5),
         max_entries=FEWER_ENTRIES,

@@ -10,16 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker.protocol.acls import Operation, ResourceType
+from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.server.declaration import Declaration
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import PASS, Guard, Refused, Verdict, on_each_topic
 from broker.server.leader_epoch import epoch_error
 from broker.storage import DamageError, FileSlice, OutOfDescriptors
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange
+    from broker.server.access import Access
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.fetch_waiters import PartitionKey
     from broker.server.resources import Resources
     from broker.storage import PartitionLog
@@ -142,4 +143,24 @@ def _error(index: int, code: ErrorCode) -> FetchResponse.Partition:
     return FetchResponse.Partition(partition_index=index, error_code=code, high_watermark=-1, records=b"")
 
 
-REQUESTS = (Declaration(FetchRequest, fetch, Guard(unwritten, Acl(Operation.READ, ResourceType.TOPIC))),)
+def _check(request: FetchRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+    replica_id = request.replica_state.replica_id if request.replica_state is not None else request.replica_id
+    if replica_id < 0:
+        return _topics.check(request, access, exchange, resources)
+    if access.allows_on_cluster(Operation.CLUSTER_ACTION):
+        return PASS
+    return Refused(FetchResponse(responses=list(map(_denied, request.topics))))
+
+
+def _denied(topic: FetchRequest.Topic) -> FetchResponse.Topic:
+    return FetchResponse.Topic(
+        topic=topic.topic,
+        topic_id=topic.topic_id,
+        partitions=[_error(asked.partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for asked in topic.partitions],
+    )
+
+
+_topics = on_each_topic(
+    Operation.READ, "topics", lambda topic: topic.topic, "responses", _denied, ids_since=TOPIC_IDS_SINCE
+)
+REQUESTS = (Declaration(FetchRequest, fetch, Guard(_check, *_topics.acls)),)

@@ -8,9 +8,10 @@ from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.server.declaration import Declaration, Slicing
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import DENIALS, PASS, Acl, Guard, Narrowed, Refused, Verdict, split
 
 if TYPE_CHECKING:
+    from broker.server.access import Access
     from broker.server.declaration import SliceHandler
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
@@ -64,12 +65,45 @@ def _itself(key: str) -> str:
     return key
 
 
+def _check(request: FindCoordinatorRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+    denial = _DENIALS.get(request.key_type)
+    if denial is None:
+        return PASS
+    kind, code = denial
+    may = access.of(Operation.DESCRIBE, kind)
+    if exchange.version < KEYS_SINCE:
+        return PASS if may[request.key] else Refused(_refusal(code))
+    allowed, denied = split(request.coordinator_keys, may.__getitem__)
+    if not denied:
+        return PASS
+    request.coordinator_keys = allowed
+
+    def complete(response: FindCoordinatorResponse) -> FindCoordinatorResponse:
+        response.coordinators += [
+            FindCoordinatorResponse.Coordinator(
+                key=key, node_id=-1, host="", port=-1, error_code=code, error_message=""
+            )
+            for key in denied
+        ]
+        return response
+
+    return Narrowed(request, complete)
+
+
+def _refusal(code: ErrorCode) -> FindCoordinatorResponse:
+    return FindCoordinatorResponse(error_code=code, error_message=DENIALS[code], node_id=-1, host="", port=-1)
+
+
+_DENIALS = {
+    GROUP_KEY: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    TRANSACTION_KEY: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
 REQUESTS = (
     Declaration(
         FindCoordinatorRequest,
         find_coordinator,
         Guard(
-            unwritten,
+            _check,
             Acl(Operation.DESCRIBE, ResourceType.GROUP),
             Acl(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
         ),

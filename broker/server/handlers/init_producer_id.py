@@ -8,10 +8,11 @@ from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from broker.server.declaration import Declaration
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import PASS, Acl, Guard, Refused, Verdict
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange
+    from broker.server.access import Access
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
 # Java's client and librdkafka fail at once on this error; most other errors they retry.
@@ -28,12 +29,26 @@ def init_producer_id(
     return InitProducerIdResponse(producer_id=resources.log.next_producer_id(), producer_epoch=0)
 
 
+def _check(request: InitProducerIdRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+    transactional_id = request.transactional_id
+    if transactional_id is not None:
+        allowed = access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+        code = TRANSACTIONS_REFUSED
+    else:
+        # KIP-679: whoever may write to any topic may write idempotently.
+        allowed = access.allows_on_cluster(Operation.IDEMPOTENT_WRITE) or access.allows_any_of_type(
+            Operation.WRITE, ResourceType.TOPIC
+        )
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return PASS if allowed else Refused(InitProducerIdResponse(error_code=code, producer_epoch=-1))
+
+
 REQUESTS = (
     Declaration(
         InitProducerIdRequest,
         init_producer_id,
         Guard(
-            unwritten,
+            _check,
             Acl(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER),
             Acl(Operation.WRITE, ResourceType.TRANSACTIONAL_ID),
         ),

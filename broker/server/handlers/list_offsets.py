@@ -13,12 +13,13 @@ from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffset
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from broker.server.declaration import Declaration
 from broker.server.gradual import Turns
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import PASS, Acl, Guard, Verdict, on_each_topic
 from broker.server.leader_epoch import epoch_error
 from broker.storage import LEADER_EPOCH, DamageError, OutOfDescriptors, RowPartition
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange
+    from broker.server.access import Access
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
     from broker.storage import PartitionLog
 
@@ -123,8 +124,41 @@ def _epoch_end(
     return OffsetForLeaderEpochResponse.Partition(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
 
 
-_GUARD = Guard(unwritten, Acl(Operation.DESCRIBE, ResourceType.TOPIC))
+def _denied_offsets(topic: ListOffsetsRequest.Topic) -> ListOffsetsResponse.Topic:
+    return ListOffsetsResponse.Topic(
+        name=topic.name,
+        partitions=[_offset_error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for asked in topic.partitions],
+    )
+
+
+def _denied_epochs(topic: OffsetForLeaderEpochRequest.Topic) -> OffsetForLeaderEpochResponse.Topic:
+    return OffsetForLeaderEpochResponse.Topic(
+        topic=topic.topic,
+        partitions=[
+            OffsetForLeaderEpochResponse.Partition(
+                partition=asked.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            )
+            for asked in topic.partitions
+        ],
+    )
+
+
+def _check_epochs(
+    request: OffsetForLeaderEpochRequest, access: Access, exchange: Answerable, resources: Resources
+) -> Verdict:
+    # Brokers may ask about every topic.
+    if access.allows_on_cluster(Operation.CLUSTER_ACTION):
+        return PASS
+    return _epochs.check(request, access, exchange, resources)
+
+
+_offsets = on_each_topic(Operation.DESCRIBE, "topics", lambda topic: topic.name, "topics", _denied_offsets)
+_epochs = on_each_topic(Operation.DESCRIBE, "topics", lambda topic: topic.topic, "topics", _denied_epochs)
 REQUESTS = (
-    Declaration(ListOffsetsRequest, list_offsets, _GUARD),
-    Declaration(OffsetForLeaderEpochRequest, offset_for_leader_epoch, _GUARD),
+    Declaration(ListOffsetsRequest, list_offsets, _offsets),
+    Declaration(
+        OffsetForLeaderEpochRequest,
+        offset_for_leader_epoch,
+        Guard(_check_epochs, *_epochs.acls, Acl(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)),
+    ),
 )

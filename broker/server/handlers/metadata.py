@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from broker.protocol.acls import Operation, ResourceType
@@ -9,12 +10,13 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.declaration import Declaration
-from broker.server.guards import Acl, Guard, unwritten
-from broker.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from broker.server.guards import Acl, in_handler
+from broker.server.handlers.authorized_operations import cluster_operations, topic_operations
 from broker.server.topic_names import NameIndex, name_error
 from broker.storage import LEADER_EPOCH
 
 if TYPE_CHECKING:
+    from broker.server.access import Access
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
     from broker.storage import Topic
@@ -26,16 +28,19 @@ MAX_NEW_PARTITIONS = 1_000
 
 def metadata(request: MetadataRequest, exchange: Exchange, resources: Resources) -> MetadataResponse:
     config, address = resources.config, exchange.connection.session.listener.advertised
+    access = resources.access(exchange.connection)
+    visible = access.of(Operation.DESCRIBE, ResourceType.TOPIC)
     # In v0 an empty list means every topic; later versions use null.
     if request.topics is None or (exchange.version == 0 and not request.topics):
-        rows = [_row(topic, resources) for _, topic in sorted(resources.log.topics.items())]
+        rows = [_row(topic, resources) for name, topic in sorted(resources.log.topics.items()) if visible[name]]
     else:
         create = config.auto_create_topics_enable and request.allow_auto_topic_creation
-        creation = _Creation(resources) if create else None
-        rows = [_named(topic, exchange.version, creation, resources) for topic in _once(request.topics)]
+        creation = _Creation(resources, access) if create else None
+        rows = [_named(topic, exchange.version, creation, visible, resources) for topic in _once(request.topics)]
     if request.include_topic_authorized_operations:
         for row in rows:
-            row.topic_authorized_operations = TOPIC_OPERATIONS
+            if row.name is not None and row.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                row.topic_authorized_operations = topic_operations(access, row.name)
     return MetadataResponse(
         brokers=[
             MetadataResponse.Broker(
@@ -45,9 +50,9 @@ def metadata(request: MetadataRequest, exchange: Exchange, resources: Resources)
         cluster_id=resources.log.cluster_id,
         controller_id=resources.node_id,
         topics=rows,
-        cluster_authorized_operations=CLUSTER_OPERATIONS
-        if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        cluster_authorized_operations=cluster_operations(
+            access, is_asked=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -58,10 +63,16 @@ def _once(topics: list[MetadataRequest.Topic]) -> list[MetadataRequest.Topic]:
 class _Creation:
     """Creates the missing topics of one request, up to a limit; the first topic may exceed it."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, access: Access) -> None:
         self._log, self._each = resources.log, resources.config.num_partitions
+        self._access = access
         self._names = NameIndex(self._log.topics)
         self._created = 0
+
+    def allows(self, name: str) -> bool:
+        """Whether the client may create this topic."""
+        access = self._access
+        return access.allows_on_cluster(Operation.CREATE) or access.allows(Operation.CREATE, ResourceType.TOPIC, name)
 
     def create(self, name: str) -> Topic | ErrorCode:
         if self._names.collision(name):
@@ -75,16 +86,28 @@ class _Creation:
 
 
 def _named(
-    asked: MetadataRequest.Topic, version: int, creation: _Creation | None, resources: Resources
+    asked: MetadataRequest.Topic,
+    version: int,
+    creation: _Creation | None,
+    visible: Mapping[str, bool],
+    resources: Resources,
 ) -> MetadataResponse.Topic:
+    """A topic that the client may not describe is answered alike whether it exists or not."""
     if asked.name is None or asked.topic_id != ZERO_UUID:
         if version < TOPIC_IDS_SINCE:
             return _error(ErrorCode.INVALID_REQUEST, asked.name or "", asked.topic_id)
         by_id = resources.log.topic_by_id(asked.topic_id)
-        return _row(by_id, resources) if by_id else _error(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
+        if by_id is None or not visible[by_id.name]:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id is None else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return _error(code, None, asked.topic_id)
+        return _row(by_id, resources)
+    if not visible[asked.name]:
+        return _error(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
     topic = resources.log.topics.get(asked.name)
     if topic is not None:
         return _row(topic, resources)
+    if creation is not None and not creation.allows(asked.name):
+        return _error(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
     if name_error(asked.name):
         return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name)
     created = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if creation is None else creation.create(asked.name)
@@ -118,8 +141,7 @@ REQUESTS = (
     Declaration(
         MetadataRequest,
         metadata,
-        Guard(
-            unwritten,
+        in_handler(
             Acl(Operation.DESCRIBE, ResourceType.TOPIC),
             Acl(Operation.CREATE, ResourceType.TOPIC),
             Acl(Operation.CREATE, ResourceType.CLUSTER),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.compression import Codec
@@ -11,14 +11,15 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import HEADER_BYTES, parse_header
 from broker.server.declaration import Declaration
-from broker.server.exchange import RequestRefused
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.exchange import RequestRefused, completed
+from broker.server.guards import Acl, Guard, Refused, Verdict, on_each_topic
 from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
 from broker.storage import Appended, DamageError, OutOfDescriptors
 
 if TYPE_CHECKING:
-    from broker.server.exchange import Exchange
+    from broker.server.access import Access
+    from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
     from broker.storage import Topic
 
@@ -41,13 +42,19 @@ def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -
             found = refusal or _append(topic, partition, by_id, exchange.version, resources, now_ms)
             rows.append(_row(partition.index, found))
         answers.append(ProduceResponse.Topic(name=asked.name, topic_id=asked.topic_id, partition_responses=rows))
+    response = ProduceResponse(responses=answers)
     if request.acks != 0:
-        return ProduceResponse(responses=answers)
+        return response
     exchange.forgo()
-    for row in (row for answer in answers for row in answer.partition_responses if row.error_code):
-        # A client that expects no answer can be notified of an error only by closing its connection.
-        raise RequestRefused(f"Produce with acks=0 failed: {row.error_message}")
+    _check_unanswered(completed(exchange, response))
     return None
+
+
+def _check_unanswered(response: Any) -> None:
+    for row in (row for topic in response.responses for row in topic.partition_responses if row.error_code):
+        # A client that expects no answer can be notified of an error only by closing its connection.
+        reason = row.error_message or f"error {row.error_code}"
+        raise RequestRefused(f"Produce with acks=0 failed: {reason}")
 
 
 def _refusal(request: ProduceRequest) -> ErrorCode | None:
@@ -98,10 +105,43 @@ def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
     return ProduceResponse.Partition(index=index, error_code=found, base_offset=-1, error_message=found.meaning)
 
 
+def _check(request: ProduceRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+    transactional_id = request.transactional_id
+    if transactional_id is not None and not access.allows(
+        Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+    ):
+        refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        response = ProduceResponse(responses=[_denied(topic, refused) for topic in request.topic_data])
+        if request.acks == 0:
+            _check_unanswered(response)
+        return Refused(response)
+    return _topics.check(request, access, exchange, resources)
+
+
+def _denied(
+    topic: ProduceRequest.Topic, code: ErrorCode = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+) -> ProduceResponse.Topic:
+    return ProduceResponse.Topic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partition_responses=[
+            ProduceResponse.Partition(index=partition.index, error_code=code) for partition in topic.partition_data
+        ],
+    )
+
+
+_topics = on_each_topic(
+    Operation.WRITE,
+    "topic_data",
+    lambda topic: topic.name,
+    "responses",
+    _denied,
+    ids_since=TOPIC_IDS_SINCE,
+)
 REQUESTS = (
     Declaration(
         ProduceRequest,
         produce,
-        Guard(unwritten, Acl(Operation.WRITE, ResourceType.TOPIC), Acl(Operation.WRITE, ResourceType.TRANSACTIONAL_ID)),
+        Guard(_check, *_topics.acls, Acl(Operation.WRITE, ResourceType.TRANSACTIONAL_ID)),
     ),
 )

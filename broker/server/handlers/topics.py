@@ -13,11 +13,12 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.config_rows import topic_rows
 from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
-from broker.server.guards import Acl, Guard, unwritten
+from broker.server.guards import DENIALS, Acl, in_handler
 from broker.server.handlers.alter_configs import check_topic_configs
 from broker.server.topic_names import NameIndex, name_error
 
 if TYPE_CHECKING:
+    from broker.server.access import Access
     from broker.server.declaration import SliceHandler
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
@@ -37,14 +38,15 @@ class _Refused(Exception):
 
 
 def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
-    return _Creation(request, resources).run
+    return _Creation(request, resources, resources.access(exchange.connection)).run
 
 
 class _Creation:
     """One CreateTopics request; its limit of partitions and its duplicate names span all slices."""
 
-    def __init__(self, request: CreateTopicsRequest, resources: Resources) -> None:
+    def __init__(self, request: CreateTopicsRequest, resources: Resources, access: Access) -> None:
         self._resources = resources
+        self._access = access
         self._only_validate = request.validate_only
         self._times_named = Counter(topic.name for topic in request.topics)
         self._described = _Described(resources)
@@ -60,6 +62,8 @@ class _Creation:
         try:
             if self._times_named[asked.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            if not self._may_create(asked.name):
+                raise _Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
             count = _partition_count(asked, names, self._resources)
             configs = _checked_configs(asked)
             self._partitions += count
@@ -71,13 +75,19 @@ class _Creation:
             return CreateTopicsResponse.Topic(
                 name=asked.name, error_code=refused.code, error_message=str(refused), configs=[]
             )
-        return CreateTopicsResponse.Topic(
-            name=asked.name,
-            topic_id=topic.topic_id if topic is not None else ZERO_UUID,
-            num_partitions=count,
-            replication_factor=1,
-            configs=self._described.configs(configs),
+        row = CreateTopicsResponse.Topic(
+            name=asked.name, topic_id=topic.topic_id if topic is not None else ZERO_UUID, configs=[]
         )
+        if self._access.allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):
+            row.num_partitions, row.replication_factor = count, 1
+            row.configs = self._described.configs(configs)
+        else:
+            row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return row
+
+    def _may_create(self, name: str) -> bool:
+        access = self._access
+        return access.allows_on_cluster(Operation.CREATE) or access.allows(Operation.CREATE, ResourceType.TOPIC, name)
 
 
 def _check_limit(partitions: int) -> None:
@@ -179,6 +189,7 @@ class _Described:
 def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
     request.topics += [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     times_named = Counter(map(_name_and_id, request.topics))
+    access = resources.access(exchange.connection)
 
     def run(part: DeleteTopicsRequest, answerable: Answerable) -> DeleteTopicsResponse:
         return DeleteTopicsResponse(responses=list(map(delete, part.topics)))
@@ -189,7 +200,7 @@ def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: R
             if not resources.config.delete_topic_enable:
                 old = exchange.version < DELETION_DISABLED_SINCE
                 raise _Refused(ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED)
-            topic = _to_delete(asked.name, asked.topic_id, times_named[_name_and_id(asked)], resources)
+            topic = _to_delete(row, times_named[_name_and_id(asked)], access, resources)
             row.name, row.topic_id = topic.name, topic.topic_id
             _delete(topic, resources)
         except _Refused as refused:
@@ -199,18 +210,35 @@ def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: R
     return run
 
 
-def _to_delete(name: str | None, topic_id: bytes, times_named: int, resources: Resources) -> Topic:
+def _to_delete(row: DeleteTopicsResponse.Response, times_named: int, access: Access, resources: Resources) -> Topic:
+    """The topic of a row. Raises _Refused if it cannot be deleted."""
+    name, topic_id = row.name, row.topic_id
     if (name is None) == (topic_id == ZERO_UUID):
         raise _Refused(ErrorCode.INVALID_REQUEST, "Name a topic either by its name or by its id.")
     if times_named > 1:
         raise _Refused(ErrorCode.INVALID_REQUEST, "A topic is named twice.")
     topic = resources.log.topic_by_id(topic_id) if name is None else resources.log.topics.get(name)
+    if not access.allows_on_cluster(Operation.DELETE):
+        _check_deletable(row, topic, access)
     if topic is None:
         raise _Refused(ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic.internal:
         # It holds the groups' offsets; without it there would be no coordinator.
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is internal to the broker.")
     return topic
+
+
+def _check_deletable(row: DeleteTopicsResponse.Response, topic: Topic | None, access: Access) -> None:
+    """Raises _Refused. Whether a topic exists stays hidden from a client that may not describe it, and so does its name."""
+    by_name = row.name is not None
+    name = row.name if topic is None else topic.name
+    if name is None:
+        return
+    is_visible = access.allows(Operation.DESCRIBE, ResourceType.TOPIC, name)
+    is_kept = topic is not None and not access.allows(Operation.DELETE, ResourceType.TOPIC, name)
+    if is_kept or (by_name and not is_visible):
+        row.name = name if is_visible else row.name
+        raise _Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, DENIALS[ErrorCode.TOPIC_AUTHORIZATION_FAILED])
 
 
 def _delete(topic: Topic, resources: Resources) -> None:
@@ -223,6 +251,7 @@ def create_partitions(
     request: CreatePartitionsRequest, exchange: Exchange, resources: Resources
 ) -> CreatePartitionsResponse:
     times_named = Counter(topic.name for topic in request.topics)
+    alterable = resources.access(exchange.connection).of(Operation.ALTER, ResourceType.TOPIC)
     created = 0
     rows = {}
     for asked in request.topics:
@@ -230,6 +259,9 @@ def create_partitions(
         try:
             if times_named[asked.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            if not alterable[asked.name]:
+                row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                continue
             created += _new_partitions(asked, resources)
             _check_limit(created)
             if not request.validate_only:
@@ -278,21 +310,29 @@ REQUESTS = (
     Declaration(
         CreateTopicsRequest,
         create_topics,
-        Guard(unwritten, Acl(Operation.CREATE, ResourceType.CLUSTER), Acl(Operation.CREATE, ResourceType.TOPIC)),
+        in_handler(
+            Acl(Operation.CREATE, ResourceType.CLUSTER),
+            Acl(Operation.CREATE, ResourceType.TOPIC),
+            Acl(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC),
+        ),
         CREATION,
         max_entries=FEWER_ENTRIES,
     ),
     Declaration(
         DeleteTopicsRequest,
         delete_topics,
-        Guard(unwritten, Acl(Operation.DELETE, ResourceType.TOPIC)),
+        in_handler(
+            Acl(Operation.DELETE, ResourceType.TOPIC),
+            Acl(Operation.DESCRIBE, ResourceType.TOPIC),
+            Acl(Operation.DELETE, ResourceType.CLUSTER),
+        ),
         DELETION,
         max_entries=FEWER_ENTRIES,
     ),
     Declaration(
         CreatePartitionsRequest,
         create_partitions,
-        Guard(unwritten, Acl(Operation.ALTER, ResourceType.TOPIC)),
+        in_handler(Acl(Operation.ALTER, ResourceType.TOPIC)),
         max_entries=FEWER_ENTRIES,
     ),
 )

@@ -18,7 +18,7 @@ from kgctl.client.net.cluster import Node
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable
-from kgctl.client.net.waiting import wait_readable
+from kgctl.client.net.waiting import wait_for_answers
 from kgctl.model.topic_partition import TopicPartition
 
 _REQUEST_SECONDS = 30.0
@@ -126,11 +126,11 @@ class FetchLoop:
         return link
 
     def _receive_ready(self, deadline: float, wake_at: float, hangup: int | None) -> list[Fetched]:
-        waiting = {link.connection.fileno(): node for node, link in self._links.items() if link.fetching}
-        ready = wait_readable(waiting, self._wait_seconds(min(deadline, wake_at)), hangup=hangup) - {hangup}
+        waiting = {link.connection: link for link in self._links.values() if link.fetching}
+        ready, _ = wait_for_answers(waiting, self._wait_seconds(min(deadline, wake_at)), hangup=hangup)
         arrived = []
-        for fileno in ready:
-            arrived += self._receive(self._links[waiting[fileno]], deadline)
+        for connection in ready:
+            arrived += self._receive(waiting[connection], deadline)
         now = time.monotonic()
         for node, link in list(self._links.items()):
             if link.fetching and link.deadline <= now:

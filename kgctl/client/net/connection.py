@@ -3,114 +3,170 @@
 from __future__ import annotations
 
 import itertools
+import math
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 
 from broker.protocol.frames import correlation_id_of
+from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.wire_types import Message
 from kgctl.client.net import wire
-from kgctl.client.net.errors import NotKafka, Refused, TimedOut, Unreachable
+from kgctl.client.net.diagnosis import explain
+from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, TlsFailed
 from kgctl.client.net.steps import Endpoint
 
 
 class Connection:
     """Brokers answer requests in order, so several may be sent before the first answer is read.
 
-    Deadlines are readings of time.monotonic(). Any error closes the connection. For one thread.
+    Deadlines are readings of time.monotonic(). Any error closes the connection. For one thread. `stream` is a connected
+    socket, with TLS or without. `troubleshoot` may know more about an error: it gets the error, and whether the broker has
+    answered a request other than ApiVersions.
     """
 
-    def __init__(self, endpoint: Endpoint, deadline: float, client_id: str) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        stream: socket.socket,
+        client_id: str,
+        troubleshoot: Callable[[Exception, bool], KgctlError | None] = lambda error, is_served: None,
+    ) -> None:
         self.endpoint = endpoint
         self._client_id = client_id
+        self._troubleshoot = troubleshoot
         self._correlation_ids = itertools.count(1)
         self._waiting: deque[tuple[int, type[Message], int]] = deque()
-        self._socket = _connect(endpoint, deadline)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._arrived: deque[tuple[int, Message]] = deque()
+        self._is_served = False
+        self._renew_at = math.inf
+        self._renew: Callable[[Connection, float], None] = _never
+        self._socket = stream
+        # poll() does not see bytes that TLS has decrypted already: the first ones of an answer are read to find out.
+        self._is_tls = hasattr(stream, "pending")
+        self._head = b""
 
     @property
     def in_flight(self) -> int:
         """The number of requests without an answer."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._arrived)
 
     @property
     def closed(self) -> bool:
         return self._socket.fileno() == -1
 
+    @property
+    def has_buffered(self) -> bool:
+        """Whether bytes have arrived that poll() does not see."""
+        return bool(self._arrived or self._head) or (self._is_tls and self._socket.pending() > 0)  # type: ignore[attr-defined]
+
     def fileno(self) -> int:
-        """For poll(): readable once an answer starts to arrive."""
+        """For poll(). Ask `has_answer` when it is readable, and `has_buffered` before poll()."""
         return self._socket.fileno()
+
+    def has_answer(self) -> bool:
+        """Whether `receive` has something to read, or fails at once; for a connection that is readable or has buffered."""
+        if self._arrived or self._head or not self._is_tls:
+            return True
+        # A readable socket may have records of TLS itself only, such as session tickets.
+        self._socket.settimeout(0)
+        try:
+            self._head = self._socket.recv(4)
+        except OSError as error:
+            return not _would_block(error)
+        return True
+
+    def renew_at(self, moment: float, renew: Callable[[Connection, float], None]) -> None:
+        """Call `renew` with this connection and a deadline before the first request after that moment."""
+        self._renew_at, self._renew = moment, renew
 
     def send(self, request: Message, version: int, response: type[Message] | None, deadline: float) -> int:
         """Send one request and return its correlation id. `response` is None for a request without an answer (acks=0)."""
+        if time.monotonic() >= self._renew_at:
+            self._renew_at = math.inf
+            self._renew(self, deadline)
+        return self._send(request, version, response, deadline)
+
+    def receive(self, deadline: float) -> tuple[int, Message]:
+        """The next answer: its correlation id and response."""
+        return self._arrived.popleft() if self._arrived else self._receive(deadline)
+
+    def exchange(self, request: Message, version: int, response: type[Message], deadline: float) -> Message:
+        """Send a request and wait for its answer. Answers to earlier requests stay for `receive`."""
+        number = self._send(request, version, response, deadline)
+        while True:
+            found, message = self._receive(deadline)
+            if found == number:
+                return message
+            self._arrived.append((found, message))
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _send(self, request: Message, version: int, response: type[Message] | None, deadline: float) -> int:
         number = next(self._correlation_ids)
         frame = wire.request_frame(request, version, number, self._client_id)
         if response is not None:
             self._waiting.append((number, response, version))
         try:
             for part in frame:
-                self._socket.settimeout(_remaining(deadline))
+                self._socket.settimeout(remaining(deadline))
                 self._socket.sendall(part)  # type: ignore[arg-type]
         except (OSError, TimedOut) as error:
-            self.close()
-            raise _explain(self.endpoint, error) from error
+            raise self._failure(error) from error
         return number
 
-    def receive(self, deadline: float) -> tuple[int, Message]:
-        """The next answer: its correlation id and response."""
+    def _receive(self, deadline: float) -> tuple[int, Message]:
         expected, response, version = self._waiting[0]
         try:
-            size = int.from_bytes(self._read(4, deadline), "big", signed=True)
+            size = int.from_bytes(self._read_size(deadline), "big", signed=True)
             wire.check_size(size)
             frame = self._read(size, deadline)
             if correlation_id_of(frame) != expected:
                 raise NotKafka("the answer has an unexpected correlation id")
             message = wire.read_response(response, version, frame)
-        except (OSError, EOFError, TimedOut, NotKafka) as error:
-            self.close()
-            raise _explain(self.endpoint, error) from error
+        except (OSError, EOFError, TimedOut, NotKafka, TlsFailed) as error:
+            raise self._failure(error) from error
         self._waiting.popleft()
+        self._is_served = self._is_served or response is not ApiVersionsResponse
         return expected, message
 
-    def close(self) -> None:
-        self._socket.close()
+    def _failure(self, error: Exception) -> KgctlError:
+        self.close()
+        return self._troubleshoot(error, self._is_served) or explain(self.endpoint, error)
+
+    def _read_size(self, deadline: float) -> bytes:
+        head, self._head = self._head, b""
+        return head + self._read(4 - len(head), deadline)
 
     def _read(self, size: int, deadline: float) -> bytes:
-        pieces = bytearray()
-        while len(pieces) < size:
-            self._socket.settimeout(_remaining(deadline))
-            piece = self._socket.recv(min(size - len(pieces), 1 << 20))
-            if not piece:
+        buffer = bytearray(size)
+        view, at, limit = memoryview(buffer), 0, 0.0
+        while at < size:
+            left = remaining(deadline)
+            if not left <= limit < 2 * left:  # a system call, so not for each piece
+                limit = left
+                self._socket.settimeout(left)
+            count = self._socket.recv_into(view[at:])
+            if not count:
                 raise EOFError
-            pieces += piece
-        return bytes(pieces)
+            at += count
+        return bytes(buffer)
 
 
-def _connect(endpoint: Endpoint, deadline: float) -> socket.socket:
-    try:
-        return socket.create_connection(endpoint, timeout=_remaining(deadline))
-    except (OSError, TimedOut) as error:
-        raise _explain(endpoint, error, connecting=True) from error
-
-
-def _remaining(deadline: float) -> float:
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
+def remaining(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
         raise TimedOut("no time left")
-    return remaining
+    return left
 
 
-def _explain(endpoint: Endpoint, error: Exception, connecting: bool = False) -> TimedOut | Unreachable:
-    if isinstance(error, NotKafka):
-        return NotKafka(f"{endpoint}: {error}")
-    if isinstance(error, TimeoutError | TimedOut):
-        if connecting:
-            return Unreachable(f"{endpoint}: could not connect in time")
-        return TimedOut(f"{endpoint}: no answer in time")
-    if isinstance(error, socket.gaierror):
-        return Unreachable(f"{endpoint}: unknown host name {endpoint.host!r}")
-    if isinstance(error, ConnectionRefusedError):
-        return Refused(f"{endpoint}: connection refused; nothing listens there")
-    if isinstance(error, EOFError | ConnectionResetError | BrokenPipeError):
-        return Unreachable(f"{endpoint}: the other side closed the connection")
-    return Unreachable(f"{endpoint}: {getattr(error, 'strerror', None) or error}")
+def _would_block(error: OSError) -> bool:
+    import ssl
+
+    return isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError | BlockingIOError)
+
+
+def _never(connection: Connection, deadline: float) -> None:
+    raise AssertionError("this connection has nothing to renew")

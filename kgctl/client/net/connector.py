@@ -11,6 +11,7 @@ from broker.protocol.wire_types import Message
 from kgctl.client.net.cluster import Cluster, Node
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.driver import BlockingDriver
+from kgctl.client.net.opening import Locks, Opening
 from kgctl.client.net.security import PLAINTEXT, Security
 from kgctl.client.net.steps import Endpoint, Steps
 
@@ -45,6 +46,7 @@ class Connector:
     def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
         self.cluster = Cluster(settings.bootstrap)
+        self._locks = Locks(settings.security)
         # Half of the time per request: a node that hangs leaves time to ask another one, or to report the others' answers.
         self._driver = BlockingDriver(self.connect, request_timeout=settings.timeout / 2)
 
@@ -61,8 +63,12 @@ class Connector:
         return self._driver.run(steps, self.settings.timeout if timeout is None else timeout)
 
     def connect(self, endpoint: Endpoint, deadline: float) -> Connection:
-        """A new connection. Deadlines are readings of time.monotonic()."""
-        return Connection(endpoint, deadline, self.settings.client_id)
+        """A new connection, secured as the settings say. Deadlines are readings of time.monotonic()."""
+        return self.opening(endpoint, deadline).run()
+
+    def opening(self, endpoint: Endpoint, deadline: float) -> Opening:
+        """A new connection, to be opened step by step."""
+        return Opening(endpoint, self._locks, self.settings.client_id, deadline)
 
     def link(self, node: Node, request: type[Message], max_version: int, deadline: float) -> Link:
         """A new connection to a node for one kind of request. Unsupported if the node does not offer it."""

@@ -63,6 +63,18 @@ class NotKafka(Unreachable):
     retriable = False
 
 
+class TlsFailed(KgctlError):
+    """The TLS handshake failed. A retry does not help."""
+
+    name = "TLS_FAILED"
+
+
+class AuthenticationFailed(KgctlError):
+    """The cluster does not accept the credentials, or there are none to give. A retry does not help."""
+
+    name = "SASL_AUTHENTICATION_FAILED"
+
+
 class Unsupported(KgctlError):
     """The broker does not offer a request, or not in the required version."""
 

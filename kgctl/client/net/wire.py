@@ -9,7 +9,7 @@ from broker.protocol import codec, frames
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsResponse
 from broker.protocol.wire_types import Message
-from kgctl.client.net.errors import BadValue, NotKafka
+from kgctl.client.net.errors import BadValue, NotKafka, TlsFailed
 
 # Brokers bound answers by fetch.max.bytes (55 MiB) and message.max.bytes; a larger length means another protocol.
 MAX_RESPONSE_BYTES = 256 << 20
@@ -32,14 +32,14 @@ def request_frame(request: Message, version: int, correlation_id: int, client_id
 
 
 def check_size(size: int) -> None:
-    """Raise NotKafka if the four bytes before a response cannot be its length."""
+    """Raise NotKafka or TlsFailed if the four bytes before a response cannot be its length."""
     if 4 <= size <= MAX_RESPONSE_BYTES:
         return
     start = struct.pack(">i", size)
     if start == b"HTTP":
         raise NotKafka("an HTTP server answers there, not a Kafka broker")
     if start[:2] == b"\x15\x03":
-        raise NotKafka("the listener requires TLS")
+        raise TlsFailed("the listener requires TLS; set security.protocol=SSL or SASL_SSL")
     raise NotKafka("the answer is not in Kafka's protocol")
 
 

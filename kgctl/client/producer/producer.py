@@ -15,7 +15,7 @@ from kgctl.client.net.cluster import Node
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable, missing_partition
-from kgctl.client.net.waiting import wait_readable
+from kgctl.client.net.waiting import wait_for_answers
 from kgctl.client.producer.accumulator import RecordAccumulator
 from kgctl.client.producer.initialization import ProducerIdentity, init_producer_id, open_topic
 from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
@@ -104,15 +104,15 @@ class Producer:
         Returns the descriptors of `watch` that are readable.
         """
         self._send_due(flush)
-        watched = {link.connection.fileno(): node for node, link in self._links.items() if link.unanswered}
-        ready = wait_readable([*watched, *watch], self._wait_seconds(timeout))
-        for fileno in ready & watched.keys():
-            self._receive(watched[fileno])
+        waiting = {link.connection: node for node, link in self._links.items() if link.unanswered}
+        arrived, readable = wait_for_answers(waiting, self._wait_seconds(timeout), watch=watch)
+        for connection in arrived:
+            self._receive(waiting[connection])
         self._drop_overdue()
         self._count()
         if self._sender.failure and not self._sender.in_flight:
             raise self._sender.failure
-        return ready - watched.keys()
+        return readable
 
     def flush(self) -> None:
         """Send everything and wait until it is acknowledged, or fails."""

@@ -32,7 +32,11 @@ def test_clients_are_given_the_addresses_of_the_listener_that_they_use(tmp_path:
 
 
 def test_a_client_that_has_not_authenticated_is_not_served(tmp_path: Path) -> None:
-    options = {"listeners": "INSIDE://127.0.0.1:0,SASL://127.0.0.1:0", "listener_security_protocol_map": MAP}
+    options = {
+        "listeners": "INSIDE://127.0.0.1:0,SASL://127.0.0.1:0",
+        "listener_security_protocol_map": MAP,
+        "sasl_enabled_mechanisms": "SCRAM-SHA-256",
+    }
     with RunningBroker(tmp_path, **options) as running:
         with running.client("SASL") as client, pytest.raises(ConnectionClosed):
             client.ask(MetadataRequest(topics=[]), 12)

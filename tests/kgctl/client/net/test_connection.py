@@ -13,8 +13,8 @@ from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsRe
 from broker.protocol.messages.metadata import MetadataResponse
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connection import Connection
-from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, Unreachable
+from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, TlsFailed, Unreachable
 from kgctl.client.net.steps import Endpoint
 from kgctl.exit_codes import exit_code_of
 from tests.harness.feeding import API_VERSIONS, METADATA
@@ -34,6 +34,10 @@ def listen() -> Iterator[Listener]:
 def ask(endpoint: Endpoint, timeout: float = 5.0) -> None:
     with Admin(ConnectionSettings((endpoint,), timeout=timeout)) as admin:
         admin.list_topics()
+
+
+def connect(endpoint: Endpoint) -> Connection:
+    return Connector(ConnectionSettings((endpoint,))).connect(endpoint, time.monotonic() + 5)
 
 
 def answer_with(reply: bytes) -> Callable[[socket.socket], None]:
@@ -93,13 +97,13 @@ def test_a_truncated_answer_is_reported(listen: Listener) -> None:
     ],
 )
 def test_a_response_of_another_protocol_is_reported(listen: Listener, reply: bytes, sentence: str) -> None:
-    with pytest.raises(NotKafka, match=sentence) as caught:
+    with pytest.raises((NotKafka, TlsFailed), match=sentence) as caught:
         ask(listen(answer_with(reply)))
     assert exit_code_of(caught.value) == 7
 
 
 def test_a_missing_later_response_is_a_timeout(listen: Listener) -> None:
-    connection = Connection(listen(wait_for_the_end), time.monotonic() + 5, "test")
+    connection = connect(listen(wait_for_the_end))
     connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5)
     with pytest.raises(TimedOut, match="no answer in time"):
         connection.receive(time.monotonic() + 0.1)
@@ -129,7 +133,7 @@ def test_several_requests_may_be_in_flight(listen: Listener) -> None:
         for number in (1, 2):
             connection.sendall((10).to_bytes(4, "big") + number.to_bytes(4, "big") + bytes(6))
 
-    connection = Connection(listen(echo), time.monotonic() + 5, client_id="test")
+    connection = connect(listen(echo))
     sent = [connection.send(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5) for _ in range(2)]
     assert connection.in_flight == 2
     received = [connection.receive(time.monotonic() + 5) for _ in range(2)]

@@ -1,0 +1,1 @@
+"""What a connection to a SASL listener does before it is served."""

@@ -1,0 +1,144 @@
+"""Opens connections step by step: resolve, connect, TLS handshake, authentication."""
+
+from __future__ import annotations
+
+import socket
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kgctl.client.net.connection import Connection, remaining
+from kgctl.client.net.diagnosis import explain, is_closing, is_of_tls
+from kgctl.client.net.errors import KgctlError, TimedOut
+from kgctl.client.net.security import Security
+from kgctl.client.net.steps import Endpoint
+
+if TYPE_CHECKING:
+    from kgctl.client.net.sasl import Authenticated, Authenticator
+    from kgctl.client.net.tls import Handshake, TlsClient
+
+
+class Address(NamedTuple):
+    """One address of a host, as the functions of sockets take it."""
+
+    family: socket.AddressFamily
+    place: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return str(Endpoint(str(self.place[0]), int(self.place[1])))
+
+
+class Locks:
+    """What the connections of one client share: the TLS context, and the tokens of SASL. Made at first use."""
+
+    def __init__(self, security: Security) -> None:
+        self.security = security
+
+    @cached_property
+    def tls(self) -> TlsClient:
+        """Raises BadSecurity."""
+        from kgctl.client.net.tls import TlsClient
+
+        assert self.security.tls is not None
+        return TlsClient(self.security.tls)
+
+    @cached_property
+    def authenticator(self) -> Authenticator:
+        from kgctl.client.net.sasl import Authenticator
+
+        assert self.security.sasl is not None
+        return Authenticator(self.security.sasl)
+
+
+class Opening:
+    """One connection on its way. Each step raises a KgctlError; `run` takes all of them.
+
+    `deadline` is a reading of time.monotonic(). Use it in a `with`, which closes a connection that `run` did not return.
+    """
+
+    def __init__(self, endpoint: Endpoint, locks: Locks, client_id: str, deadline: float) -> None:
+        self.endpoint, self._locks, self._client_id, self._deadline = endpoint, locks, client_id, deadline
+        self._addresses: list[Address] = []
+        self._socket: socket.socket | None = None
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> Opening:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for opened in (self._connection, self._socket):
+            if opened is not None:
+                opened.close()
+
+    def run(self) -> Connection:
+        """A connection that is ready for requests."""
+        try:
+            self.resolve()
+            self.connect()
+            self.secure()
+            self.authenticate()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self.connection
+
+    def resolve(self) -> list[Address]:
+        """The addresses of the host."""
+        try:
+            found = socket.getaddrinfo(self.endpoint.host, self.endpoint.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise explain(self.endpoint, error) from error
+        self._addresses = list(dict.fromkeys(Address(row[0], row[4]) for row in found))
+        return self._addresses
+
+    def connect(self) -> Address:
+        """The first address that accepts a connection."""
+        failures: list[Exception] = []
+        for address in self._addresses:
+            opened = socket.socket(address.family, socket.SOCK_STREAM)
+            try:
+                opened.settimeout(remaining(self._deadline))
+                opened.connect(address.place)
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except (OSError, TimedOut) as error:
+                opened.close()
+                failures.append(error)
+                continue
+            self._socket = opened
+            return address
+        raise explain(self.endpoint, failures[-1], connecting=True) from failures[-1]
+
+    def secure(self) -> Handshake | None:
+        """The result of the TLS handshake; None without TLS."""
+        assert self._socket is not None
+        if self._locks.security.tls is None:
+            return None
+        tls = self._locks.tls
+        secured = tls.wrap(self._socket, self.endpoint, self._deadline)
+        self._socket = secured
+        return tls.handshake_of(secured)
+
+    def authenticate(self) -> Authenticated | None:
+        """How SASL has authenticated this connection; None without SASL."""
+        if self._locks.security.sasl is None:
+            return None
+        return self._locks.authenticator.authenticate(self.connection, self._deadline)
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            assert self._socket is not None
+            self._connection = Connection(self.endpoint, self._socket, self._client_id, self._troubleshoot)
+        return self._connection
+
+    def _troubleshoot(self, error: Exception, is_served: bool) -> KgctlError | None:
+        """Find out why a listener closes connections that it never served: it may require TLS or SASL."""
+        if is_of_tls(error) and not is_closing(error):
+            assert isinstance(error, OSError)
+            return self._locks.tls.explain(self.endpoint, error)
+        if is_served or not is_closing(error):
+            return None
+        from kgctl.client.net.probes import why_closed
+
+        security = self._locks.security
+        tls = self._locks.tls if security.tls is not None else None
+        return why_closed(self.endpoint, tls, uses_sasl=security.sasl is not None)

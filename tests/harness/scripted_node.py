@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ class ScriptedNode:
     offered: Mapping[int, tuple[int, int]] = field(
         default_factory=lambda: {key: (api.versions[0], api.versions[-1]) for key, api in APIS.items()}
     )
+    # A server's TLS context; None: the node speaks plaintext.
+    tls: ssl.SSLContext | None = None
     received: list[Received] = field(default_factory=list)
     refused: list[Received] = field(default_factory=list)
 
@@ -48,6 +51,13 @@ class ScriptedNode:
             yield endpoint
 
     def _serve(self, connection: socket.socket) -> None:
+        if self.tls is None:
+            self._answer_requests(connection)
+            return
+        with self.tls.wrap_socket(connection, server_side=True) as secured:
+            self._answer_requests(secured)
+
+    def _answer_requests(self, connection: socket.socket) -> None:
         with connection.makefile("rb") as stream:
             while len(size := stream.read(4)) == 4:
                 frame = stream.read(struct.unpack(">i", size)[0])

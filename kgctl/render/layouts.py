@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from kgctl.model.acls import AclChange, AclRow
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetRow, TopicChange
 from kgctl.model.contexts import ContextRow, SettingRow, StepRow
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
@@ -46,6 +47,15 @@ ID = partial(Column, fit=Fit.SHORTEN)
 SENTENCE = partial(Column, fit=Fit.WRAP)
 STATUS = Column("STATUS", "status", 8, tones=STATUS_TONES)
 ERROR = Column("ERROR", "error", shown=Shown.IF_ANY, fit=Fit.SHORTEN, tones=Tone.BAD)
+ACL_COLUMNS = (
+    Column("TYPE", "resource_type", 5),
+    NAME("RESOURCE", "resource", 15),
+    Column("PATTERN", "pattern_type", 8, rank=RELUCTANTLY),
+    NAME("PRINCIPAL", "principal", 15),
+    Column("PERMISSION", "permission", 10, tones={"DENY": Tone.BAD}),
+    Column("OPERATION", "operation", 9),
+    ID("HOST", "host", rank=RELUCTANTLY + 1),
+)
 
 
 def _coordinator(row: Any) -> str | None:
@@ -276,6 +286,8 @@ LAYOUTS: dict[str, Layout] = {
             ERROR,
         ),
     ),
+    "acls": Layout(AclRow, ACL_COLUMNS),
+    "acl-changes": Layout(AclChange, (*ACL_COLUMNS, STATUS, ERROR)),
     "broker-rescue": Layout(
         RescueRow,
         (

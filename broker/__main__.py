@@ -100,6 +100,14 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
         help="start even if acknowledged data is missing or damaged: read all segments (which takes time in proportion to"
         " their size), rename damaged files to *.damaged, report what is lost, and serve the rest",
     )
+    add(
+        "--add-scram",
+        metavar="USER",
+        action="append",
+        default=[],
+        help="add a SCRAM user, or set its password: SCRAM-SHA-512=[name=NAME,password-file=FILE]; iterations=N is optional;"
+        " repeatable",
+    )
     add("--log-file", metavar="FILE", help="where to log (default: broker.log in the data directory)")
     # Only for broker.local, hence not in --help.
     # Once ready, log only to the file, and release stderr and the current directory:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ from broker.config.exposure import why_insecure
 from broker.data_directory import KILLED, Run
 from broker.directory_lock import Hold, hold, remove_stale_ready
 from broker.ready_file import Ready, ReadyFile, ReadyListener
+from broker.server.descriptor_limit import raise_descriptor_limit
 from broker.server.failures import (
     ADDRESS,
-    DESCRIPTORS,
     DIRECTORY,
     LIMITS,
     NETWORK,
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
+    from broker.server.authentication.first_users import FirstUsers
     from broker.server.listener import Listener
     from broker.server.listener_tls import ListenerTls
     from broker.storage import Log
 
 PARENT_CHECK_SECONDS = 1.0
-MIN_DESCRIPTORS = 64
 # Recovered partitions that the log names; it counts the others.
 RECOVERED_SHOWN = 10
 
@@ -63,6 +63,7 @@ class Settings:
     override: list[str]
     insecure_listen: bool = False
     accept_loss: bool = False
+    add_scram: list[str] = field(default_factory=list)
     log_file: str | None = None
     background: bool = False
     parent: int | None = None
@@ -113,6 +114,7 @@ class _Start:
         if exposure is not None:
             raise Refusal(USAGE, f"{exposure}; pass --insecure-listen to allow it")
         tls = _load_tls(config)
+        first_users = _first_users(settings.add_scram)
         _prepare_data_dir(self.data_dir)
         given_ready_file = ReadyFile.in_safe_directory(given_ready_path) if given_ready_path is not None else None
         self._hold = held = hold(self.data_dir)
@@ -126,10 +128,12 @@ class _Start:
         for warning in config.warnings:
             logger.warning("%s", warning)
         previous = self._note_start()
-        _raise_descriptor_limit()
+        raise_descriptor_limit()
 
         log = _open_log(config, self.data_dir, settings, held)
         _log_recovery(previous, log, settings.accept_loss)
+        if first_users is not None:
+            first_users.add_to(log)
         program = _Program(settings, config, tls, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
@@ -211,23 +215,12 @@ def _load_tls(config: BrokerConfig) -> Mapping[str, ListenerTls]:
     return {}
 
 
-def _raise_descriptor_limit() -> None:
-    """Raise the limit of open files, which connections and segments need; refuse to start if it stays too low."""
-    import resource
+def _first_users(texts: list[str]) -> FirstUsers | None:
+    if not texts:
+        return None
+    from broker.server.authentication.first_users import FirstUsers
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # macOS reports an unlimited hard limit but refuses more than OPEN_MAX.
-    wanted = 10240 if sys.platform == "darwin" and hard == resource.RLIM_INFINITY else hard
-    if soft != wanted and soft != resource.RLIM_INFINITY:
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            soft = wanted
-        except (OSError, ValueError):
-            logger.info("cannot raise the limit of %s open files", soft)
-    if soft != resource.RLIM_INFINITY and soft < MIN_DESCRIPTORS:
-        raise Refusal(
-            DESCRIPTORS, f"too few file descriptors: ulimit -n is {soft}, at least {MIN_DESCRIPTORS} are needed"
-        )
+    return FirstUsers(texts)
 
 
 def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings, held: Hold) -> Log:

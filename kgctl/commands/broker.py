@@ -116,6 +116,15 @@ def start(
             "report what is lost, and serve the rest.",
         ),
     ] = False,
+    add_scram: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add-scram",
+            metavar="USER",
+            help="Add a SCRAM user, or set its password: SCRAM-SHA-512=[name=NAME,password-file=FILE]; "
+            "iterations=N is optional; repeatable.",
+        ),
+    ] = None,
     log_file: Annotated[
         Path | None,
         typer.Option("--log-file", metavar="FILE", help="Where to log. [default: broker.log in the data directory]"),
@@ -140,6 +149,8 @@ def start(
         arguments += ["--config", str(path)]
     for pair in override or []:
         arguments += ["--override", pair]
+    for user in add_scram or []:
+        arguments += ["--add-scram", user]
     arguments += ["--insecure-listen"] * insecure_listen + ["--accept-loss"] * accept_loss
     if foreground:
         sys.stdout.flush()

@@ -128,7 +128,7 @@ def versions(name: str = "test") -> Step:
 
 
 def versions_99(client: WireClient) -> str:
-    frame = client.frame(ApiVersionsRequest(), 0, answered=False)
+    frame = client.frame(ApiVersionsRequest(), 3, answered=False)
     client.send_bytes(frame[:6] + (99).to_bytes(2, "big") + frame[8:])
     return str(int.from_bytes(client.receive_frame()[4:6], "big"))
 

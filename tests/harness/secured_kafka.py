@@ -66,7 +66,7 @@ class SecuredKafka(ReferenceKafka):
         client = WireClient(self.address(protocol), timeout_s=5)
         try:
             if protocol.endswith("SSL"):
-                client.socket = self._wrap(client.socket, certificate)
+                client.socket = self.wrap(client.socket, certificate)
             if protocol.startswith("SASL"):
                 assert user is not None, "SASL needs a user"
                 authenticate_plain(client, user, self.users.get(user, ""))
@@ -94,7 +94,7 @@ class SecuredKafka(ReferenceKafka):
         path.write_text(text)
         return path
 
-    def _wrap(self, plain: socket.socket, certificate: Issued | None) -> ssl.SSLSocket:
+    def wrap(self, plain: socket.socket, certificate: Issued | None = None) -> ssl.SSLSocket:
         context = ssl.create_default_context(cafile=self.authority.ca_file)
         if certificate is not None:
             context.load_cert_chain(certificate.certificate, certificate.key, certificate.password)

@@ -38,7 +38,7 @@ def unsecured(module: LoginModule | None, now_ms: Callable[[], int]) -> Validate
         issued, expires, now = token.seconds("iat"), token.seconds("exp"), now_ms()
         if expires is None:
             raise TokenRefused("the token has no expiration time")
-        if issued is not None and issued * 1000 > now + int(skew):
+        if issued is not None and int(issued * 1000) > now + int(skew):
             raise TokenRefused("the token was issued in the future")
         if expires * 1000 + int(skew) <= now:
             raise TokenRefused("the token has expired")

@@ -56,11 +56,13 @@ class SaslClient(Protocol):
 
 
 class SaslServer(Protocol):
-    """The server's side. `identity` is set once `complete` is."""
+    """The server's side. `identity` is set once `complete` is. `refusal` says why the last token was refused, if the client
+    must acknowledge that before the conversation fails."""
 
     name: str
     complete: bool
     identity: Identity | None
+    refusal: str | None
 
     def step(self, response: bytes) -> bytes:
         """The next challenge, or the last message, which may be empty. Raises AuthenticationFailed."""

@@ -71,26 +71,27 @@ class OAuthBearerServer:
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate
-        self._error: tuple[str, str] | None = None
+        # What the client was answered about its last token.
+        self._document = ""
         self.complete = False
         self.identity: Identity | None = None
+        self.refusal: str | None = None
 
     def step(self, response: bytes) -> bytes:
         if self.complete:
             raise AuthenticationFailed("a message after the end of the conversation")
-        if self._error is not None and response == ACKNOWLEDGEMENT:
-            reason, document = self._error
-            raise AuthenticationFailed(reason, shown=document)
-        self._error = None
+        if self.refusal is not None and response == ACKNOWLEDGEMENT:
+            raise AuthenticationFailed(self.refusal, shown=self._document)
+        self.refusal = None
         authorization, token, extensions = _parse(response)
         try:
             identity = self._validate(token)
         except TokenRefused as refusal:
-            document = json.dumps(
+            self.refusal = str(refusal)
+            self._document = json.dumps(
                 {"status": refusal.status} | ({"scope": refusal.scope} if refusal.scope else {}), separators=(",", ":")
             )
-            self._error = str(refusal), document
-            return document.encode()
+            return self._document.encode()
         if authorization and authorization != identity.name:
             text = (
                 f"Authentication failed: Client requested an authorization id ({authorization}) that is different from "

@@ -43,6 +43,7 @@ class PlainServer:
         self._lookup = lookup
         self.complete = False
         self.identity: Identity | None = None
+        self.refusal: str | None = None
 
     def step(self, response: bytes) -> bytes:
         if self.complete:

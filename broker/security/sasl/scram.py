@@ -129,6 +129,7 @@ class ScramServer:
         self.name = mechanism
         self.complete = False
         self.identity: Identity | None = None
+        self.refusal: str | None = None
         self._lookup = lookup
         self._nonce = nonce
         self._secret = secret

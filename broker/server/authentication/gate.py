@@ -71,7 +71,8 @@ class SaslGate:
             case _State.ENDING:
                 raise self._failed("the mechanism cannot change when a client authenticates again")
             case _State.TOKENS if key not in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE):
-                raise self._failed("a token was expected")
+                refusal = None if self._server is None else self._server.refusal
+                raise self._failed(refusal or "a token was expected")
             case _State.START if key not in (SASL_HANDSHAKE, API_VERSIONS):
                 raise RequestRefused("the client has not authenticated")
             case _State.VERSIONS_KNOWN if key != SASL_HANDSHAKE:

@@ -132,6 +132,8 @@ class Connection(asyncio.Protocol):
         """The TLS handshake is complete."""
         self.active_at = self._loop.time()
         self.session.secured(certificate)
+        if self.session.authenticated:
+            self._end_deadline()
 
     def data_received(self, data: bytes) -> None:
         self.active_at = self._loop.time()

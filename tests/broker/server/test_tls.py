@@ -17,7 +17,7 @@ from broker.config.config import load_config
 from broker.config.option import ConfigError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
-from broker.server import tls_transport
+from broker.server import connections, tls_transport
 from broker.server.listener_tls import listener_tls
 from tests.harness.certificates import Authority, Issued
 from tests.harness.requests import create_topic, fetch_request, metadata_of, produce, values_of
@@ -151,6 +151,16 @@ def test_a_client_that_does_not_complete_its_handshake_is_disconnected(
         silent.send_bytes(b"\x16\x03\x01")
         assert silent.is_closed()
     assert "no handshake within" in caplog.text
+
+
+def test_a_client_that_completed_its_handshake_has_no_further_deadline(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "AUTHENTICATION_S", 0.3)
+    with RunningBroker(tmp_path, authority=authority, **SSL) as running, running.client() as client:
+        with WireClient(running.address) as silent:
+            assert silent.is_closed()
+        assert metadata_of(client).brokers
 
 
 def test_connections_count_in_the_limits_before_their_handshake(tmp_path: Path, authority: Authority) -> None:

@@ -84,6 +84,11 @@ class Record(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
+def is_transactional(records: bytes | memoryview) -> bool:
+    """Whether the first batch is part of a transaction; a partition gets one batch per request."""
+    return len(records) >= HEADER_BYTES and bool(records[_CHECKED_FROM + 1] & _TRANSACTIONAL)
+
+
 def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """Read the header at `position`; DecodeError if it is cut short. Checks neither magic, length nor checksum."""
     try:

@@ -9,7 +9,7 @@ from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
-from broker.protocol.record_batch import HEADER_BYTES, parse_header
+from broker.protocol.record_batch import HEADER_BYTES, is_transactional, parse_header
 from broker.server.declaration import Declaration
 from broker.server.exchange import RequestRefused, completed
 from broker.server.guards import Acl, Guard, Refused, Verdict, on_each_topic
@@ -106,15 +106,14 @@ def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
 
 
 def _check(request: ProduceRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
-    transactional_id = request.transactional_id
-    if transactional_id is not None and not access.allows(
-        Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
-    ):
-        refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        response = ProduceResponse(responses=[_denied(topic, refused) for topic in request.topic_data])
-        if request.acks == 0:
-            _check_unanswered(response)
-        return Refused(response)
+    if any(is_transactional(row.records or b"") for topic in request.topic_data for row in topic.partition_data):
+        name = request.transactional_id
+        if name is None or not access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+            refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            response = ProduceResponse(responses=[_denied(topic, refused) for topic in request.topic_data])
+            if request.acks == 0:
+                _check_unanswered(response)
+            return Refused(response)
     return _topics.check(request, access, exchange, resources)
 
 

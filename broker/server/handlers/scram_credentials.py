@@ -139,7 +139,9 @@ def _upsert(asked: AlterUserScramCredentialsRequest.Upsertion, users: ScramUsers
 
 
 def _describe_denied(request: DescribeUserScramCredentialsRequest, code: ErrorCode) -> Message:
-    return DescribeUserScramCredentialsResponse(error_code=code, error_message=code.meaning, results=[])
+    # Kafka's rows have no names here.
+    rows = [DescribeUserScramCredentialsResponse.Result(user="", error_code=code) for _ in request.users or ()]
+    return DescribeUserScramCredentialsResponse(error_code=code, results=rows)
 
 
 def _alter_denied(request: AlterUserScramCredentialsRequest, code: ErrorCode) -> Message:

@@ -1,0 +1,51 @@
+"""The authorization matrix on this broker, against the recorded answers of a real Kafka with StandardAuthorizer."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.protocol.api_keys import APIS
+from broker.server.handlers import SERVED_KEYS
+from tests.harness.authorization import recording
+from tests.harness.authorization.cases import CASES, OPEN_KEYS
+from tests.harness.authorization.clusters import on_this_broker
+from tests.harness.authorization.matrix import Answers
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return on_this_broker(tmp_path_factory.mktemp("matrix") / "data")
+
+
+def test_every_request_is_in_the_matrix_in_every_version() -> None:
+    covered = {key: set(APIS[key].versions) for key in OPEN_KEYS}
+    for case in CASES:
+        covered.setdefault(case.key, set()).update(case.all_versions())
+    missing = [APIS[key].name for key in SERVED_KEYS if covered.get(key) != set(APIS[key].versions)]
+    assert not missing, f"add cases to tests/harness/authorization/cases.py, and record them: {missing}"
+
+
+def test_every_answer_is_that_of_a_kafka(answers: Answers) -> None:
+    recorded = recording.load()
+    unrecorded = [str(case) for case in CASES if not case.is_native and str(case) not in recorded]
+    assert not unrecorded, "record them: python -m tests.harness.authorization"
+    differences = recording.differences(recorded, {case: answers[case] for case in recorded if case in answers})
+    assert not differences, "\n".join([f"{len(differences)} answers differ", *differences[:20]])
+
+
+@pytest.mark.parametrize("case", [str(case) for case in CASES if case.is_native])
+def test_requests_that_kafka_does_not_have_are_refused_by_group(answers: Answers, case: str) -> None:
+    refused = {
+        sender: [row["group_id"] for row in rows[0]["groups"] if row.get("error_code") == 30]
+        for sender, rows in answers[case].items()
+    }
+    can_describe = case.startswith("DescribeGroupDetails")
+    needed = f"all but {'DESCRIBE' if can_describe else 'READ'} GROUP mine"
+    assert refused == {
+        "anonymous": ["mine", "theirs"],
+        "unknown": ["mine", "theirs"],
+        "describer": [] if can_describe else ["mine", "theirs"],
+        needed: ["mine"],
+        "only what it needs": ["theirs"],
+        "admin": [],
+    }

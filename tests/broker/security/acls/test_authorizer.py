@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from broker.protocol.acls import Operation, PatternType, Permission, ResourceType
 from broker.security.acls.authorizer import StandardAuthorizer
 from broker.security.acls.bindings import Binding, Filter
+from tests.harness.acl_decisions import ROUNDS, TOPICS, USERS, Round, load
 
 HOST = "127.0.0.1"
 KINDS = [ResourceType.TOPIC, ResourceType.GROUP]
@@ -178,6 +179,32 @@ def test_decisions_and_lists_are_those_of_a_plain_model(
             assert made.authorize_by_resource_type(*asked) == model.authorize_by_resource_type(*asked)
             for name in [*NAMES, "abcd"]:
                 assert made.authorize(*asked, name) == model.authorize(*asked, name), (operation, kind, name)
+
+
+# -- recorded answers of a real Kafka
+
+
+@pytest.mark.parametrize(("allow_everyone", "rounds"), load(), ids=["deny", "allow_everyone"])
+def test_decisions_are_those_of_a_real_kafka(allow_everyone: bool, rounds: list[Round]) -> None:
+    assert len(rounds) == ROUNDS
+    for recorded in rounds:
+        made = authorizer(*recorded.bindings, allow_everyone=allow_everyone)
+        for user in USERS:
+            found = [operations_of(made, f"User:{user}", topic) for topic in TOPICS]
+            assert found == recorded.operations[user], recorded.bindings
+            asked = (f"User:{user}", HOST, Operation.WRITE, ResourceType.TOPIC)
+            assert made.authorize_by_resource_type(*asked) == recorded.may_write[user], recorded.bindings
+
+
+def operations_of(made: StandardAuthorizer, principal: str, topic: str) -> int | None:
+    """As Metadata shows them: None for a topic that the principal may not describe."""
+    allowed = [
+        operation
+        for operation in Operation
+        if Operation.READ <= operation <= Operation.ALTER_CONFIGS
+        if operation != Operation.CLUSTER_ACTION and may(made, operation, topic, who=principal)
+    ]
+    return sum(1 << operation for operation in allowed) if Operation.DESCRIBE in allowed else None
 
 
 # -- examples

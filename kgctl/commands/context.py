@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.client.net.errors import NotFound
-from kgctl.commands import context_edit, context_files
+from kgctl.commands import context_edit, context_files, context_test
 from kgctl.commands.arguments import only_one
 from kgctl.commands.effects import local
 from kgctl.commands.help import examples
@@ -141,6 +141,7 @@ def trust(
 
 context_app.command("add", epilog=context_edit.ADD_EPILOG)(context_edit.add)
 context_app.command("edit", epilog=context_edit.EDIT_EPILOG)(context_edit.edit)
+context_app.command("test", epilog=context_test.EPILOG)(context_test.examine)
 context_app.command("import", epilog=context_files.IMPORT_EPILOG)(context_files.import_file)
 context_app.command("export", epilog=context_files.EXPORT_EPILOG)(context_files.export)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+OK, FAILED = "ok", "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class StepRow:
 
     step: str
     status: str
+    address: str | None
     detail: str | None
     duration_ms: float | None
     advice: str | None

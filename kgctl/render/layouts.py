@@ -38,7 +38,7 @@ STATUS_TONES = {
     "exists": Tone.QUIET,
 }
 EVENT_TONES = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "superseded": Tone.QUIET}
-STEP_TONES = {"ok": Tone.GOOD, "failed": Tone.BAD, "skipped": Tone.QUIET}
+STEP_TONES = {"ok": Tone.GOOD, "failed": Tone.BAD}
 OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
 
 # Names, which people copy, get more of the spare width than ids.
@@ -346,8 +346,9 @@ LAYOUTS: dict[str, Layout] = {
     "context-test": Layout(
         StepRow,
         (
-            Column("STEP", "step", 14),
-            Column("STATUS", "status", 7, tones=STEP_TONES),
+            Column("STEP", "step", 12),
+            Column("STATUS", "status", 6, tones=STEP_TONES),
+            ID("ADDRESS", "address", shown=Shown.IF_ANY, rank=2),
             Column("MS", _milliseconds, 6, rank=1),
             SENTENCE("DETAIL", "detail", 20),
         ),

@@ -16,6 +16,7 @@ from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsRe
 from broker.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.admin.offsets import LATEST, committed, list_offsets
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.steps import Steps
@@ -49,7 +50,7 @@ def list_groups(cluster: Cluster, states: Iterable[str] = (), types: Iterable[st
     errors = []
     for node, answer in zip(nodes, answers, strict=True):
         if not isinstance(answer, KgctlError) and answer.error_code:
-            answer = BrokerError(answer.error_code, f"broker {node.node_id}")
+            answer = BrokerError(answer.error_code, f"broker {node.node_id}", asked=Asked(ListGroupsRequest))
         if isinstance(answer, KgctlError):
             errors.append(answer)
             continue
@@ -163,7 +164,8 @@ def _describe_classic(node: Node, groups: list[str]) -> list[Batch[str]]:
 
 def _from_classic(node: Node, row: DescribeGroupsResponse.Group) -> GroupDescription | KgctlError:
     if row.error_code:
-        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message)
+        asked = Asked(DescribeGroupsRequest, group=row.group_id)
+        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message, asked=asked)
     return GroupDescription(
         group=row.group_id,
         type=CLASSIC,
@@ -246,7 +248,8 @@ def _from_newer(
     node: Node, row: ConsumerGroupDescribeResponse.Group | ShareGroupDescribeResponse.Group, kind: str
 ) -> GroupDescription | KgctlError:
     if row.error_code:
-        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message)
+        asked = Asked(ConsumerGroupDescribeRequest, group=row.group_id)
+        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message, asked=asked)
     members: list[ConsumerGroupDescribeResponse.Member | ShareGroupDescribeResponse.Member] = [*row.members]
     return GroupDescription(
         group=row.group_id,

@@ -9,6 +9,7 @@ from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffset
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut
 from kgctl.client.net.steps import Steps
@@ -71,7 +72,12 @@ def _list_request(
 def _read_list(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | KgctlError]:
     return {
         TopicPartition(topic.name, row.partition_index): (
-            BrokerError(row.error_code, f"{topic.name}-{row.partition_index}", by_leader=True)
+            BrokerError(
+                row.error_code,
+                f"{topic.name}-{row.partition_index}",
+                asked=Asked(ListOffsetsRequest, topic=topic.name),
+                by_leader=True,
+            )
             if row.error_code
             else OffsetAt(row.offset, row.timestamp, row.leader_epoch)
         )
@@ -119,13 +125,14 @@ def _read_commits(
     group: str, answer: OffsetFetchResponse | OffsetFetchResponse.Group
 ) -> dict[TopicPartition, Committed] | KgctlError:
     if answer.error_code:
-        return BrokerError(answer.error_code, f"group {group!r}")
+        return BrokerError(answer.error_code, f"group {group!r}", asked=Asked(OffsetFetchRequest, group=group))
     commits = {}
     for topic in answer.topics:
         for row in topic.partitions:
             partition = TopicPartition(topic.name, row.partition_index)
             if row.error_code:
-                error = BrokerError(row.error_code, f"group {group!r}, {partition}")
+                asked = Asked(OffsetFetchRequest, group, topic.name)
+                error = BrokerError(row.error_code, f"group {group!r}, {partition}", asked=asked)
                 commits[partition] = Committed(None, error=error.as_row())
             elif row.committed_offset >= 0:
                 epoch = None if row.committed_leader_epoch < 0 else row.committed_leader_epoch
@@ -182,13 +189,18 @@ def _at_coordinator(
 ) -> Steps[dict[TopicPartition, KgctlError | None]]:
     def read(answer: Any) -> dict[str, Any]:
         if getattr(answer, "error_code", 0):
-            return {group: BrokerError(answer.error_code, f"group {group!r}")}
+            return {group: BrokerError(answer.error_code, f"group {group!r}", asked=Asked(type(request), group))}
         rows = {
             TopicPartition(topic.name, row.partition_index): row.error_code
             for topic in answer.topics
             for row in topic.partitions
         }
-        errors = {key: BrokerError(code, f"group {group!r}, {key}") if code else None for key, code in rows.items()}
+        errors = {
+            key: BrokerError(code, f"group {group!r}, {key}", asked=Asked(type(request), group, key.topic))
+            if code
+            else None
+            for key, code in rows.items()
+        }
         # The coordinator moves or loads for all partitions at once: then the whole request is retried.
         passing = [error for error in errors.values() if error and error.retriable]
         return {group: passing[0] if passing and len(passing) == len(errors) else errors}

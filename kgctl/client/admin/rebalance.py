@@ -10,6 +10,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest, TriggerRebalanceResponse
 from kgctl.client.admin.groups import describe_groups
 from kgctl.client.admin.removals import remove_members
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, TimedOut
 from kgctl.client.net.steps import Pause, Steps
@@ -113,7 +114,8 @@ def _generation_or_error(row: TriggerRebalanceResponse.Group) -> int | KgctlErro
     if row.error_code == ErrorCode.INVALID_REQUEST:
         return _has_no_members(row.group_id)
     if row.error_code:
-        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message)
+        asked = Asked(TriggerRebalanceRequest, group=row.group_id)
+        return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message, asked=asked)
     return row.generation_id
 
 

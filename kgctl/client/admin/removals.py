@@ -9,10 +9,12 @@ from typing import Any
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.groups import GROUPS_PER_REQUEST, describe_groups
 from kgctl.client.admin.offsets import committed
 from kgctl.client.admin.offsets import delete_offsets as delete_committed
 from kgctl.client.admin.reset import Scope
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
@@ -50,7 +52,11 @@ def delete_groups(cluster: Cluster, plan: Sequence[GroupChange]) -> Steps[list[G
 
     def read(answer: DeleteGroupsResponse) -> dict[str, KgctlError | None]:
         return {
-            row.group_id: BrokerError(row.error_code, f"group {row.group_id!r}") if row.error_code else None
+            row.group_id: BrokerError(
+                row.error_code, f"group {row.group_id!r}", asked=Asked(DeleteGroupsRequest, group=row.group_id)
+            )
+            if row.error_code
+            else None
             for row in answer.results
         }
 
@@ -111,7 +117,8 @@ def remove_members(
 
     def read(answer: LeaveGroupResponse) -> dict[str, Any]:
         if answer.error_code:
-            return {group: BrokerError(answer.error_code, f"group {group!r}")}
+            asked = Asked(LeaveGroupRequest, group=group)
+            return {group: BrokerError(answer.error_code, f"group {group!r}", asked=asked)}
         return {group: {_key(row.member_id, row.group_instance_id): row.error_code for row in answer.members}}
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
@@ -201,7 +208,7 @@ def _absence(
         topic, place = existing[name], name if number is None else f"{name}-{number}"
         error: KgctlError = NotFound(f"Group '{group}' has nothing committed for {place}.")
         if topic.error_code:
-            error = BrokerError(topic.error_code, f"topic {name!r}")
+            error = BrokerError(topic.error_code, f"topic {name!r}", asked=Asked(MetadataRequest, topic=name))
         elif number is not None and number not in {row.partition_index for row in topic.partitions}:
             error = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, place)
         errors[name, number] = error.as_row()

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.groups import describe_groups
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, commit, committed, list_offsets
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
@@ -120,7 +122,9 @@ def _in_scope(
         codes = {topic.name: topic.error_code for topic in answer.topics}
         for topic, numbers in scope.topics:
             if codes.get(topic):
-                errors[topic, None] = BrokerError(codes[topic], f"topic {topic!r}").as_row()
+                errors[topic, None] = BrokerError(
+                    codes[topic], f"topic {topic!r}", asked=Asked(MetadataRequest, topic=topic)
+                ).as_row()
                 continue
             for number in existing[topic] if numbers is None else numbers:
                 if number in existing[topic]:

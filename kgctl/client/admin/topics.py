@@ -8,9 +8,10 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from broker.protocol.messages.metadata import MetadataResponse
-from broker.protocol.wire_types import ZERO_UUID
+from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from broker.protocol.wire_types import ZERO_UUID, Message
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut
 from kgctl.client.net.steps import Pause, Steps
@@ -48,7 +49,7 @@ def _topic_row(topic: MetadataResponse.Topic) -> TopicRow:
         len(topic.partitions),
         replicas,
         topic.is_internal,
-        _error(topic.error_code, f"topic {topic.name!r}"),
+        _error(topic.error_code, topic.name or ""),
     )
 
 
@@ -63,9 +64,7 @@ def describe_topics(cluster: Cluster, topics: Sequence[str] | None = None) -> St
     rows = []
     for topic in sorted(answer.topics, key=lambda topic: topic.name or ""):
         if topic.error_code:
-            rows.append(
-                TopicPartitionRow(topic.name or "", None, error=_error(topic.error_code, f"topic {topic.name!r}"))
-            )
+            rows.append(TopicPartitionRow(topic.name or "", None, error=_error(topic.error_code, topic.name or "")))
         for partition in sorted(topic.partitions, key=lambda row: row.partition_index):
             key = TopicPartition(topic.name or "", partition.partition_index)
             rows.append(_partition_row(key, partition, starts[key], ends[key]))
@@ -88,7 +87,7 @@ def _partition_row(
         log_start_offset=first,
         log_end_offset=last,
         records=None if first is None or last is None else last - first,
-        error=_error(row.error_code, str(key)) or failed,
+        error=(BrokerError(row.error_code, str(key)).as_row() if row.error_code else None) or failed,
     )
 
 
@@ -105,7 +104,7 @@ def topic_configs(cluster: Cluster, topics: Sequence[str], *, all_of_them: bool 
     rows = []
     for result in sorted(results, key=lambda result: result.resource_name):
         if result.error_code:
-            error = _error(result.error_code, f"topic {result.resource_name!r}", result.error_message)
+            error = _error(result.error_code, result.resource_name, result.error_message, DescribeConfigsRequest)
             rows.append(TopicConfigRow(result.resource_name, "", None, "", error))
         for row in sorted(result.configs, key=lambda row: row.name):
             if all_of_them or row.config_source != DEFAULT_SOURCE:
@@ -181,7 +180,12 @@ def _wait_until_served(cluster: Cluster, topics: Sequence[str]) -> Steps[None]:
 def _read_created(answer: CreateTopicsResponse) -> dict[str, TopicChange | KgctlError]:
     return {
         row.name: (
-            BrokerError(row.error_code, f"topic {row.name!r}", row.error_message)
+            BrokerError(
+                row.error_code,
+                f"topic {row.name!r}",
+                row.error_message,
+                asked=Asked(CreateTopicsRequest, topic=row.name),
+            )
             if row.error_code
             else TopicChange(row.name, _known(row.num_partitions), _known(row.replication_factor), DONE)
         )
@@ -224,7 +228,12 @@ def delete_topics(cluster: Cluster, plan: Sequence[TopicChange]) -> Steps[list[T
 
     def read(answer: DeleteTopicsResponse) -> dict[str, KgctlError | None]:
         return {
-            row.name or "": BrokerError(row.error_code, f"topic {row.name!r}", row.error_message)
+            row.name or "": BrokerError(
+                row.error_code,
+                f"topic {row.name!r}",
+                row.error_message,
+                asked=Asked(DeleteTopicsRequest, topic=row.name or ""),
+            )
             if row.error_code
             else None
             for row in answer.responses
@@ -248,5 +257,8 @@ def _known(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _error(code: int, about: str, message: str | None = None) -> RowError | None:
-    return BrokerError(code, about, message).as_row() if code else None
+def _error(
+    code: int, topic: str, message: str | None = None, request: type[Message] = MetadataRequest
+) -> RowError | None:
+    """The error of a topic as a part of its row."""
+    return BrokerError(code, f"topic {topic!r}", message, asked=Asked(request, topic=topic)).as_row() if code else None

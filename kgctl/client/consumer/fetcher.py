@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.consumer.fetched import AbortedTransaction, Fetched
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.model.topic_partition import TopicPartition
@@ -193,7 +194,7 @@ class Fetcher:
         return row.last_stable_offset if self._settings.committed_only else row.high_watermark
 
     def _on_error(self, partition: TopicPartition, code: int) -> None:
-        error = BrokerError(code, str(partition))
+        error = BrokerError(code, str(partition), asked=Asked(FetchRequest, topic=partition.topic))
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self.out_of_range.add(partition)
         elif code == ErrorCode.CORRUPT_MESSAGE or not (error.retriable or is_missing(error)):

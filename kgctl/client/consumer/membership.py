@@ -25,6 +25,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCo
 from broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from broker.protocol.wire_types import DecodeError, Message
 from kgctl.client.consumer.assignors import ASSIGNORS, Subscriber
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.client.net.steps import Pause, Steps
@@ -98,7 +99,8 @@ class Membership:
             for row in topic_row.partitions:
                 if row.error_code:
                     partition = TopicPartition(topic_row.name, row.partition_index)
-                    refused[partition] = BrokerError(row.error_code, f"commit of {partition}")
+                    asked = Asked(OffsetCommitRequest, self.settings.group_id, partition.topic)
+                    refused[partition] = BrokerError(row.error_code, f"commit of {partition}", asked=asked)
         for code in {error.code for error in refused.values() if isinstance(error, BrokerError)} & _GENERATION_ENDED:
             self._handle_error(code)
         return refused
@@ -138,7 +140,7 @@ class Membership:
                 yield Pause(RETRY_SECONDS, f"group {self.settings.group_id!r} is rebalancing")
             return None
         if code:
-            raise BrokerError(code, f"group {self.settings.group_id!r}")
+            raise self._refusal(code, JoinGroupRequest)
         self.member_id, self.generation_id = answer.member_id, answer.generation_id
         self.is_leader = answer.leader == answer.member_id
         return answer
@@ -161,7 +163,7 @@ class Membership:
             self._handle_error(answer.error_code)
             return None
         if answer.error_code:
-            raise BrokerError(answer.error_code, f"group {self.settings.group_id!r}")
+            raise self._refusal(answer.error_code, SyncGroupRequest)
         if not answer.assignment:
             return []
         try:
@@ -208,7 +210,7 @@ class Membership:
                 code = error_of(answer)
                 if code not in _RETRY_COORDINATOR:
                     return answer
-                failure: KgctlError = BrokerError(code, f"group {self.settings.group_id!r}")
+                failure: KgctlError = self._refusal(code, type(request))
             except (BrokerError, TimedOut, Unreachable) as error:
                 failure = error
             if not failure.retriable and not isinstance(failure, TimedOut):
@@ -223,12 +225,16 @@ class Membership:
             raise node
         return node
 
+    def _refusal(self, code: int, request: type[Message]) -> BrokerError:
+        group = self.settings.group_id
+        return BrokerError(code, f"group {group!r}", asked=Asked(request, group=group))
+
     def _handle_error(self, code: int) -> None:
         """Set `must_join` if the error means that the generation has ended. Raises any other error."""
         if not code:
             return
         if code not in _GENERATION_ENDED:
-            raise BrokerError(code, f"group {self.settings.group_id!r}")
+            raise self._refusal(code, HeartbeatRequest)
         self.must_join = True
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id, self.generation_id = "", -1

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin import offsets
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.steps import Pause, Steps
@@ -29,7 +31,9 @@ def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str,
             return {row.name or "": len(row.partitions) for row in answer.topics}
         if failed.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise NotFound(f"topic {failed.name!r} does not exist")
-        error = BrokerError(failed.error_code, f"topic {failed.name!r}")
+        error = BrokerError(
+            failed.error_code, f"topic {failed.name!r}", asked=Asked(MetadataRequest, topic=failed.name or "")
+        )
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))

@@ -11,6 +11,7 @@ from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersion
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from broker.protocol.wire_types import Message
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, Refused, TimedOut, Unreachable, Unsupported
 from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
@@ -222,7 +223,11 @@ class Cluster:
                     code = topic_errors.get(partition.topic) or partition_errors.get(
                         partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                     )
-                    errors[partition] = BrokerError(code or ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
+                    errors[partition] = BrokerError(
+                        code or ErrorCode.LEADER_NOT_AVAILABLE,
+                        str(partition),
+                        asked=Asked(MetadataRequest, topic=partition.topic),
+                    )
         return {key: self._leaders.get(key) or errors[key] for key in wanted}
 
     def forget_leader(self, partition: TopicPartition) -> None:
@@ -261,7 +266,8 @@ class Cluster:
         self, group: str, row: FindCoordinatorResponse | FindCoordinatorResponse.Coordinator
     ) -> dict[str, KgctlError]:
         if row.error_code:
-            return {group: BrokerError(row.error_code, f"group {group!r}", row.error_message)}
+            asked = Asked(FindCoordinatorRequest, group=group)
+            return {group: BrokerError(row.error_code, f"group {group!r}", row.error_message, asked=asked)}
         self._coordinators[group] = Node(row.node_id, row.host, row.port)
         return {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.protocol.errors import ErrorCode
+from kgctl.client.net.authorization import Asked, missing_permission
 from kgctl.model.failure import RowError
 
 
@@ -89,9 +90,17 @@ class LeftOut(Unsupported):
 
 
 class BrokerError(KgctlError):
-    """An error code from a broker, and what it is about."""
+    """An error code from a broker, and what it is about. `asked` lets it name the permission that is missing."""
 
-    def __init__(self, code: int, about: str, message: str | None = None, *, by_leader: bool = False) -> None:
+    def __init__(
+        self,
+        code: int,
+        about: str,
+        message: str | None = None,
+        *,
+        asked: Asked | None = None,
+        by_leader: bool = False,
+    ) -> None:
         known = ErrorCode._value2member_map_.get(code)
         kind = known if isinstance(known, ErrorCode) else None
         self.code = code
@@ -100,7 +109,12 @@ class BrokerError(KgctlError):
         # of the metadata it means that the topic is new, and that the leader does not have it yet.
         self.retriable = kind is not None and kind.retriable and (by_leader or code not in _FINAL)
         reason = _HINTS.get(code) or message or (kind.meaning if kind else "the broker refused")
-        super().__init__(f"{about}: {reason.rstrip('.')} ({self.name})")
+        text = f"{about}: {reason.rstrip('.')}"
+        if asked is not None and (permission := missing_permission(code, asked)):
+            # Often the resource is all that the error is about.
+            is_resource = about in (f"group {asked.group!r}", f"topic {asked.topic!r}")
+            text = permission if is_resource else f"{about}: {permission}"
+        super().__init__(f"{text} ({self.name})")
 
 
 _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, NotFound
 from kgctl.client.net.steps import Pause, Steps
@@ -41,7 +42,9 @@ def open_topic(cluster: Cluster, topic: str) -> Steps[OpenedTopic]:
         if not code and any(partition.leader_id >= 0 for partition in row.partitions):
             yield from cluster.metadata([topic])
             return OpenedTopic(len(row.partitions), was_missing)
-        error = BrokerError(code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r}")
+        error = BrokerError(
+            code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r}", asked=Asked(MetadataRequest, topic=topic)
+        )
         if not error.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise error
         if wait is not None:
@@ -58,7 +61,7 @@ def init_producer_id(cluster: Cluster) -> Steps[ProducerIdentity]:
         answer = yield from cluster.ask_any(request, InitProducerIdResponse)
         if not answer.error_code:
             break
-        error = BrokerError(answer.error_code, "producer id")
+        error = BrokerError(answer.error_code, "producer id", asked=Asked(InitProducerIdRequest))
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.client.producer.accumulator import RecordAccumulator
@@ -322,7 +323,8 @@ def refusal(batch: Batch, row: ProduceResponse.Partition, noun: str) -> BrokerEr
     if row.error_code == ErrorCode.INVALID_RECORD and any(record.key is None for record in batch.records):
         reason = (message or ErrorCode.INVALID_RECORD.meaning).rstrip(".")
         message = f"{reason}; a topic with cleanup.policy=compact takes only records with a key"
-    return BrokerError(row.error_code, f"{where} to {batch.partition}", message)
+    asked = Asked(ProduceRequest, topic=batch.partition.topic)
+    return BrokerError(row.error_code, f"{where} to {batch.partition}", message, asked=asked)
 
 
 def expiry(batch: Batch, noun: str) -> KgctlError:

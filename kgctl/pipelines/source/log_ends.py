@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import TypeVar
 
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.offsets import EARLIEST, LATEST, list_offsets
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, TimedOut
@@ -174,7 +176,9 @@ def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str
         failed = next((r for r in answer.topics if r.error_code not in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), None)
         if failed is None:
             break
-        error = BrokerError(failed.error_code, f"topic {failed.name!r}")
+        error = BrokerError(
+            failed.error_code, f"topic {failed.name!r}", asked=Asked(MetadataRequest, topic=failed.name or "")
+        )
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))

@@ -1,0 +1,68 @@
+"""Which permission is missing when a broker refuses a request for lack of authorization."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from broker.protocol.errors import ErrorCode
+from broker.protocol.wire_types import Message
+
+GROUP, TOPIC, CLUSTER, TRANSACTION = "group", "topic", "cluster", "transactional id"
+_RESOURCES: dict[int, str] = {
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: GROUP,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: TOPIC,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: CLUSTER,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: TRANSACTION,
+}
+# By api key: the operation that Kafka checks on each kind of resource that it may refuse.
+_OPERATIONS: dict[int, dict[str, str]] = {
+    0: {TOPIC: "WRITE", CLUSTER: "IDEMPOTENT_WRITE", TRANSACTION: "WRITE"},  # Produce
+    1: {TOPIC: "READ"},  # Fetch
+    2: {TOPIC: "DESCRIBE"},  # ListOffsets
+    3: {TOPIC: "DESCRIBE"},  # Metadata
+    8: {GROUP: "READ", TOPIC: "READ"},  # OffsetCommit
+    9: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # OffsetFetch
+    10: {GROUP: "DESCRIBE"},  # FindCoordinator
+    11: {GROUP: "READ"},  # JoinGroup
+    12: {GROUP: "READ"},  # Heartbeat
+    13: {GROUP: "READ"},  # LeaveGroup
+    14: {GROUP: "READ"},  # SyncGroup
+    15: {GROUP: "DESCRIBE"},  # DescribeGroups
+    16: {CLUSTER: "DESCRIBE"},  # ListGroups
+    19: {TOPIC: "CREATE", CLUSTER: "CREATE"},  # CreateTopics
+    20: {TOPIC: "DELETE"},  # DeleteTopics
+    22: {CLUSTER: "IDEMPOTENT_WRITE", TRANSACTION: "WRITE"},  # InitProducerId
+    29: {CLUSTER: "DESCRIBE"},  # DescribeAcls
+    30: {CLUSTER: "ALTER"},  # CreateAcls
+    31: {CLUSTER: "ALTER"},  # DeleteAcls
+    32: {TOPIC: "DESCRIBE_CONFIGS", CLUSTER: "DESCRIBE_CONFIGS"},  # DescribeConfigs
+    42: {GROUP: "DELETE"},  # DeleteGroups
+    47: {GROUP: "DELETE", TOPIC: "READ"},  # OffsetDelete
+    48: {CLUSTER: "DESCRIBE_CONFIGS"},  # DescribeClientQuotas
+    49: {CLUSTER: "ALTER_CONFIGS"},  # AlterClientQuotas
+    50: {CLUSTER: "DESCRIBE"},  # DescribeUserScramCredentials
+    51: {CLUSTER: "ALTER"},  # AlterUserScramCredentials
+    69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
+    77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
+    10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
+    10001: {GROUP: "READ"},  # TriggerRebalance, of our broker
+}
+
+
+class Asked(NamedTuple):
+    """A request, and what it was about."""
+
+    request: type[Message]
+    group: str = ""
+    topic: str = ""
+
+
+def missing_permission(code: int, asked: Asked) -> str | None:
+    """For example `not authorised for DESCRIBE on group orders`; None for an error of another kind."""
+    resource = _RESOURCES.get(code)
+    if resource is None:
+        return None
+    operation = _OPERATIONS.get(asked.request.API_KEY, {}).get(resource)
+    name = {GROUP: asked.group, TOPIC: asked.topic}.get(resource, "")
+    what = "the cluster" if resource == CLUSTER else f"{resource} {name}".rstrip()
+    return f"not authorised for {operation or asked.request.__name__.removesuffix('Request')} on {what}"

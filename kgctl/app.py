@@ -33,6 +33,7 @@ COMMANDS = {
     "consume": Entry("kgctl.commands.consume:consume", "Print records of topics to stdout."),
     "context": Entry("kgctl.commands.context:context_app", "Name clusters, and choose the one to work on."),
     "pipeline": Entry("kgctl.commands.pipeline:pipeline_app", "Analyze consumer groups with Spark: tables, a report."),
+    "users": Entry("kgctl.commands.users:users_app", "List SCRAM users, set passwords, delete users."),
     "acls": Entry("kgctl.commands.acls:acls_app", "List, add and remove ACLs: who may do what."),
     "broker": Entry("kgctl.commands.broker:broker_app", "Run a local broker: one per data directory."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),

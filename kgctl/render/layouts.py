@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
-from kgctl.model.acls import AclChange, AclRow
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetRow, TopicChange
-from kgctl.model.contexts import ContextRow, SettingRow, StepRow
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.history import GroupEventRow
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
 from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
-from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
+from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
+from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
+from kgctl.render.security_layouts import SECURITY_LAYOUTS
 
 STATE_TONES = {
     "Stable": Tone.GOOD,
@@ -28,51 +27,12 @@ STATE_TONES = {
     "Dead": Tone.BAD,
     "Empty": Tone.QUIET,
 }
-STATUS_TONES = {
-    "done": Tone.GOOD,
-    "rejoined": Tone.GOOD,
-    "joined": Tone.GOOD,
-    "failed": Tone.BAD,
-    "gone": Tone.BAD,
-    "skipped": Tone.QUIET,
-    "exists": Tone.QUIET,
-}
 EVENT_TONES = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "superseded": Tone.QUIET}
-STEP_TONES = {"ok": Tone.GOOD, "failed": Tone.BAD}
 OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
-
-# Names, which people copy, get more of the spare width than ids.
-NAME = partial(Column, fit=Fit.SHORTEN, share=2)
-ID = partial(Column, fit=Fit.SHORTEN)
-SENTENCE = partial(Column, fit=Fit.WRAP)
-STATUS = Column("STATUS", "status", 8, tones=STATUS_TONES)
-ERROR = Column("ERROR", "error", shown=Shown.IF_ANY, fit=Fit.SHORTEN, tones=Tone.BAD)
-ACL_COLUMNS = (
-    Column("TYPE", "resource_type", 5),
-    NAME("RESOURCE", "resource", 15),
-    Column("PATTERN", "pattern_type", 8, rank=RELUCTANTLY),
-    NAME("PRINCIPAL", "principal", 15),
-    Column("PERMISSION", "permission", 10, tones={"DENY": Tone.BAD}),
-    Column("OPERATION", "operation", 9),
-    ID("HOST", "host", rank=RELUCTANTLY + 1),
-)
 
 
 def _coordinator(row: Any) -> str | None:
     return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
-
-
-def _context_flags(row: Any) -> str | None:
-    flags = [name for name, is_set in (("read-only", row.read_only), ("confirm", row.confirm)) if is_set]
-    return ",".join(flags) or None
-
-
-def _defined_in(row: Any) -> str:
-    return f"{row.defined_in} (shadowed)" if row.shadowed else str(row.defined_in)
-
-
-def _milliseconds(row: Any) -> str | None:
-    return None if row.duration_ms is None else f"{row.duration_ms:.1f}"
 
 
 def _moment(row: Any) -> datetime:
@@ -286,8 +246,6 @@ LAYOUTS: dict[str, Layout] = {
             ERROR,
         ),
     ),
-    "acls": Layout(AclRow, ACL_COLUMNS),
-    "acl-changes": Layout(AclChange, (*ACL_COLUMNS, STATUS, ERROR)),
     "broker-rescue": Layout(
         RescueRow,
         (
@@ -322,37 +280,6 @@ LAYOUTS: dict[str, Layout] = {
             SENTENCE("SUMMARY", "summary"),
         ),
     ),
-    "contexts": Layout(
-        ContextRow,
-        (
-            Column("CURRENT", lambda row: "*" if row.current else "", 7, tones={"*": Tone.GOOD}),
-            NAME("CONTEXT", "context", 12),
-            NAME("BOOTSTRAP", "bootstrap", 16),
-            Column("PROTOCOL", "protocol", 10),
-            Column("MECHANISM", "mechanism", shown=Shown.IF_ANY, rank=2),
-            Column("FLAGS", _context_flags, shown=Shown.IF_ANY, tones=Tone.CHANGING),
-            Column("COLOR", "color", shown=Shown.IF_ANY, rank=1),
-            Column("DEFINED-IN", _defined_in, 10, rank=3),
-        ),
-    ),
-    "context-settings": Layout(
-        SettingRow,
-        (
-            ID("SETTING", "setting", 20),
-            NAME("VALUE", "value", 20),
-            Column("SOURCE", "source", shown=Shown.VERBOSE, fit=Fit.WRAP),
-        ),
-    ),
-    "context-test": Layout(
-        StepRow,
-        (
-            Column("STEP", "step", 12),
-            Column("STATUS", "status", 6, tones=STEP_TONES),
-            ID("ADDRESS", "address", shown=Shown.IF_ANY, rank=2),
-            Column("MS", _milliseconds, 6, rank=1),
-            SENTENCE("DETAIL", "detail", 20),
-        ),
-    ),
     "pipeline-columns": Layout(
         ColumnRow,
         (
@@ -383,6 +310,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("WRITTEN", "written"),
         ),
     ),
+    **SECURITY_LAYOUTS,
 }
 
 

@@ -19,6 +19,8 @@ from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 
 if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
+    from broker.security.secret import Secret
+    from kgctl.model.users import UserChange, UserRow
 
 T = TypeVar("T")
 
@@ -118,6 +120,28 @@ class Admin:
         self, group: str, plan: Sequence[RebalanceRow], reason: str = "", *, wait: bool = False
     ) -> list[RebalanceRow]:
         return self.run(rebalance.rebalance(self.cluster, group, plan, reason, wait=wait))
+
+    # --- users; other commands do not load what computes hashes of passwords ---
+
+    def list_users(self, names: Sequence[str] = ()) -> list[UserRow]:
+        from kgctl.client.admin import users
+
+        return self.run(users.list_users(self.cluster, names))
+
+    def set_password(self, user: str, mechanism: str, password: Secret, *, iterations: int, salt: bytes) -> UserChange:
+        from kgctl.client.admin import users
+
+        return self.run(users.set_password(self.cluster, user, mechanism, password, iterations=iterations, salt=salt))
+
+    def plan_user_deletion(self, names: Sequence[str], mechanism: str | None = None) -> list[UserChange]:
+        from kgctl.client.admin import users
+
+        return self.run(users.plan_deletion(self.cluster, names, mechanism))
+
+    def delete_users(self, plan: Sequence[UserChange]) -> list[UserChange]:
+        from kgctl.client.admin import users
+
+        return self.run(users.delete_users(self.cluster, plan))
 
     # --- offsets ---
 

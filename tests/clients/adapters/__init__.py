@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 CLIENTS = {"confluent-kafka": "librdkafka", "kafka-python": "kafka_python", "aiokafka": "aiokafka_client"}
@@ -45,6 +46,25 @@ class Membership:
     session_timeout_ms: int = 6000
     instance: str | None = None
     on_change: OwnershipChange = field(default=lambda kind, partitions: None)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What a client needs for a listener. Without a mechanism it has no SASL, without `ca_file` no TLS."""
+
+    protocol: str
+    mechanism: str = ""
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    ca_file: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+Options = Mapping[str, Any]
+"""Options under the names of the client."""
+NO_OPTIONS: Options = {}
 
 
 @dataclass(frozen=True)
@@ -113,9 +133,9 @@ class Client(Protocol):
     CAN: frozenset[str]
     ASSIGNORS: tuple[str, ...]
 
-    def producer(self, bootstrap: str, codec: str = "none") -> Producer: ...
+    def producer(self, bootstrap: str, codec: str = "none", options: Options = NO_OPTIONS) -> Producer: ...
 
-    def member(self, bootstrap: str, membership: Membership) -> Consumer: ...
+    def member(self, bootstrap: str, membership: Membership, options: Options = NO_OPTIONS) -> Consumer: ...
 
     def reader(self, bootstrap: str, topic: str, partitions: Iterable[int]) -> Consumer: ...
 
@@ -124,6 +144,12 @@ class Client(Protocol):
     def begin_transaction(self, bootstrap: str, transactional_id: str, timeout_s: float) -> None: ...
 
     def retriable(self, error: Exception) -> bool: ...
+
+    def security(self, credentials: Credentials) -> Options: ...
+
+    def refusal(self, bootstrap: str, options: Options) -> str:
+        """The first error of a client that cannot connect."""
+        ...
 
 
 def client_named(name: str) -> Client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
@@ -10,10 +11,12 @@ from typing import Any, TypeVar
 
 import aiokafka
 import aiokafka.admin
+import aiokafka.errors
+from aiokafka.abc import AbstractTokenProvider
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
-from tests.clients.adapters import GroupView, Headers, Membership, Place, Record
+from tests.clients.adapters import NO_OPTIONS, Credentials, GroupView, Headers, Membership, Options, Place, Record
 
 CAN: frozenset[str] = frozenset()
 _ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
@@ -42,7 +45,7 @@ class _Loop:
 
 
 class _Producer:
-    def __init__(self, bootstrap: str, codec: str) -> None:
+    def __init__(self, bootstrap: str, codec: str, options: Options) -> None:
         self._loop = _Loop()
 
         async def start() -> aiokafka.AIOKafkaProducer:
@@ -51,6 +54,7 @@ class _Producer:
                 enable_idempotence=True,
                 compression_type=None if codec == "none" else codec,
                 linger_ms=5,
+                **options,
             )
             await made.start()
             return made
@@ -190,11 +194,11 @@ class _Admin:
         self._loop.close()
 
 
-def producer(bootstrap: str, codec: str = "none") -> _Producer:
-    return _Producer(bootstrap, codec)
+def producer(bootstrap: str, codec: str = "none", options: Options = NO_OPTIONS) -> _Producer:
+    return _Producer(bootstrap, codec, options)
 
 
-def member(bootstrap: str, membership: Membership) -> _Consumer:
+def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS) -> _Consumer:
     settings = {
         "group_id": membership.group,
         "client_id": membership.client_id,
@@ -203,7 +207,7 @@ def member(bootstrap: str, membership: Membership) -> _Consumer:
         "heartbeat_interval_ms": membership.session_timeout_ms // 10,
         "group_instance_id": membership.instance,
     }
-    made = _Consumer(bootstrap, settings)
+    made = _Consumer(bootstrap, settings | dict(options))
     made.join(membership)
     return made
 
@@ -237,3 +241,41 @@ def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -
 
 def retriable(error: Exception) -> bool:
     return bool(getattr(error, "retriable", isinstance(error, TimeoutError)))
+
+
+class _Token(AbstractTokenProvider):  # type: ignore[misc]
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+
+def security(credentials: Credentials) -> Options:
+    made: dict[str, Any] = {"security_protocol": credentials.protocol}
+    if credentials.mechanism:
+        made |= {
+            "sasl_mechanism": credentials.mechanism,
+            "sasl_plain_username": credentials.user,
+            "sasl_plain_password": credentials.password,
+            "sasl_oauth_token_provider": _Token(credentials.token),
+        }
+    if credentials.ca_file:
+        made["ssl_context"] = context = ssl.create_default_context(cafile=credentials.ca_file)
+        if credentials.certificate:
+            context.load_cert_chain(credentials.certificate, credentials.key)
+    return made
+
+
+def refusal(bootstrap: str, options: Options) -> str:
+    async def connect() -> str:
+        made = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, **options)
+        try:
+            await made.start()
+        except aiokafka.errors.KafkaError as error:
+            return repr(error)
+        finally:
+            await made.stop()
+        return "none"
+
+    return asyncio.run(connect())

@@ -12,9 +12,10 @@ import kafka.errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from tests.clients.adapters import GroupView, Headers, Membership, Place, Record
+from tests.clients.adapters import NO_OPTIONS, Credentials, GroupView, Headers, Membership, Options, Place, Record
 
 CAN = frozenset({"alter offsets", "delete groups"})
 _ASSIGNORS = {
@@ -26,13 +27,14 @@ ASSIGNORS = tuple(_ASSIGNORS)
 
 
 class _Producer:
-    def __init__(self, bootstrap: str, codec: str) -> None:
+    def __init__(self, bootstrap: str, codec: str, options: Options) -> None:
         self._producer = kafka.KafkaProducer(
             bootstrap_servers=bootstrap,
             enable_idempotence=True,
             acks="all",
             compression_type=None if codec == "none" else codec,
             linger_ms=5,
+            **options,
         )
 
     def send(
@@ -147,11 +149,11 @@ class _Admin:
         self._admin.close()
 
 
-def producer(bootstrap: str, codec: str = "none") -> _Producer:
-    return _Producer(bootstrap, codec)
+def producer(bootstrap: str, codec: str = "none", options: Options = NO_OPTIONS) -> _Producer:
+    return _Producer(bootstrap, codec, options)
 
 
-def member(bootstrap: str, membership: Membership) -> _Consumer:
+def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS) -> _Consumer:
     settings = {
         "group_id": membership.group,
         "client_id": membership.client_id,
@@ -160,7 +162,7 @@ def member(bootstrap: str, membership: Membership) -> _Consumer:
         "heartbeat_interval_ms": membership.session_timeout_ms // 10,
         "group_instance_id": membership.instance,
     }
-    made = _Consumer(bootstrap, settings)
+    made = _Consumer(bootstrap, settings | dict(options))
     made.join(membership)
     return made
 
@@ -188,3 +190,33 @@ def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -
 
 def retriable(error: Exception) -> bool:
     return bool(getattr(error, "retriable", False))
+
+
+class _Token(AbstractTokenProvider):  # type: ignore[misc]
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+
+def security(credentials: Credentials) -> Options:
+    made: dict[str, Any] = {"security_protocol": credentials.protocol}
+    if credentials.mechanism:
+        made |= {
+            "sasl_mechanism": credentials.mechanism,
+            "sasl_plain_username": credentials.user,
+            "sasl_plain_password": credentials.password,
+            "sasl_oauth_token_provider": _Token(credentials.token),
+        }
+    files = {"ssl_cafile": credentials.ca_file, "ssl_certfile": credentials.certificate, "ssl_keyfile": credentials.key}
+    return made | {name: str(file) for name, file in files.items() if file}
+
+
+def refusal(bootstrap: str, options: Options) -> str:
+    try:
+        kafka.KafkaProducer(bootstrap_servers=bootstrap, bootstrap_timeout_ms=500, **options).close(5)
+    except kafka.errors.KafkaError as error:
+        return repr(error)
+    return "none"

@@ -9,7 +9,7 @@ from typing import Any
 import confluent_kafka as ck
 import confluent_kafka.admin as cka
 
-from tests.clients.adapters import GroupView, Headers, Membership, Place, Record
+from tests.clients.adapters import NO_OPTIONS, Credentials, GroupView, Headers, Membership, Options, Place, Record
 
 CAN = frozenset({"alter offsets", "delete groups"})
 ASSIGNORS = ("range", "roundrobin", "cooperative-sticky")
@@ -18,9 +18,15 @@ STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING
 
 
 class _Producer:
-    def __init__(self, bootstrap: str, codec: str) -> None:
+    def __init__(self, bootstrap: str, codec: str, options: Options) -> None:
         self._producer = ck.Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "compression.type": codec, "linger.ms": 5}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "compression.type": codec,
+                "linger.ms": 5,
+                **options,
+            }
         )
 
     def send(
@@ -150,11 +156,11 @@ class _Admin:
         pass
 
 
-def producer(bootstrap: str, codec: str = "none") -> _Producer:
-    return _Producer(bootstrap, codec)
+def producer(bootstrap: str, codec: str = "none", options: Options = NO_OPTIONS) -> _Producer:
+    return _Producer(bootstrap, codec, options)
 
 
-def member(bootstrap: str, membership: Membership) -> _Consumer:
+def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS) -> _Consumer:
     settings: dict[str, Any] = {
         "group.id": membership.group,
         "client.id": membership.client_id,
@@ -164,7 +170,7 @@ def member(bootstrap: str, membership: Membership) -> _Consumer:
     }
     if membership.instance is not None:
         settings["group.instance.id"] = membership.instance
-    made = _Consumer(bootstrap, settings)
+    made = _Consumer(bootstrap, settings | dict(options))
     made.join(membership)
     return made
 
@@ -187,3 +193,25 @@ def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -
 
 def retriable(error: Exception) -> bool:
     return isinstance(error, ck.KafkaException) and bool(error.args[0].retriable())
+
+
+def security(credentials: Credentials) -> Options:
+    made: dict[str, Any] = {"security.protocol": credentials.protocol, "log_level": 0}
+    if credentials.mechanism == "OAUTHBEARER":
+        made["oauth_cb"] = lambda _: (credentials.token, 4e9, credentials.user, {})
+    if credentials.mechanism:
+        made["sasl.mechanisms"] = credentials.mechanism
+        made |= {"sasl.username": credentials.user, "sasl.password": credentials.password}
+    files = {"ca": credentials.ca_file, "certificate": credentials.certificate, "key": credentials.key}
+    return made | {f"ssl.{name}.location": str(file) for name, file in files.items() if file}
+
+
+def refusal(bootstrap: str, options: Options) -> str:
+    errors: list[ck.KafkaError] = []
+    made = ck.Producer({"bootstrap.servers": bootstrap, "error_cb": errors.append, **options})
+    made.produce("refused", b"x")
+    while not errors:
+        made.poll(0.1)
+    made.purge()
+    made.flush(5)
+    return str(errors[0])

@@ -1,0 +1,101 @@
+"""Real clients produce, consume and commit over each security protocol and mechanism, and report what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.clients.adapters import Client, Credentials, Membership, Place
+from tests.clients.records import read
+from tests.harness import sasl_conversations as sasl
+from tests.harness.certificates import Authority
+from tests.harness.running import RunningBroker
+from tests.harness.secured_kafka import AUTHORIZER, MECHANISMS, unsecured_token
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+CASES = [("SSL", ""), *((protocol, each) for protocol in PROTOCOLS[2:] for each in MECHANISMS)]
+LISTENERS = {
+    "listeners": ",".join(f"{protocol}://127.0.0.1:0" for protocol in PROTOCOLS),
+    "ssl.client.auth": "requested",
+    "group.initial.rebalance.delay.ms": "0",
+    "connection.failed.authentication.delay.ms": "0",
+    # A client is served only if the broker knows who it is.
+    "authorizer.class.name": AUTHORIZER,
+    "super.users": "User:alice;User:CN=alice,O=kgctl tests;User:ANONYMOUS",
+}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[RunningBroker]:
+    options = LISTENERS | sasl.options_of("sasl_plaintext") | sasl.options_of("sasl_ssl")
+    with RunningBroker(tmp_path_factory.mktemp("data"), authority=authority, **options) as running:
+        with running.client("PLAINTEXT") as admin:
+            sasl.add_scram_users(admin)
+        yield running
+
+
+def alice(authority: Authority, protocol: str, mechanism: str) -> Credentials:
+    certificate = authority.client("alice") if protocol == "SSL" else None
+    return Credentials(
+        protocol,
+        mechanism,
+        "alice",
+        "alice-secret",
+        unsecured_token("alice"),
+        authority.ca_file if protocol.endswith("SSL") else None,
+        certificate and certificate.certificate,
+        certificate and certificate.key,
+    )
+
+
+def address(broker: RunningBroker, protocol: str) -> str:
+    return "{}:{}".format(*broker.addresses[protocol])
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), CASES)
+def test_a_client_produces_consumes_and_commits(
+    broker: RunningBroker, authority: Authority, client: Client, client_name: str, protocol: str, mechanism: str
+) -> None:
+    topic = "-".join([client_name, protocol, mechanism])
+    bootstrap, options = address(broker, protocol), client.security(alice(authority, protocol, mechanism))
+    with contextlib.closing(client.producer(bootstrap, options=options)) as producer:
+        sent = producer.send(topic, b"value", partition=0)
+        producer.flush(10)
+        assert sent.result(10) == Place(0, 0)
+    with contextlib.closing(client.member(bootstrap, Membership(topic, topic), options)) as consumer:
+        assert [record.value for record in read(consumer, 1)] == [b"value"]
+        consumer.commit(topic, {0: 1})
+        assert consumer.committed(topic, 0) == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_wrong_credentials_are_reported(
+    broker: RunningBroker, authority: Authority, client: Client, mechanism: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = replace(alice(authority, "SASL_SSL", mechanism), password="wrong", token="not-a-token")
+    error = client.refusal(address(broker, "SASL_SSL"), client.security(wrong))
+    # aiokafka does not read why a token is refused, and finds its next request unanswered.
+    assert re.search("(?i)authentication failed|invalid_token|connection at .* closed", error + logged(caplog))
+
+
+def test_a_certificate_of_another_authority_is_reported(
+    broker: RunningBroker, authority: Authority, client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = replace(alice(authority, "SSL", ""), ca_file=Authority(tmp_path, "another").ca_file)
+    error = client.refusal(address(broker, "SSL"), client.security(wrong))
+    assert re.search("(?i)certificate.verify.failed", error + logged(caplog))
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> str:
+    """What the client logged. Clients in Python give the reason only there."""
+    return "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("broker"))

@@ -23,6 +23,8 @@ from kgctl.model.topic_partition import TopicPartition
 
 _REQUEST_SECONDS = 30.0
 _LEAST_SECONDS = 0.1
+# A connection that takes several round trips, for TLS and SASL, must not fail again and again because the caller polls often.
+_LEAST_SEND_SECONDS = 2.0
 _LOOKUP_PAUSE_SECONDS = 0.2
 
 
@@ -108,7 +110,7 @@ class FetchLoop:
     def _send(self, deadline: float) -> None:
         for fetching in self.fetcher.next_fetches(self._leaders):
             try:
-                until = time.monotonic() + time_left(deadline)
+                until = time.monotonic() + max(_LEAST_SEND_SECONDS, time_left(deadline))
                 link = self._link(fetching.node, until)
                 link.connection.send(fetching.request, link.version, FetchResponse, until)
             except (Unreachable, TimedOut) as error:

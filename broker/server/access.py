@@ -1,4 +1,4 @@
-"""Access: what the principal of one session may do.
+"""Access: what a principal may do.
 
 Decisions are remembered until the ACLs change: an OffsetCommit of a thousand topics asks the authorizer a thousand times once, and
 then no more.
@@ -13,8 +13,9 @@ from broker.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Decisions per operation and type of resource that one session remembers.
-MOST_DECISIONS = 10_000
+# How many decisions are remembered for one principal and host, and for names of up to which length.
+MOST_DECISIONS = 20_000
+LONGEST_NAME = 256
 
 # The operations that exist for each type of resource, as in Kafka's AclEntry.
 OPERATIONS = {
@@ -62,27 +63,43 @@ class Authorizer(Protocol):
 
 
 class Access:
-    """What one principal may do from one host."""
+    """What one principal may do from one host. Its sessions share it."""
 
-    __slots__ = ("_authorizer", "_decisions", "_version", "host", "principal")
+    __slots__ = ("__weakref__", "_authorizer", "_decisions", "_remembered", "_version", "host", "principal")
 
     def __init__(self, authorizer: Authorizer, principal: str, host: str) -> None:
         self._authorizer = authorizer
         self._version = authorizer.version
         self._decisions: dict[int, _Decisions] = {}
+        self._remembered = 0
         self.principal = principal
         self.host = host
 
     def of(self, operation: Operation, kind: ResourceType) -> Mapping[str, bool]:
-        """Whether the operation is allowed, by the name of the resource. Only indexing works; use it within one turn."""
+        """Whether the operation is allowed, by the name of the resource. Only indexing works."""
         if self._version != self._authorizer.version:
             self._version = self._authorizer.version
-            self._decisions.clear()
+            self._forget()
         key = operation << 4 | kind
         found = self._decisions.get(key)
         if found is None:
-            found = self._decisions[key] = _Decisions(self._authorizer, self, operation, kind)
+            found = self._decisions[key] = _Decisions(self, operation, kind)
         return found
+
+    def decide(self, decisions: dict[str, bool], operation: Operation, kind: ResourceType, name: str) -> bool:
+        """Ask the authorizer, and remember its answer, unless that would take much memory."""
+        allowed = self._authorizer.authorize(self.principal, self.host, operation, kind, name)
+        if len(name) <= LONGEST_NAME:
+            if self._remembered >= MOST_DECISIONS:
+                self._forget()
+            self._remembered += 1
+            decisions[name] = allowed
+        return allowed
+
+    def _forget(self) -> None:
+        self._remembered = 0
+        for decisions in self._decisions.values():
+            decisions.clear()
 
     def allows(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return self.of(operation, kind)[name]
@@ -117,18 +134,13 @@ class Unrestricted(Access):
 class _Decisions(dict[str, bool]):
     """The decisions about one operation on resources of one type, by name; a missing one is made when it is looked up."""
 
-    __slots__ = ("_access", "_authorizer", "_kind", "_operation")
+    __slots__ = ("_access", "_kind", "_operation")
 
-    def __init__(self, authorizer: Authorizer, access: Access, operation: Operation, kind: ResourceType) -> None:
-        self._authorizer, self._access, self._operation, self._kind = authorizer, access, operation, kind
+    def __init__(self, access: Access, operation: Operation, kind: ResourceType) -> None:
+        self._access, self._operation, self._kind = access, operation, kind
 
     def __missing__(self, name: str) -> bool:
-        access = self._access
-        allowed = self._authorizer.authorize(access.principal, access.host, self._operation, self._kind, name)
-        if len(self) >= MOST_DECISIONS:
-            self.clear()
-        self[name] = allowed
-        return allowed
+        return self._access.decide(self, self._operation, self._kind, name)
 
 
 class _Everything(dict[str, bool]):

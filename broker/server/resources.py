@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from broker.server.access import UNRESTRICTED, Access
 
@@ -28,6 +29,7 @@ class Resources:
     waiters: FetchWaiters
     authorizer: StoredAcls | None = None
     _scram_users: ScramUsers | None = field(default=None, init=False)
+    _accesses: WeakValueDictionary[tuple[str, str], Access] = field(default_factory=WeakValueDictionary, init=False)
 
     @property
     def node_id(self) -> int:
@@ -52,7 +54,11 @@ class Resources:
         session = connection.session
         access = session.access
         if access is None or access.principal != session.principal:
-            access = session.access = Access(self.authorizer, session.principal, session.host)
+            key = session.principal, session.host
+            access = self._accesses.get(key)
+            if access is None:
+                access = self._accesses[key] = Access(self.authorizer, *key)
+            session.access = access
         return access
 
 

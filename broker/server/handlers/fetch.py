@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker.protocol.acls import Operation
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.server.declaration import Declaration
-from broker.server.guards import PASS, Guard, Refused, Verdict, on_each_topic
+from broker.server.guards import PASS, Acl, Guard, Refused, Verdict, on_each_topic
 from broker.server.leader_epoch import epoch_error
 from broker.storage import DamageError, FileSlice, OutOfDescriptors
 
@@ -163,4 +163,6 @@ def _denied(topic: FetchRequest.Topic) -> FetchResponse.Topic:
 _topics = on_each_topic(
     Operation.READ, "topics", lambda topic: topic.topic, "responses", _denied, ids_since=TOPIC_IDS_SINCE
 )
-REQUESTS = (Declaration(FetchRequest, fetch, Guard(_check, *_topics.acls)),)
+REQUESTS = (
+    Declaration(FetchRequest, fetch, Guard(_check, *_topics.acls, Acl(Operation.CLUSTER_ACTION, ResourceType.CLUSTER))),
+)

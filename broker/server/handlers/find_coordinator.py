@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
-GROUP_KEY, TRANSACTION_KEY = 0, 1
+GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 # The first version with several keys.
 KEYS_SINCE = 4
+# The first version with the coordinators of share groups, for which only brokers ask.
+SHARE_KEY_SINCE = 6
 
 
 def find_coordinator(request: FindCoordinatorRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
@@ -66,6 +68,8 @@ def _itself(key: str) -> str:
 
 
 def _check(request: FindCoordinatorRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
+    if request.key_type == SHARE_KEY and exchange.version >= SHARE_KEY_SINCE:
+        return PASS if access.allows_on_cluster(Operation.CLUSTER_ACTION) else Refused(_share_refusal(request))
     denial = _DENIALS.get(request.key_type)
     if denial is None:
         return PASS
@@ -73,21 +77,26 @@ def _check(request: FindCoordinatorRequest, access: Access, exchange: Answerable
     may = access.of(Operation.DESCRIBE, kind)
     if exchange.version < KEYS_SINCE:
         return PASS if may[request.key] else Refused(_refusal(code))
-    allowed, denied = split(request.coordinator_keys, may.__getitem__)
+    request.coordinator_keys, denied = split(request.coordinator_keys, may.__getitem__)
     if not denied:
         return PASS
-    request.coordinator_keys = allowed
 
     def complete(response: FindCoordinatorResponse) -> FindCoordinatorResponse:
-        response.coordinators += [
-            FindCoordinatorResponse.Coordinator(
-                key=key, node_id=-1, host="", port=-1, error_code=code, error_message=""
-            )
-            for key in denied
-        ]
+        response.coordinators += [_row(key, code, "") for key in denied]
         return response
 
     return Narrowed(request, complete)
+
+
+def _share_refusal(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return FindCoordinatorResponse(coordinators=[_row(key, code, DENIALS[code]) for key in request.coordinator_keys])
+
+
+def _row(key: str, code: ErrorCode, message: str) -> FindCoordinatorResponse.Coordinator:
+    return FindCoordinatorResponse.Coordinator(
+        key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message
+    )
 
 
 def _refusal(code: ErrorCode) -> FindCoordinatorResponse:
@@ -106,6 +115,7 @@ REQUESTS = (
             _check,
             Acl(Operation.DESCRIBE, ResourceType.GROUP),
             Acl(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
+            Acl(Operation.CLUSTER_ACTION, ResourceType.CLUSTER),
         ),
         Slicing("coordinator_keys", "coordinators", _itself, 10),
     ),

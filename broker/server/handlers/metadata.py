@@ -145,6 +145,8 @@ REQUESTS = (
             Acl(Operation.DESCRIBE, ResourceType.TOPIC),
             Acl(Operation.CREATE, ResourceType.TOPIC),
             Acl(Operation.CREATE, ResourceType.CLUSTER),
+            # For the operations that it may perform.
+            Acl(Operation.DESCRIBE, ResourceType.CLUSTER),
         ),
     ),
 )

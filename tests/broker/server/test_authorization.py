@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.protocol.api_keys import APIS
-from broker.server.handlers import SERVED_KEYS
+from broker.server.handlers import SERVED_KEYS, find_declaration
 from tests.harness.authorization import recording
 from tests.harness.authorization.cases import CASES, OPEN_KEYS
 from tests.harness.authorization.clusters import on_this_broker
@@ -23,6 +23,14 @@ def test_every_request_is_in_the_matrix_in_every_version() -> None:
         covered.setdefault(case.key, set()).update(case.all_versions())
     missing = [APIS[key].name for key in SERVED_KEYS if covered.get(key) != set(APIS[key].versions)]
     assert not missing, f"add cases to tests/harness/authorization/cases.py, and record them: {missing}"
+
+
+@pytest.mark.parametrize("key", SERVED_KEYS)
+def test_every_operation_that_a_request_declares_is_in_the_matrix(key: int) -> None:
+    declared = find_declaration(key)
+    assert declared is not None
+    needed = {(need.operation, need.kind) for case in CASES if case.key == key for need in case.needs}
+    assert {(acl.operation, acl.kind) for acl in declared.guard.acls} <= needed
 
 
 def test_every_answer_is_that_of_a_kafka(answers: Answers) -> None:

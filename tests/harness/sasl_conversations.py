@@ -151,7 +151,7 @@ def _scram(user: str, password: str, mechanism: str = "SCRAM-SHA-256") -> Callab
     return lambda: scram.client(mechanism, user, Secret(password), nonce="n0nce")
 
 
-def _bearer(text: str, more: str = "") -> bytes:
+def bearer(text: str, more: str = "") -> bytes:
     return f"n,,\x01auth=Bearer {text}\x01{more}\x01".encode()
 
 
@@ -295,21 +295,21 @@ def token_conversations(make: Callable[..., str]) -> list[Conversation]:
     }
     return [
         *(
-            Conversation(name, [BEARER, token(_bearer(text)), acknowledged], refused, "closed")
+            Conversation(name, [BEARER, token(bearer(text)), acknowledged], refused, "closed")
             for name, text in invalid.items()
         ),
         Conversation(
             "a second token",
-            [BEARER, token(_bearer("abc")), _accepted(_bearer(good)), metadata],
+            [BEARER, token(bearer("abc")), _accepted(bearer(good)), metadata],
             ["0", f"0 {INVALID}", "accepted", "served"],
             "open",
         ),
-        Conversation("extensions", [BEARER, _accepted(_bearer(good, "foo=bar\x01"))], ["0", "accepted"], "open"),
-        Conversation("bad extension", [BEARER, token(_bearer(good, "a1=b\x01"))], ["0", REFUSED_BEARER], "closed"),
+        Conversation("extensions", [BEARER, _accepted(bearer(good, "foo=bar\x01"))], ["0", "accepted"], "open"),
+        Conversation("bad extension", [BEARER, token(bearer(good, "a1=b\x01"))], ["0", REFUSED_BEARER], "closed"),
         Conversation("junk", [BEARER, token(b"junk")], ["0", REFUSED_BEARER], "closed"),
         Conversation(
             "another identity",
-            [BEARER, token(_bearer(good).replace(b"n,,", b"n,a=bob,"))],
+            [BEARER, token(bearer(good).replace(b"n,,", b"n,a=bob,"))],
             [
                 "0",
                 (

@@ -34,6 +34,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterator[
         f"{tokens}.jaas.config": f"{sasl.MODULES}.oauthbearer.OAuthBearerLoginModule required;",
         f"{tokens}.server.callback.handler.class": f"{sasl.MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler",
         f"{tokens}.oauthbearer.jwks.endpoint.url": key_set.as_uri(),
+        # Without it, Kafka 4.1.0 checks no signature.
+        "sasl.oauthbearer.jwt.validator.class": f"{sasl.MODULES}.oauthbearer.BrokerJwtValidator",
         f"{tokens}.oauthbearer.expected.issuer": ISSUER,
         f"{tokens}.oauthbearer.expected.audience": AUDIENCE,
     }

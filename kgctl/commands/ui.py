@@ -74,11 +74,21 @@ def ui(
         _check_terminal(ctx, [("--screen", screen), ("--svg", svg)])
 
     from kgctl.tui.app import KgctlApp
+    from kgctl.tui.cluster_label import ClusterLabel
     from kgctl.tui.feed import ClusterFeed
 
     chosen = settings(ctx)
-    feed = ClusterFeed(chosen.connection())
-    app = KgctlApp(feed, interval_s=interval, read_only=read_only, group=group, theme=theme)
+    connection, target = chosen.connection(), chosen.target()
+    label = ClusterLabel(
+        ",".join(map(str, connection.bootstrap)),
+        target.name,
+        target.color,
+        read_only or target.is_read_only,
+        target.must_confirm,
+        target.command_options,
+    )
+    feed = ClusterFeed(connection, label)
+    app = KgctlApp(feed, interval_s=interval, group=group, theme=theme)
     try:
         if once:
             _print_frame(app, columns_and_lines, keys, snapshots, svg, colors=wants_color(chosen.color))

@@ -22,6 +22,7 @@ BOOTSTRAP_VARIABLE = "KGCTL_BOOTSTRAP"
 CONTEXT_VARIABLE = "KGCTL_CONTEXT"
 COMMAND_CONFIG_VARIABLE = "KGCTL_COMMAND_CONFIG"
 VARIABLES = (BOOTSTRAP_VARIABLE, CONTEXT_VARIABLE, COMMAND_CONFIG_VARIABLE)
+_ADDRESS_WORDS = ("--bootstrap", BOOTSTRAP_VARIABLE)
 LOCAL, DEFAULT = "the running local broker", "default"
 
 
@@ -59,6 +60,7 @@ class Target:
     folder: Path | None = None
     notes: tuple[str, ...] = ()
     unsafe: str | None = None
+    java_file: Path | None = None
 
     def text(self, name: str) -> str | None:
         found = self.values.get(name)
@@ -80,6 +82,15 @@ class Target:
     def timeout(self) -> float | None:
         found = self.text(TIMEOUT)
         return None if found is None else float(found)
+
+    @property
+    def command_options(self) -> tuple[str, ...]:
+        """The options with which another command works on the same cluster; empty if its address is enough."""
+        options = ("--context", self.name) if self.name else ()
+        options = ("--command-config", str(self.java_file)) if self.java_file else options
+        if not options or self.values[BOOTSTRAP].source not in _ADDRESS_WORDS:
+            return options
+        return (*options, "--bootstrap", self.text(BOOTSTRAP) or "")
 
     @property
     def advice(self) -> str:
@@ -152,7 +163,7 @@ def _of_java_file(path: Path, word: str) -> Target:
 
     settings, lines = read_java_file(path)
     values = {name: Sourced(value, f"{path}, line {lines[name]}") for name, value in settings.items()}
-    return Target(None, word, values)
+    return Target(None, word, values, java_file=path)
 
 
 def _of_files(environ: Mapping[str, str]) -> Target:

@@ -69,7 +69,7 @@ class KgctlApp(App[None]):
         super().__init__()
         self.feed = feed
         self.interval_s = interval_s
-        self.read_only = read_only
+        self.read_only = read_only or feed.cluster.read_only
         self.is_paused = False
         self.ready = asyncio.Event()
         self._clock = clock

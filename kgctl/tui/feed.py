@@ -14,6 +14,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.watched import GroupSnapshot, Snapshot
+from kgctl.tui.cluster_label import ClusterLabel
 
 T = TypeVar("T")
 
@@ -22,8 +23,8 @@ class Feed(Protocol):
     """Coroutines that do not block the event loop, return values to it, and raise a KgctlError on failure."""
 
     @property
-    def name(self) -> str:
-        """The cluster as people call it: its addresses."""
+    def cluster(self) -> ClusterLabel:
+        """What people call the cluster, and what its context forbids."""
         ...
 
     async def snapshot(self) -> Snapshot:
@@ -51,14 +52,10 @@ class ClusterFeed:
     10,000 groups. The timeout of the settings applies to each snapshot and each question.
     """
 
-    def __init__(self, connection: ConnectionSettings) -> None:
-        self._connection = connection
+    def __init__(self, connection: ConnectionSettings, cluster: ClusterLabel | None = None) -> None:
+        self.cluster = cluster or ClusterLabel(",".join(map(str, connection.bootstrap)))
         self._snapshots = _Thread(connection, "snapshots")
         self._questions = _Thread(connection, "questions")
-
-    @property
-    def name(self) -> str:
-        return ",".join(map(str, self._connection.bootstrap))
 
     async def snapshot(self) -> Snapshot:
         return await self._snapshots.ask(_snapshot)

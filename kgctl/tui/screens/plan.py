@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Protocol
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
 from kgctl.model.failure import RowError
@@ -25,8 +25,9 @@ from kgctl.tui.widgets.table.rows import Rows
 
 # Errors after which the change may have happened nevertheless.
 INDETERMINATE = ("TIMED_OUT", "REQUEST_TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
-READ_ONLY = "Started with --read-only: this is a preview, and nothing can be changed."
+READ_ONLY = "Read-only: this is a preview, and nothing can be changed."
 UNDER_WAY = "The change is in progress. Wait for its outcome."
+ASK = "To execute, type the group id and press Enter:"
 LEAVING = "The change is in progress. Press the key again to quit without its outcome."
 
 
@@ -83,11 +84,14 @@ class PlanDialog(ModalScreen[bool]):
     DEBOUNCE_S: ClassVar[float] = 0.25
     NAME: ClassVar[str] = ""
     WORKING: ClassVar[str] = "changing"
+    # Whether the group id must be typed on every cluster, or only where the context asks for it.
+    ASKS_NAME: ClassVar[bool] = False
     KEYS: ClassVar[str] = "y or ^y copy - ^r plan again - Esc close"
 
     def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
         super().__init__()
-        self.feed, self.group, self.read_only = feed, group, read_only
+        self.feed, self.group = feed, group
+        self.read_only = read_only or feed.cluster.read_only
         self.stage = Stage.PLANNING
         self.was_changed = False
         self._began_s = 0.0
@@ -130,6 +134,28 @@ class PlanDialog(ModalScreen[bool]):
     def detail(self, row: Any) -> str:
         """The full text of a row whose cells may be cut."""
 
+    # ---- the group id as consent
+
+    @property
+    def asks_name(self) -> bool:
+        return self.ASKS_NAME or self.feed.cluster.must_confirm
+
+    def missing_name(self) -> str:
+        """What to type before the plan can be executed; empty if it is there."""
+        if not self.asks_name or self.query_one("#name", Input).value in (self.group, printable(self.group)):
+            return ""
+        return f"Type the group id to consent: {self.group}"
+
+    @on(Input.Changed, "#name")
+    def _type_name(self, event: Input.Changed) -> None:
+        event.stop()
+        self.show_state()
+
+    @on(Input.Submitted, "#name")
+    def _submit_name(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.execute()
+
     # ---- the frame
 
     def compose(self) -> ComposeResult:
@@ -145,6 +171,9 @@ class PlanDialog(ModalScreen[bool]):
                 yield Static(id="command", markup=False)
             with Vertical(id="consent"):
                 yield from self.consent()
+                if self.asks_name:
+                    yield Static(f"{ASK} {printable(self.group)}", id="ask", markup=False)
+                    yield Input(placeholder="the group id", compact=True, id="name", disabled=self.read_only)
             with Horizontal(id="buttons"):
                 yield Button("", id="execute", variant="warning", compact=True)
                 yield Button("Copy as command", id="copy", compact=True)
@@ -179,14 +208,16 @@ class PlanDialog(ModalScreen[bool]):
         """Update buttons and the command from the inputs and the plan."""
         execute = self.query_one("#execute", Button)
         execute.label = f"{self.verb()}: read-only" if self.read_only else self.verb()
-        execute.disabled = self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle())
+        execute.disabled = (
+            self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle() or self.missing_name())
+        )
         execute.variant = "default" if execute.disabled else "warning"
         line = self.command()
         self.query_one("#copy", Button).disabled = not line
         self.query_one("#command", Static).update(f"As a command: {line}" if line else "")
         is_changing = self.stage is Stage.CHANGING
         for control in self.query("#body Input, #body Select, #body Checkbox, #consent Input, #consent Checkbox"):
-            control.disabled = is_changing or self.is_idle(control)
+            control.disabled = is_changing or (control.id == "name" and self.read_only) or self.is_idle(control)
 
     def is_idle(self, control: Widget) -> bool:
         """Whether a control has no meaning with the current inputs."""
@@ -216,8 +247,8 @@ class PlanDialog(ModalScreen[bool]):
             self.say(READ_ONLY, "warning")
         elif self.stage is Stage.PLANNING:
             self.say("The plan is not ready yet. Review it first.", "warning")
-        elif self.stage is Stage.PLANNED and self.obstacle():
-            self.say(self.obstacle(), "warning")
+        elif self.stage is Stage.PLANNED and (missing := self.obstacle() or self.missing_name()):
+            self.say(missing, "warning")
         elif self.stage is Stage.PLANNED:
             self._began_s, self._was_warned = time.monotonic(), False
             started_from = self.focused
@@ -228,6 +259,10 @@ class PlanDialog(ModalScreen[bool]):
     async def _carry_out(self, started_from: Widget | None) -> None:
         try:
             await self.carry_out()
+            if self.asks_name:
+                with self.prevent(Input.Changed):
+                    self.query_one("#name", Input).value = ""
+                self.show_state()
         except KgctlError as error:
             if isinstance(error, Precondition | NotFound | BrokerError) and error.name not in INDETERMINATE:
                 self.say(f"{ended(str(error))} Nothing was changed.", "error")

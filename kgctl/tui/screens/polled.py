@@ -94,14 +94,14 @@ class PolledScreen(Screen[None], Generic[T]):
         dashboard, polling = self.dashboard, self.polling
         now_s = dashboard.now_s()
         self.query_one(Status).show(
-            dashboard.feed.name,
+            dashboard.feed.cluster,
             polling.freshness,
             now_s,
             dashboard.interval_s,
             paused=dashboard.is_paused,
             read_only=dashboard.read_only,
         )
-        self.query_one(Unreachable).show(dashboard.feed.name, polling.freshness, now_s)
+        self.query_one(Unreachable).show(dashboard.feed.cluster, polling.freshness, now_s)
 
     def _on_answer(self, answer: T) -> None:
         self._show_contents(True)

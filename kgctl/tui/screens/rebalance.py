@@ -139,7 +139,7 @@ class RebalanceDialog(PlanDialog):
         return "Evict all members" if self.evicts else "Trigger rebalance"
 
     def command(self) -> str:
-        return command_line.rebalance(self.feed.name, self.group, self.reason, evict=self.evicts)
+        return command_line.rebalance(self.feed.cluster, self.group, self.reason, evict=self.evicts)
 
     def detail(self, row: RebalanceRow) -> str:
         static = f", instance {row.group_instance_id}" if row.group_instance_id else ""

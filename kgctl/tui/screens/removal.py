@@ -150,7 +150,7 @@ class RemoveMemberDialog(PlanDialog):
         if row is None:
             return ""
         members, instances = ([], [row.group_instance_id]) if row.group_instance_id else ([row.consumer_id], [])
-        return command_line.remove_members(self.feed.name, self.group, members, instances, self.reason)
+        return command_line.remove_members(self.feed.cluster, self.group, members, instances, self.reason)
 
     def detail(self, row: MemberChange) -> str:
         instance = f" (instance {row.group_instance_id})" if row.group_instance_id else ""

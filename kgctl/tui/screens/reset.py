@@ -59,6 +59,7 @@ class ResetDialog(PlanDialog):
     }
     """
     NAME: ClassVar[str] = "Reset offsets of group"
+    ASKS_NAME: ClassVar[bool] = True
     WORKING: ClassVar[str] = "committing the offsets and reading them back"
 
     def __init__(
@@ -101,13 +102,7 @@ class ResetDialog(PlanDialog):
         ]
         return Rows(columns, key=lambda row: f"{row.topic}\0{row.partition}", empty="No plan.", id="plan")
 
-    def consent(self) -> Iterable[Widget]:
-        yield Static(f"To execute, type the group id and press Enter: {printable(self.group)}", id="ask", markup=False)
-        yield Input(placeholder="the group id", compact=True, id="name", disabled=self.read_only)
-
     def is_idle(self, control: Widget) -> bool:
-        if control.id == "name":
-            return self.read_only
         return control.id == "topics" and self.strategy == "from-file"
 
     # ---- values of the inputs
@@ -146,17 +141,13 @@ class ResetDialog(PlanDialog):
     @on(Input.Changed)
     def _type(self, event: Input.Changed) -> None:
         event.stop()
-        if event.input.id == "name":
-            self.show_state()
-        else:
+        if event.input.id != "name":
             self.plan_again()
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         event.stop()
-        if event.input.id == "name":
-            self.execute()
-        else:
+        if event.input.id != "name":
             self.plan_again(0.0)
 
     # ---- plan and execution
@@ -190,8 +181,6 @@ class ResetDialog(PlanDialog):
         assert plan is not None
         done = await self.feed.ask(lambda admin: admin.apply_reset(plan))
         self.note_outcome(done.rows)
-        with self.prevent(Input.Changed):
-            self.query_one("#name", Input).value = ""
         self._show(done)
         failed = [row.error for row in done.rows if row.error]
         if failed:
@@ -205,9 +194,6 @@ class ResetDialog(PlanDialog):
             return "There is nothing to do."
         if self.plan.failed:
             return "The plan has errors; a reset is executed as a whole or not at all."
-        typed = self.query_one("#name", Input).value
-        if not typed or typed not in (self.group, printable(self.group)):
-            return f"Type the group id to consent: {self.group}"
         return ""
 
     def verb(self) -> str:
@@ -223,7 +209,7 @@ class ResetDialog(PlanDialog):
                 target_of(self.group, self.strategy, self.value, 0)
         except BadValue:
             return ""
-        return command_line.reset_offsets(self.feed.name, self.group, self.strategy, self.value, self.topics)
+        return command_line.reset_offsets(self.feed.cluster, self.group, self.strategy, self.value, self.topics)
 
     def detail(self, row: ResetRow) -> str:
         place = row.topic if row.partition is None else f"{row.topic}-{row.partition}"

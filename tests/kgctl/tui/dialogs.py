@@ -19,6 +19,7 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.steps import Endpoint
 from kgctl.model.watched import GroupSnapshot, Snapshot
+from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.plan import PlanDialog, Stage
 from kgctl.tui.themes import THEMES
@@ -128,7 +129,7 @@ def cluster_feed(bootstrap: str) -> ClusterFeed:
 class AnswersFeed:
     """A feed that answers every question with the same prepared value."""
 
-    name = "127.0.0.1:9092"
+    cluster = ClusterLabel("127.0.0.1:9092")
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer

@@ -12,10 +12,12 @@ from textual.widgets import Static
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
+from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.screens.groups import GroupsScreen
+from kgctl.tui.widgets.frame.status import Status
 from kgctl.tui.widgets.groups.lines import FailedBrokers, Line
 from tests.kgctl.tui import snapshots
-from tests.kgctl.tui.prepared import PreparedFeed
+from tests.kgctl.tui.prepared import LOCAL, PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 
@@ -42,6 +44,10 @@ class Scene:
     def text(self, line: type[Line] | type[FailedBrokers]) -> str:
         found = self.screen.query_one(line)
         return str(found.content if isinstance(found, FailedBrokers) else found.render())
+
+    @property
+    def status(self) -> str:
+        return self.screen.query_one(Status).text
 
     @property
     def filter_note(self) -> str:
@@ -73,9 +79,12 @@ def watching(
     size: tuple[int, int] = (120, 40),
     *,
     read_only: bool = False,
+    cluster: ClusterLabel = LOCAL,
 ) -> None:
     async def run() -> None:
-        feed = PreparedFeed(found, {name: [None] for one in found if isinstance(one, Snapshot) for name in one.groups})
+        feed = PreparedFeed(
+            found, {name: [None] for one in found if isinstance(one, Snapshot) for name in one.groups}, cluster
+        )
         app = KgctlApp(feed, clock=lambda: snapshots.NOW_S, read_only=read_only)
         async with app.run_test(size=size) as pilot:
             await until(app.ready.is_set)

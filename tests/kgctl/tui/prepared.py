@@ -9,8 +9,10 @@ from typing import TypeVar
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.errors import KgctlError, Refused
 from kgctl.model.watched import GroupSnapshot, Snapshot
+from kgctl.tui.cluster_label import ClusterLabel
 
 T = TypeVar("T")
+LOCAL = ClusterLabel("127.0.0.1:9092")
 
 
 class PreparedFeed:
@@ -20,9 +22,9 @@ class PreparedFeed:
         self,
         snapshots: Sequence[Snapshot | KgctlError | None] = (),
         groups: Mapping[str, Sequence[GroupSnapshot | KgctlError | None]] | None = None,
-        name: str = "127.0.0.1:9092",
+        cluster: ClusterLabel = LOCAL,
     ) -> None:
-        self.name = name
+        self.cluster = cluster
         self._snapshots = list(snapshots)
         self._groups = {group: list(some) for group, some in (groups or {}).items()}
         self.asked = 0

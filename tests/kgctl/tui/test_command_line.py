@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kgctl.tui import command_line
+from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed import ClusterFeed
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
@@ -118,7 +119,7 @@ def test_the_lines_of_the_other_dialogs_have_the_same_plans(kgctl: Kgctl, feed: 
     ["plain", "two words", "it's", "$(reboot)`x`", "-x", "\x1b]0;x\x07", "a\nb", "\u202e1", "ü\t7", "back\\slash\x01"],
 )
 def test_a_shell_reads_names_back_without_control_characters(name: str) -> None:
-    line = command_line.reset_offsets("127.0.0.1:9092", name, "to-offset", "5", [name])
+    line = command_line.reset_offsets(ClusterLabel("127.0.0.1:9092"), name, "to-offset", "5", [name])
     assert line.isprintable()
     output = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
@@ -129,7 +130,7 @@ def test_a_shell_reads_names_back_without_control_characters(name: str) -> None:
 
 
 def test_a_group_that_looks_like_an_option_is_a_group(kgctl: Kgctl) -> None:
-    line = command_line.remove_members(str(kgctl.bootstrap), "--all", ["m"])
+    line = command_line.remove_members(ClusterLabel(str(kgctl.bootstrap)), "--all", ["m"])
     result = Kgctl()(*[word for word in shlex.split(line)[1:] if word != "--execute"])
     assert "'--all'" in result.stderr
     assert result.exit_code == 5

@@ -161,7 +161,7 @@ def test_without_members_or_with_read_only_the_button_is_disabled(
                 if read_only:
                     scene.dialog.execute()
                     await scene.settled()
-                    assert "--read-only" in scene.text("message")
+                    assert "Read-only: " in scene.text("message")
                 await scene.press("escape")
                 assert scene.app.answers == [False]
                 assert described(kgctl, group).generation == before
@@ -227,7 +227,7 @@ def test_an_unreachable_broker_is_one_sentence() -> None:
     async def play(feed: ClusterFeed) -> None:
         async with opened(RebalanceDialog(feed, "g")) as scene:
             assert scene.text("message").startswith("Error: ")
-            assert feed.name in scene.text("message")
+            assert feed.cluster.name in scene.text("message")
             assert "\n" not in scene.text("message")
             assert scene.button().disabled
 
@@ -243,7 +243,10 @@ def test_a_key_copies_the_command_and_a_click_closes(kgctl: Kgctl, feed: Cluster
     async def play() -> None:
         async with opened(RebalanceDialog(feed, group)) as scene:
             await scene.press("y")
-            assert scene.app.clipboard == f"kgctl groups rebalance {group} --wait --bootstrap {feed.name} --execute"
+            assert (
+                scene.app.clipboard
+                == f"kgctl groups rebalance {group} --wait --bootstrap {feed.cluster.name} --execute"
+            )
             await scene.press("ctrl+r")
             assert len(scene.rows()) == 1
             assert await scene.pilot.click("#close")

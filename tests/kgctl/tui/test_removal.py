@@ -118,7 +118,7 @@ def test_read_only_lists_the_members_and_removes_none(kgctl: Kgctl, feed: Cluste
             assert scene.button().disabled
             scene.dialog.execute()
             await scene.settled()
-            assert "--read-only" in scene.text("message")
+            assert scene.text("message").startswith("Note: Read-only: ")
 
     with member_of(kgctl, group, {topic: [0]}):
         asyncio.run(play())
@@ -137,5 +137,5 @@ def test_a_missing_group_and_an_unreachable_broker_are_one_sentence(feed: Cluste
     asyncio.run(play(feed, "no-such-group"))
     with LocalBroker() as broker:
         gone = cluster_feed(broker.bootstrap_servers)
-    asyncio.run(play(gone, gone.name))
+    asyncio.run(play(gone, gone.cluster.name))
     gone.close()

@@ -356,7 +356,7 @@ def test_read_only_shows_the_plan_and_executes_nothing(kgctl: Kgctl, feed: Clust
             assert str(scene.button().label) == "Reset offsets: read-only"
             assert scene.button().disabled
             assert scene.dialog.query_one("#name", Input).disabled
-            assert "--read-only" in scene.text("message")
+            assert "Read-only: " in scene.text("message")
             scene.dialog.query_one("#name", Input).value = group
             scene.dialog.execute()
             await scene.settled()
@@ -376,7 +376,7 @@ def test_a_lost_broker_is_one_sentence_and_the_dialog_recovers() -> None:
             await scene.press("ctrl+r")
             message = scene.text("message")
             assert message.startswith("Error: ")
-            assert feed.name in message
+            assert feed.cluster.name in message
             assert "\n" not in message
             broker.restart()
             await scene.press("ctrl+r")
@@ -403,7 +403,7 @@ def test_a_lost_broker_is_one_sentence_and_the_dialog_recovers() -> None:
 
 
 def test_the_command_is_shown_and_copied_by_key_and_button(feed: ClusterFeed, topic: str, group: str) -> None:
-    line = f"kgctl groups reset-offsets {group} --topic {topic} --to-earliest --bootstrap {feed.name} --execute"
+    line = f"kgctl groups reset-offsets {group} --topic {topic} --to-earliest --bootstrap {feed.cluster.name} --execute"
 
     async def play() -> None:
         async with opened(ResetDialog(feed, group, topic)) as scene:

@@ -11,6 +11,7 @@ from kgctl.client.net.errors import KgctlError, Unreachable
 from kgctl.model.failure import RowError
 from kgctl.model.watched import GroupSnapshot, Snapshot, WatchedPartition
 from kgctl.tui.app import KgctlApp
+from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.widgets.assignment.pane import AssignmentPane
 from kgctl.tui.widgets.group.offsets import OffsetsPane
@@ -32,7 +33,7 @@ from tests.kgctl.tui.group_snapshots import (
     started,
 )
 from tests.kgctl.tui.panes import FAILED, UNCOMMITTED, Host, assigned, dealt, row
-from tests.kgctl.tui.prepared import PreparedFeed
+from tests.kgctl.tui.prepared import LOCAL, PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 SMALL, MIDDLE, LARGE = (80, 24), (120, 40), (200, 60)
@@ -95,7 +96,8 @@ def groups_screen(shown):
         **options,
     ) -> bool:
         clock = Clock(snapshots.NOW_S)
-        app = KgctlApp(PreparedFeed(found), clock=clock, **options)
+        cluster = options.pop("cluster", LOCAL)
+        app = KgctlApp(PreparedFeed(found, cluster=cluster), clock=clock, **options)
         return shown(app, clock, 0 if found[0] is None else len(found), size, keys, after_s)
 
     return compare
@@ -161,6 +163,12 @@ def test_stale_groups(groups_screen) -> None:
 def test_groups_of_a_lost_cluster(groups_screen) -> None:
     lost = Unreachable("127.0.0.1:9092: connection refused")
     assert groups_screen([snapshots.snapshot(snapshots.every_state()), lost], after_s=8.0)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_a_context_with_its_name_and_colour(groups_screen, theme: str) -> None:
+    prod = ClusterLabel("kafka-1:9093,kafka-2:9093", "prod", "red", read_only=True)
+    assert groups_screen([snapshots.snapshot(snapshots.every_state())], SMALL, cluster=prod, theme=theme)
 
 
 def test_paused_and_read_only_groups(groups_screen) -> None:

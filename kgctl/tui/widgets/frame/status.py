@@ -7,9 +7,20 @@ from textual.app import RenderResult
 from textual.widget import Widget
 
 from kgctl.tui import cells
+from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.polling import Freshness
 
 STALE_AFTER_INTERVALS = 3
+# The colours of contexts, readable on every theme.
+BADGES = {
+    "red": "#ffffff on #b3261e",
+    "green": "#ffffff on #2e7d32",
+    "yellow": "#000000 on #e6b422",
+    "blue": "#ffffff on #1f5fa8",
+    "magenta": "#ffffff on #8e3a8e",
+    "cyan": "#000000 on #35b5c4",
+    "white": "#000000 on #f2f2f2",
+}
 
 
 class Status(Widget):
@@ -25,16 +36,20 @@ class Status(Widget):
         self._place = place
         self._left = ""
         self._right = ""
+        self._badge: tuple[int, int, ClusterLabel] | None = None
 
     @property
     def text(self) -> str:
         return f"{self._left}  {self._right}"
 
     def show(
-        self, cluster: str, fresh: Freshness, now_s: float, interval_s: float, *, paused: bool, read_only: bool
+        self, cluster: ClusterLabel, fresh: Freshness, now_s: float, interval_s: float, *, paused: bool, read_only: bool
     ) -> None:
         before = (self._left, self._right)
-        self._left = " \u203a ".join(["kgctl", cells.name(cluster), *([self._place] if self._place else [])])
+        # A context whose name is coloured needs blanks around it to be readable.
+        called = f" {cells.name(cluster.name)} " if cluster.color else cells.name(cluster.name)
+        self._left = " \u203a ".join(["kgctl", called, *([self._place] if self._place else [])])
+        self._badge = (len("kgctl \u203a "), len(called), cluster)
         parts = ["read-only"] if read_only else []
         if fresh.is_lost:
             since = cells.duration(now_s - (fresh.failed_at_s if fresh.failed_at_s is not None else now_s))
@@ -57,4 +72,10 @@ class Status(Widget):
         width = self.size.width
         right = cells.fitted(self._right, min(len(self._right), width))
         left = cells.fitted(self._left, max(0, width - len(right) - 1))
-        return Text(f"{left} {right}" if left else right, no_wrap=True)
+        text = Text(f"{left} {right}" if left else right, no_wrap=True)
+        if self._badge is not None and self._badge[2].context is not None:
+            begin, length, cluster = self._badge
+            text.stylize(
+                f"bold {BADGES[cluster.color]}" if cluster.color else "bold", begin, min(begin + length, len(left))
+            )
+        return text

@@ -1,0 +1,26 @@
+"""The cluster that the dashboard shows: what people call it, how a command names it, and what its context forbids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLabel:
+    """`context` is its name, None without one. `options` are the options with which a command chooses this cluster."""
+
+    address: str
+    context: str | None = None
+    color: str | None = None
+    read_only: bool = False
+    must_confirm: bool = False
+    options: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.context or self.address
+
+    def command_options(self, changed: str) -> list[str]:
+        """The options of a command that changes something of this name."""
+        chosen = list(self.options or ("--bootstrap", self.address))
+        return [*chosen, "--yes", changed] if self.must_confirm else chosen

@@ -28,6 +28,9 @@ DIRECTORY = (
 DESCRIPTORS = ("tests/broker/storage/test_descriptors.py", "tests/broker/server/test_descriptors.py")
 LARGE = ("tests/broker/server/test_long_requests.py", "tests/broker/cores/groups/test_group_requests.py")
 DISCONNECTS = ("tests/broker/server/test_disconnects.py",)
+AUTHORIZATION = ("tests/broker/server/test_authorization.py",)
+GUARDS = ("tests/broker/server/test_guards.py",)
+ROUTER = ("tests/broker/server/test_router.py",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -928,6 +931,133 @@ FAULTS = (
         "            if self._retries > MOST_RETRIES:\n",
         "            if self._retries:\n",
         DESCRIPTORS,
+    ),
+    # ---- authorization
+    Fault(
+        "guards do not run",
+        "server/router.py",
+        "        guard = declaration.guard if is_guarded else None\n",
+        "        guard = None\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "a request that runs in slices passes no guard",
+        "server/slices.py",
+        "            run = _guarded(guard, run, resources)\n",
+        "            pass\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "a refused request reaches its handler",
+        "server/guards.py",
+        "        return verdict.response\n",
+        "        return run(request, exchange, resources)\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "a narrowed request keeps what is denied",
+        "server/guards.py",
+        "    setattr(request, asked, allowed)\n",
+        "",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "what is denied is left out of the answer",
+        "server/guards.py",
+        "            exchange.complete = verdict.complete\n",
+        "",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "decisions outlive the ACLs that they rest on",
+        "server/access.py",
+        "        if self._version != self._authorizer.version:\n",
+        "        if self._version > self._authorizer.version:\n",
+        GUARDS,
+    ),
+    Fault(
+        "a session keeps the rights of its former principal",
+        "server/resources.py",
+        "        if access is None or access.principal != session.principal:\n",
+        "        if access is None:\n",
+        ROUTER,
+    ),
+    Fault(
+        "memory for decisions grows with the names that a client sends",
+        "server/access.py",
+        "            if self._remembered >= MOST_DECISIONS:\n",
+        "            if self._remembered < 0:\n",
+        GUARDS,
+    ),
+    Fault(
+        "topics named by id are not protected",
+        "server/guards.py",
+        "            return topic is None or may[topic.name]\n",
+        "            return True\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "a client may fetch as if it were a broker",
+        "server/handlers/fetch.py",
+        "    if replica_id < 0:\n        return _topics.check(request, access, exchange, resources)\n    if access.allows_on_cluster(Operation.CLUSTER_ACTION):\n        return PASS\n",
+        "    if replica_id < 0:\n        return _topics.check(request, access, exchange, resources)\n    if access:\n        return PASS\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "all topics are listed to everybody",
+        "server/handlers/metadata.py",
+        "sorted(resources.log.topics.items()) if visible[name]]",
+        "sorted(resources.log.topics.items())]",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "a denied topic is created by asking for it",
+        "server/handlers/metadata.py",
+        "    if creation is not None and not creation.allows(asked.name):\n",
+        "    if creation is not None and not asked.name:\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "all offsets of a group show hidden topics",
+        "server/handlers/offset_fetch_guard.py",
+        "        return topics.only(lambda topic: visible[topic.name])\n",
+        "        return topics\n",
+        GUARDS,
+    ),
+    Fault(
+        "a long list shows hidden groups",
+        "server/handlers/group_guards.py",
+        "    return entries.only(keep) if isinstance(entries, Gradual) else list(filter(keep, entries))\n",
+        "    return entries if isinstance(entries, Gradual) else list(filter(keep, entries))\n",
+        GUARDS,
+    ),
+    Fault(
+        "a denied produce without an answer passes silently",
+        "server/handlers/produce.py",
+        "    _check_unanswered(completed(exchange, response))\n",
+        "    _check_unanswered(response)\n",
+        GUARDS,
+    ),
+    Fault(
+        "the error of a deletion tells whether a hidden topic exists",
+        "server/handlers/topics.py",
+        "    if is_kept or (by_name and not is_visible):\n",
+        "    if is_kept:\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "a deletion by id shows the name of a hidden topic",
+        "server/handlers/topics.py",
+        "        row.name = name if is_visible else row.name\n",
+        "        row.name = name\n",
+        AUTHORIZATION,
+    ),
+    Fault(
+        "configs are described without their own right",
+        "server/handlers/topics.py",
+        "        if self._access.allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):\n",
+        "        if self._access:\n",
+        AUTHORIZATION,
     ),
     # ---- the data directory
     Fault(

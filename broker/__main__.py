@@ -14,7 +14,8 @@ exit codes (up to 7 they are those of kgctl; `kgctl broker start` exits with the
    0  stopped cleanly
    1  failed unexpectedly; the log file has the details
    2  wrong usage or configuration: an unknown option, a value out of bounds, an unreadable file,
-      or an address other than loopback without --insecure-listen
+      a certificate or key store that cannot be used, or an address that other machines can reach
+      without encryption and authentication (see --insecure-listen)
    6  another broker holds the data directory
   11  the data directory is damaged or misses acknowledged data (see --accept-loss)
   12  the data directory was written by a newer version
@@ -61,7 +62,9 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     add = parser.add_argument
     add("--data-dir", metavar="DIR", help="the data directory (default: $XDG_DATA_HOME/kgctl/broker)")
     add(
-        "--listen", metavar="HOST:PORT", help="address to listen on; port 0 picks a free port (default: 127.0.0.1:9092)"
+        "--listen",
+        metavar="HOST:PORT",
+        help="address to listen on; port 0 picks a free port (default: 127.0.0.1:9092)",
     )
     add(
         "--ready-file",
@@ -92,7 +95,17 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     add(
         "--insecure-listen",
         action="store_true",
-        help="allow an address that other machines can reach, without encryption",
+        help="allow an address that other machines can reach, without encryption or authentication",
+    )
+    add(
+        "--secure",
+        nargs="?",
+        const="SASL_SSL",
+        choices=("SASL_SSL", "SASL_PLAINTEXT", "SSL"),
+        metavar="PROTOCOL",
+        help="listen with TLS and SASL (SASL_SSL), or with SASL_PLAINTEXT or SSL; makes, once, an authority, a server"
+        " certificate and the user admin in the folder `security` of the data directory, with a client.properties that fits;"
+        " only admin may do anything until ACLs allow more; a certificate is renewed 30 days before it expires",
     )
     add(
         "--accept-loss",

@@ -1,4 +1,4 @@
-"""Small JSON files that others read while they are replaced: a reader sees the old file, no file, or all of the new one."""
+"""Small files that others read while they are replaced: a reader sees the old file, no file, or all of the new one."""
 
 from __future__ import annotations
 
@@ -62,3 +62,24 @@ def remove_file(directory: int | None, name: str, expected: FileId) -> None:
     with contextlib.suppress(OSError):
         if file_id(os.stat(name, dir_fd=directory, follow_symlinks=False)) == expected:
             os.unlink(name, dir_fd=directory)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a private file durably: after a power cut it has the old content or the new."""
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    descriptor = os.open(draft, _DRAFT, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(draft, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -11,12 +11,14 @@ from pathlib import Path
 from broker.atomic_file import read_json, write_json
 
 LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME = "lock", "ready.json", "broker.log", "last-run.json"
+# The folder that `--secure` makes: the certificate of its authority, and the password of its user.
+SECURITY_NAME, CA_NAME, PASSWORD_NAME, ADMIN = "security", "ca.pem", "admin-password", "admin"
 # The reason of a run that recorded none.
 KILLED = "killed, or the machine went down"
 # A directory without any of these does not hold a broker's data. Formats 1 to 3 have `watermark`.
 STORE_NAMES = frozenset(("store.db", "segments", "synced-ends", "commit-marker", "watermark"))
 # Files that a failed start may leave before the store exists, and what an empty file system contains.
-EARLY_NAMES = frozenset((LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME, "lost+found"))
+EARLY_NAMES = frozenset((LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME, SECURITY_NAME, "lost+found"))
 
 # fmt: off
 NETWORK_FILE_SYSTEMS = frozenset((

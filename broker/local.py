@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -11,11 +12,23 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from broker.data_directory import KILLED, LOCK_NAME, LOG_NAME, READY_NAME, Run, default_data_dir, last_run
+from broker.data_directory import (
+    ADMIN,
+    CA_NAME,
+    KILLED,
+    LOCK_NAME,
+    LOG_NAME,
+    PASSWORD_NAME,
+    READY_NAME,
+    SECURITY_NAME,
+    Run,
+    default_data_dir,
+    last_run,
+)
 from broker.directory_lock import Holder, find_holder, holder_pid, running
 from broker.process_identity import OtherProcessError
 from broker.ready_file import Ready, read_ready
@@ -42,6 +55,9 @@ __all__ = [
 ]
 
 DURABILITIES = ("power", "process")
+SECURITY_PROTOCOLS = ("SASL_SSL", "SASL_PLAINTEXT", "SSL")
+# Options that may hold passwords or keys.
+SECRET_NAMES = re.compile(r"password|jaas|secret|passphrase|ssl\.keystore\.key$")
 # Its lines on stderr are signs of progress, not warnings.
 PROGRESS_LOGGER = "broker.progress"
 START_TIMEOUT_S = 60.0
@@ -65,6 +81,8 @@ class LocalBroker:
     durability  "process": acknowledged records survive a crash of the broker; "power": also a power cut, at one sync per
                 flush
     listen      HOST:PORT; port 0 picks a free port, which a restart keeps
+    security    "SASL_SSL", "SASL_PLAINTEXT" or "SSL" instead of plaintext: the broker makes its certificate and its user
+                `username` with a `password` that it draws; `client_properties` has what a Java client needs
 
     The broker stops at the end of the `with` block, and when this process ends for any reason.
     """
@@ -75,13 +93,17 @@ class LocalBroker:
         data_dir: str | os.PathLike[str] | None = None,
         durability: str = "process",
         listen: str = "127.0.0.1:0",
+        security: str | None = None,
     ) -> None:
+        if security not in (None, *SECURITY_PROTOCOLS):
+            raise ValueError(f"security {security!r} is not one of {', '.join(SECURITY_PROTOCOLS)}")
         if durability not in DURABILITIES:
             raise ValueError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")
         self._config = dict(config or {})
         self._given_dir = None if data_dir is None else Path(os.path.abspath(data_dir))
         self._durability = durability
         self._listen = listen
+        self._security = security
         self._ready: Ready | None = None
         # Created at the first start; released with this object, at the latest when the program exits.
         self._child: _Child | None = None
@@ -122,6 +144,31 @@ class LocalBroker:
     def log_file(self) -> Path:
         return self.data_dir / LOG_NAME
 
+    @property
+    def username(self) -> str | None:
+        """The user of a broker with SASL, who may do everything; None without SASL."""
+        return ADMIN if self._uses_sasl else None
+
+    @property
+    def password(self) -> str | None:
+        """The password of `username`; None without SASL."""
+        return (self._security_dir / PASSWORD_NAME).read_text().strip() if self._uses_sasl else None
+
+    @property
+    def ca_file(self) -> Path | None:
+        """The certificate of the authority that clients of a broker with TLS must trust, as PEM; None without TLS."""
+        return self._security_dir / CA_NAME if self._security in ("SASL_SSL", "SSL") else None
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """The configuration of a client that connects as `username`, with the names of Java clients."""
+        path = self._running().client_properties
+        if path is None:
+            return {"bootstrap.servers": self.bootstrap_servers}
+        from broker.config.properties import parse_properties
+
+        return parse_properties(Path(path).read_text())
+
     def start(self) -> None:
         """Start it and wait until it serves requests. Raises BrokerFailed with the broker's error message."""
         if self._ready is not None:
@@ -131,10 +178,17 @@ class LocalBroker:
             self._release = weakref.finalize(self, _Child.release, self._child)
         data_dir = self._child.data_dir
         arguments = ["--data-dir", str(data_dir), "--listen", self._listen, "--durability", self._durability]
-        for name, value in self._config.items():
-            arguments += ["--override", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        arguments += ["--secure", self._security] if self._security is not None else []
+        config = {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self._config.items()
+        }
+        secrets = {name: value for name, value in config.items() if SECRET_NAMES.search(name)}
+        for name in config.keys() - secrets.keys():
+            arguments += ["--override", f"{name}={config[name]}"]
         arguments += ["--parent", str(os.getpid())] + ["--temporary"] * (self._given_dir is None)
-        self._child.process, self._ready, _ = spawn_broker(arguments, data_dir, keep_stdin=True)
+        with _private_file(secrets) as path:
+            arguments += ["--config", path] if path is not None else []
+            self._child.process, self._ready, _ = spawn_broker(arguments, data_dir, keep_stdin=True)
         self._listen = self._ready.address
 
     def stop(self) -> None:
@@ -156,6 +210,14 @@ class LocalBroker:
         if self._release is not None:
             self._release()
         self._child = self._release = None
+
+    @property
+    def _uses_sasl(self) -> bool:
+        return self._security in ("SASL_SSL", "SASL_PLAINTEXT")
+
+    @property
+    def _security_dir(self) -> Path:
+        return self.data_dir / SECURITY_NAME
 
     def _running(self) -> Ready:
         if self._ready is None:
@@ -200,6 +262,24 @@ def _end_process(process: subprocess.Popen[bytes], number: signal.Signals) -> No
         process.wait()
     if process.stdin is not None:
         process.stdin.close()
+
+
+@contextlib.contextmanager
+def _private_file(config: Mapping[str, str]) -> Iterator[str | None]:
+    """A .properties file that only this user can read, for the time of a start; None if there is nothing to write.
+
+    Arguments are visible to other users.
+    """
+    if not config:
+        yield None
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="kgctl-", suffix=".properties") as file:
+        for name, value in config.items():
+            escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+            # A leading blank would be taken for a separator.
+            file.write(f"{name}={chr(92) if escaped[:1].isspace() else ''}{escaped}\n")
+        file.flush()
+        yield file.name
 
 
 def spawn_broker(

@@ -1,4 +1,4 @@
-"""pytest fixtures that start brokers: `local_kafka`, one per test run, and `fresh_kafka`, one per test."""
+"""pytest fixtures that start brokers: `local_kafka` and `secure_kafka`, one per test run, and `fresh_kafka`, one per test."""
 
 from __future__ import annotations
 
@@ -26,4 +26,13 @@ def fresh_kafka() -> Iterator[LocalBroker]:
     from broker.local import LocalBroker
 
     with LocalBroker() as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def secure_kafka() -> Iterator[LocalBroker]:
+    """A broker with TLS and SCRAM that all tests of a run share; see `client_properties`, `username` and `ca_file`."""
+    from broker.local import LocalBroker
+
+    with LocalBroker(security="SASL_SSL") as kafka:
         yield kafka

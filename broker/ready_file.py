@@ -42,11 +42,17 @@ class Ready:
     started_ms: int
     unimplemented_options: list[str]
     listeners: list[ReadyListener] = field(default_factory=list)
+    # The file of a Java client's configuration, if the broker was started with --secure.
+    client_properties: str | None = None
 
     @property
     def security_protocol(self) -> str:
         """The protocol at `address`. Ready files of earlier versions do not name it."""
         return self.listeners[0].security_protocol if self.listeners else PLAINTEXT
+
+
+# Fields that earlier versions do not write.
+_LATER = ("listeners", "client_properties")
 
 
 def read_ready(path: Path) -> Ready | None:
@@ -62,8 +68,9 @@ def read_ready_file(path: Path) -> tuple[Ready, FileId] | None:
     content, file = found
     try:
         # A later version may have more fields.
-        known = {entry.name: content[entry.name] for entry in fields(Ready) if entry.name != "listeners"}
-        ready = Ready(**known, listeners=[_listener_of(each) for each in content.get("listeners", ())])
+        known = {entry.name: content[entry.name] for entry in fields(Ready) if entry.name not in _LATER}
+        listeners = [_listener_of(each) for each in content.get("listeners", ())]
+        ready = Ready(**known, listeners=listeners, client_properties=content.get("client_properties"))
     except (KeyError, TypeError):
         return None
     return (ready, file) if isinstance(ready.pid, int) and isinstance(ready.data_dir, str) else None

@@ -180,12 +180,13 @@ def load_config(
     *,
     listen: str | None = None,
     durability: str = "power",
+    defaults: Mapping[str, str] | None = None,
 ) -> BrokerConfig:
-    """Load options from `files`, then `overrides` ("key=value"), then `listen` ("[NAME://]HOST:PORT"); later ones win.
+    """Load options from `defaults`, `files`, then `overrides` ("key=value"), then `listen` ("[NAME://]HOST:PORT"); later ones win.
 
     Raises ConfigError for an unreadable file, a name that Kafka does not have, or a value out of bounds.
     """
-    given: dict[str, str] = {}
+    given: dict[str, str] = dict(defaults or {})
     origins: dict[str, str] = {}  # the file and line that set an option
     for path in files:
         for number, name, text in read_properties(path):
@@ -196,7 +197,8 @@ def load_config(
     if listen is not None:
         name, separator, address = listen.rpartition("://")
         endpoint = parse_endpoint("--listen", address)
-        given["listeners"] = f"{name if separator else 'PLAINTEXT'}://{endpoint}"
+        usual = (defaults or {}).get("listeners", "PLAINTEXT").partition("://")[0]
+        given["listeners"] = f"{name if separator else usual}://{endpoint}"
         origins.pop("listeners", None)
     if durability not in DURABILITIES:
         raise ConfigError(f"durability {durability!r} is not one of {', '.join(DURABILITIES)}")

@@ -22,9 +22,7 @@ from broker.ready_file import Ready, ReadyFile, ReadyListener
 from broker.server.descriptor_limit import raise_descriptor_limit
 from broker.server.failures import (
     ADDRESS,
-    DIRECTORY,
     LIMITS,
-    NETWORK,
     REPLACED,
     STORAGE,
     UNEXPECTED,
@@ -34,14 +32,15 @@ from broker.server.failures import (
     explain,
 )
 from broker.server.log_file import leave_stderr, start_logging
+from broker.server.preparation import first_users, load_tls, local_security, prepare_data_dir
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
-    from broker.server.authentication.first_users import FirstUsers
     from broker.server.listener import Listener
     from broker.server.listener_tls import ListenerTls
+    from broker.server.local_security import LocalSecurity
     from broker.storage import Log
 
 PARENT_CHECK_SECONDS = 1.0
@@ -62,6 +61,7 @@ class Settings:
     config: list[str]
     override: list[str]
     insecure_listen: bool = False
+    secure: str | None = None
     accept_loss: bool = False
     add_scram: list[str] = field(default_factory=list)
     log_file: str | None = None
@@ -107,15 +107,21 @@ class _Start:
         for path in (ready_path, given_ready_path):
             if path is not None:
                 remove_stale_ready(path)
+        security = local_security(settings.secure, self.data_dir)
         config = load_config(
-            map(Path, settings.config), settings.override, listen=settings.listen, durability=settings.durability
+            map(Path, settings.config),
+            settings.override,
+            listen=settings.listen,
+            durability=settings.durability,
+            defaults=security.options() if security is not None else None,
         )
         exposure = None if settings.insecure_listen else why_insecure(config)
         if exposure is not None:
             raise Refusal(USAGE, f"{exposure}; pass --insecure-listen to allow it")
-        tls = _load_tls(config)
-        first_users = _first_users(settings.add_scram)
-        _prepare_data_dir(self.data_dir)
+        # The certificate of --secure is made below.
+        tls = load_tls(config) if security is None else {}
+        added = first_users(settings.add_scram)
+        prepare_data_dir(self.data_dir)
         given_ready_file = ReadyFile.in_safe_directory(given_ready_path) if given_ready_path is not None else None
         self._hold = held = hold(self.data_dir)
         ready_file = ReadyFile(ready_path, held.descriptor)
@@ -127,14 +133,19 @@ class _Start:
         start_logging(log_file, to_stderr=logging.WARNING if settings.background else logging.INFO)
         for warning in config.warnings:
             logger.warning("%s", warning)
+        if security is not None:
+            security.prepare(config)
+            tls = load_tls(config)
         previous = self._note_start()
         raise_descriptor_limit()
 
         log = _open_log(config, self.data_dir, settings, held)
         _log_recovery(previous, log, settings.accept_loss)
-        if first_users is not None:
-            first_users.add_to(log)
-        program = _Program(settings, config, tls, self.data_dir, log_file, log, self._ready_files)
+        if added is not None:
+            added.add_to(log)
+        if security is not None:
+            security.add_admin(log)
+        program = _Program(settings, config, tls, security, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
         if settings.temporary and program.parent_is_gone:
@@ -186,43 +197,6 @@ def _log_recovery(previous: Run | None, log: Log, accept_loss: bool) -> None:
         logger.info("recovered %s%s", shown, f" and {more} more" if more > 0 else "")
 
 
-def _prepare_data_dir(data_dir: Path) -> None:
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kind = data_directory.network_file_system(data_dir)
-    if kind is not None:
-        raise Refusal(
-            NETWORK,
-            f"data directory {data_dir} is on a network file system ({kind}), which does not guarantee durable syncs",
-        )
-    if data_directory.is_foreign(data_dir):
-        raise Refusal(
-            DIRECTORY, f"{data_dir} is not empty and is not a broker's data directory: give an empty or a new directory"
-        )
-
-
-def _load_tls(config: BrokerConfig) -> Mapping[str, ListenerTls]:
-    """What the TLS listeners need. Without one, asyncio does not load OpenSSL, which takes 6 ms."""
-    if any(address.uses_tls for address in config.listen):
-        from broker.server.listener_tls import listener_tls
-
-        return listener_tls(config)
-    sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
-    import asyncio  # noqa: F401
-
-    # Others may need it later.
-    if sys.modules["ssl"] is None:
-        del sys.modules["ssl"]
-    return {}
-
-
-def _first_users(texts: list[str]) -> FirstUsers | None:
-    if not texts:
-        return None
-    from broker.server.authentication.first_users import FirstUsers
-
-    return FirstUsers(texts)
-
-
 def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings, held: Hold) -> Log:
     from broker.storage import Log
 
@@ -243,13 +217,15 @@ class _Program:
         settings: Settings,
         config: BrokerConfig,
         tls: Mapping[str, ListenerTls],
+        security: LocalSecurity | None,
         data_dir: Path,
         log_file: Path,
         log: Log,
         ready_files: list[ReadyFile],
     ) -> None:
         self._settings, self._config, self._log, self._ready_files = settings, config, log, ready_files
-        self._tls, self._data_dir, self._log_file = tls, data_dir, log_file
+        self._tls, self._security = tls, security
+        self._data_dir, self._log_file = data_dir, log_file
         self._stop: asyncio.Future[str]
         self.parent_is_gone = False
         self.reason = "stopped"
@@ -321,6 +297,8 @@ class _Program:
             ReadyListener(name=each.name, security_protocol=each.security_protocol, address=str(reachable(each.bound)))
             for each in listeners
         ]
+        if self._security is not None:
+            self._security.write_client_properties(listeners)
         ready = Ready(
             address=served[0].address,
             pid=os.getpid(),
@@ -330,6 +308,7 @@ class _Program:
             started_ms=time.time_ns() // 1_000_000,
             unimplemented_options=list(self._config.unimplemented),
             listeners=served,
+            client_properties=None if self._security is None else str(self._security.client_properties),
         )
         self._log.check_directory()
         for file in self._ready_files:

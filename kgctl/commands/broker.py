@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from collections import deque
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +16,12 @@ import typer
 from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands import rescue
+from kgctl.commands.broker_security import CONTEXT, keep_context, probe
 from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 from kgctl.commands.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.settings import settings
-from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, UNRESPONSIVE, LocalBrokerRow
+from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
 from kgctl.render import TABLES, note, show
 from kgctl.render.sheet import show_sheet
 
@@ -60,6 +60,7 @@ DataDir = Annotated[
     + "\n\n"
     + examples(
         "kgctl broker start",
+        "kgctl broker start --secure",
         "kgctl broker start --listen 127.0.0.1:0 --data-dir ./data",
         "kgctl broker start --override num.partitions=3 --foreground",
     )
@@ -106,7 +107,18 @@ def start(
     ] = None,
     insecure_listen: Annotated[
         bool,
-        typer.Option("--insecure-listen", help="Allow an address that other machines can reach, without encryption."),
+        typer.Option(
+            "--insecure-listen",
+            help="Allow an address that other machines can reach, without encryption or authentication.",
+        ),
+    ] = False,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="Listen with TLS and SASL/SCRAM. Makes, once, a certificate and the user admin, and keeps the context "
+            f"{CONTEXT}. Only admin may do anything until ACLs allow more.",
+        ),
     ] = False,
     accept_loss: Annotated[
         bool,
@@ -151,7 +163,7 @@ def start(
         arguments += ["--override", pair]
     for user in add_scram or []:
         arguments += ["--add-scram", user]
-    arguments += ["--insecure-listen"] * insecure_listen + ["--accept-loss"] * accept_loss
+    arguments += ["--insecure-listen"] * insecure_listen + ["--secure"] * secure + ["--accept-loss"] * accept_loss
     if foreground:
         sys.stdout.flush()
         os.execve(sys.executable, [*broker_command(), *arguments], broker_environment())
@@ -166,6 +178,7 @@ def start(
     for line in warnings:
         note(f"Warning: {parse_log_line(line).message}")
     _show_row(ctx, _row_of(ready))
+    keep_context(ready, is_default=directory == _directory(None))
 
 
 def _progress_notes() -> Callable[[str], None]:
@@ -204,7 +217,7 @@ def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     chosen = settings(ctx)
     row = _read_state(_directory(data_dir))
     if row.state == RUNNING:
-        row = _probe(row, chosen.timeout if chosen.is_timeout_given else PROBE_TIMEOUT_S)
+        row = probe(row, chosen.timeout if chosen.is_timeout_given else PROBE_TIMEOUT_S)
     _show_row(ctx, row)
     if row.unimplemented_options:
         note(f"Accepted but ignored: {', '.join(row.unimplemented_options)}")
@@ -285,27 +298,6 @@ def _read_state(directory: Path) -> LocalBrokerRow:
     )
 
 
-def _probe(row: LocalBrokerRow, timeout_s: float) -> LocalBrokerRow:
-    """The row of a running broker, or UNRESPONSIVE with the reason if it does not answer ApiVersions in time."""
-    from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-    from kgctl.client.net.connector import Connector
-    from kgctl.contexts.connecting import connection_at
-
-    assert row.address is not None
-    deadline = time.monotonic() + timeout_s
-    chosen = connection_at(row.address)
-    try:
-        connection = Connector(chosen).connect(chosen.bootstrap[0], deadline)
-        try:
-            connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse, deadline)
-            connection.receive(deadline)
-        finally:
-            connection.close()
-    except KgctlError as error:
-        return replace(row, state=UNRESPONSIVE, reason=str(error))
-    return row
-
-
 def _row_of(ready: Ready) -> LocalBrokerRow:
     return LocalBrokerRow(
         state=RUNNING,
@@ -314,6 +306,8 @@ def _row_of(ready: Ready) -> LocalBrokerRow:
         durability=ready.durability,
         started=_iso(ready.started_ms),
         data_dir=ready.data_dir,
+        security_protocol=ready.security_protocol,
+        client_properties=ready.client_properties,
         log_file=ready.log_file,
         unimplemented_options=tuple(ready.unimplemented_options),
     )

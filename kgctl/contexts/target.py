@@ -172,7 +172,7 @@ def _of_files(environ: Mapping[str, str]) -> Target:
     book = open_book(environ)
     notes = (book.note,) if book.note else ()
     if book.choice is None:
-        return Target(None, "no context", {BOOTSTRAP: _local(environ)}, notes=notes)
+        return _of_local_broker(environ, notes)
     context = book.find(book.choice)
     if context is None:
         raise BadContext(
@@ -181,6 +181,14 @@ def _of_files(environ: Mapping[str, str]) -> Target:
         )
     found = of_context(context, str(book.chosen_in), notes)
     return _with(found, {BOOTSTRAP: _local(environ), **found.values})
+
+
+def _of_local_broker(environ: Mapping[str, str], notes: tuple[str, ...]) -> Target:
+    from kgctl.contexts.local_broker import local_client_properties
+
+    path = local_client_properties(environ)
+    values = {} if path is None else dict(_of_java_file(path, LOCAL).values)
+    return Target(None, "no context", {**values, BOOTSTRAP: _local(environ)}, notes=notes)
 
 
 def _with(target: Target, values: Mapping[str, Sourced]) -> Target:

@@ -13,6 +13,7 @@ class LocalBrokerRow:
     """Times are UTC in ISO 8601. `unimplemented_options` are accepted but ignored.
 
     `reason` says why the broker is not running: how the last run ended, or how an unresponsive broker fails to answer.
+    `security_protocol` is that of `address`; `client_properties` is the configuration of a client, after --secure.
     `ended` is absent for a broker that was killed.
     """
 
@@ -26,6 +27,8 @@ class LocalBrokerRow:
     unimplemented_options: tuple[str, ...] = ()
     ended: str | None = None
     reason: str | None = None
+    security_protocol: str | None = None
+    client_properties: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

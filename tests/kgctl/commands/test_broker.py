@@ -48,6 +48,29 @@ def running(data_dir: Path, *arguments: object) -> Iterator[dict[str, object]]:
             eventually(lambda: holder_pid(data_dir) is None, "the broker to end")
 
 
+def test_a_secured_broker_is_started_found_used_and_stopped_with_one_command_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    directory = tmp_path / "data" / "kgctl" / "broker"
+    try:
+        started = kgctl("broker", "start", "--secure", "--listen", "127.0.0.1:0", "-o", "json")
+        (row,) = json.loads(started.stdout)["rows"]
+        assert row["security_protocol"] == "SASL_SSL"
+        assert "kgctl --context local-secure" in started.stderr
+        assert row_of("broker", "status") == row
+        for way in (["--context", "local-secure"], ["--command-config", row["client_properties"]], []):
+            listed = kgctl(*way, "topics", "list")
+            assert listed.returncode == 0, listed.stderr
+            assert "__consumer_offsets" in listed.stdout
+        assert row_of("broker", "stop")["state"] == "stopped"
+    finally:
+        pid = holder_pid(directory)
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_start_prints_the_address_and_status_and_stop_find_the_broker(tmp_path: Path):
     with running(tmp_path) as row:
         assert row["state"] == "running"
@@ -191,7 +214,16 @@ def test_status_in_every_output_format(tmp_path: Path):
         assert table.returncode == 0
         sheet = dict(line.split(maxsplit=1) for line in table.stdout.splitlines())
         assert (sheet["STATE"], sheet["ADDRESS"], sheet["PID"]) == ("running", row["address"], str(row["pid"]))
-        assert list(sheet) == ["STATE", "ADDRESS", "PID", "DURABILITY", "STARTED", "DATA-DIR", "LOG-FILE"]
+        assert list(sheet) == [
+            "STATE",
+            "ADDRESS",
+            "PID",
+            "DURABILITY",
+            "STARTED",
+            "DATA-DIR",
+            "LOG-FILE",
+            "SECURITY-PROTOCOL",
+        ]
         as_yaml = kgctl("-o", "yaml", "broker", "status", "--data-dir", tmp_path).stdout
         assert yaml.safe_load(as_yaml)["rows"] == [row]
         as_csv = kgctl("broker", "-o", "csv", "status", "--data-dir", tmp_path).stdout

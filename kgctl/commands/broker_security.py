@@ -1,0 +1,81 @@
+"""What `kgctl broker` does for a local broker with TLS or SASL: ask whether it answers, and keep a context that fits."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgctl.client.net.errors import KgctlError, TlsFailed
+from kgctl.model.local_broker import UNRESPONSIVE, LocalBrokerRow
+from kgctl.render import note
+
+if TYPE_CHECKING:
+    from broker.local import Ready
+    from kgctl.client.net.security import Security
+    from kgctl.contexts.values import Value
+
+CONTEXT = "local-secure"
+
+
+def probe(row: LocalBrokerRow, timeout_s: float) -> LocalBrokerRow:
+    """The row of a running broker, or UNRESPONSIVE with the reason if it does not answer ApiVersions in time."""
+    from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+    from kgctl.client.net.bootstrap import parse
+    from kgctl.client.net.opening import Locks, Opening
+
+    assert row.address is not None
+    deadline = time.monotonic() + timeout_s
+    try:
+        with Opening(parse(row.address)[0], Locks(_security(row)), "kgctl", deadline) as opening:
+            opening.resolve()
+            opening.connect()
+            opening.secure()
+            # Every client may send it, also before it has authenticated.
+            opening.connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse, deadline)
+            opening.connection.receive(deadline)
+    except TlsFailed:
+        # It answers: it demands a client certificate.
+        return row
+    except KgctlError as error:
+        return replace(row, state=UNRESPONSIVE, reason=str(error))
+    return row
+
+
+def _security(row: LocalBrokerRow) -> Security:
+    from kgctl.client.net.security import PLAINTEXT, Security, Tls
+
+    if not (row.security_protocol or "").endswith("SSL"):
+        return PLAINTEXT
+    # The ready file names the process, and nothing secret is sent.
+    return Security("SSL", tls=Tls(verify_host_name=False, verify_certificate=False))
+
+
+def keep_context(ready: Ready, is_default: bool) -> None:
+    """After a start with --secure: keep the context of the default data directory, and say how to connect."""
+    if ready.client_properties is None:
+        return
+    if not is_default:
+        note(f"Connect with: kgctl --command-config {ready.client_properties} ...")
+        return
+    from broker.data_directory import ADMIN, CA_NAME, PASSWORD_NAME
+    from kgctl.contexts.book import open_book
+    from kgctl.contexts.store import change, put
+    from kgctl.contexts.values import reference
+
+    folder = Path(ready.client_properties).parent
+    properties: dict[str, Value] = {
+        "bootstrap.servers": ready.address,
+        "security.protocol": ready.security_protocol,
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": ADMIN,
+        "sasl.password": reference("file", str(folder / PASSWORD_NAME), folder),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / CA_NAME),
+    }
+    # What the user has added to the context stays.
+    store = put if open_book(os.environ).find(CONTEXT) is None else change
+    store(CONTEXT, properties)
+    note(f"Connect with: kgctl --context {CONTEXT} ...   or make it the current one: kgctl context use {CONTEXT}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kgctl.contexts.handover import PortableSettings
     from kgctl.contexts.target import Given, Target
 
+C = TypeVar("C", bound="ConnectionSettings")
 COLORS = ("auto", "always", "never")
 OUTPUTS = ("table", "wide", "json", "yaml", "csv")
 
@@ -34,6 +35,7 @@ class Settings:
     is_timeout_given: bool = False
     confirmed: list[str] = field(default_factory=list)
     _target: Target | None = None
+    _has_warned: bool = False
 
     def given(self) -> Given:
         from kgctl.contexts.target import Given
@@ -56,7 +58,7 @@ class Settings:
         """How to reach the chosen cluster, with the time limit of the command or of the context."""
         from kgctl.contexts.connecting import connection_to
 
-        return connection_to(self.target(), timeout=self.timeout if self.is_timeout_given else None)
+        return self._warned(connection_to(self.target(), timeout=self.timeout if self.is_timeout_given else None))
 
     def portable_connection(self) -> PortableSettings:
         """The same for a process that this one starts."""
@@ -65,7 +67,17 @@ class Settings:
 
         target = self.target()
         default = target.timeout or DEFAULT_TIMEOUT_S
-        return portable(resolved(target), timeout=self.timeout if self.is_timeout_given else default)
+        return self._warned(portable(resolved(target), timeout=self.timeout if self.is_timeout_given else default))
+
+    def _warned(self, connection: C) -> C:
+        """The same settings, after a warning, once, if they are less secure than they could be."""
+        if not self._has_warned:
+            self._has_warned = True
+            for sentence in connection.security.warnings:
+                from kgctl.render import note
+
+                note(f"Warning: {sentence}.")
+        return connection
 
     def admin(self) -> Admin:
         """A client of the chosen cluster; use it in a `with`."""

@@ -8,8 +8,8 @@ client.quota.callback.class compression.gzip.level compression.lz4.level compres
 controlled.shutdown.enable controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
 controller.quorum.append.linger.ms controller.quorum.bootstrap.servers controller.quorum.election.backoff.max.ms
 controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms controller.quorum.request.timeout.ms
-controller.quorum.retry.backoff.ms controller.quorum.voters controller.quota.window.num
-controller.quota.window.size.seconds controller.socket.timeout.ms create.topic.policy.class.name
+controller.quorum.retry.backoff.ms controller.quorum.voters
+controller.socket.timeout.ms create.topic.policy.class.name
 delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms delegation.token.max.lifetime.ms
 delegation.token.secret.key delete.records.purgatory.purge.interval.requests early.start.listeners
 fetch.purgatory.purge.interval.requests group.consumer.assignors group.consumer.heartbeat.interval.ms
@@ -39,8 +39,8 @@ metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.
 metrics.sample.window.ms min.insync.replicas num.io.threads num.network.threads num.recovery.threads.per.data.dir
 num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms offsets.load.buffer.size
 offsets.topic.compression.codec offsets.topic.replication.factor principal.builder.class process.roles
-producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
-quota.window.size.seconds remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
+producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests
+remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
 remote.log.index.file.cache.total.size.bytes remote.log.manager.copier.thread.pool.size
 remote.log.manager.copy.max.bytes.per.second remote.log.manager.copy.quota.window.num
 remote.log.manager.copy.quota.window.size.seconds remote.log.manager.expiration.thread.pool.size

@@ -81,6 +81,23 @@ class Options(SaslOptions, SecurityOptions):
         "allow.everyone.if.no.acl.found", False, "Whether everybody may use a resource to which no ACL applies."
     )
 
+    # Quotas.
+    quota_window_num: int = integer(
+        "quota.window.num", 11, "Over how many samples the rates of client quotas are measured.", least=1
+    )
+    quota_window_size_seconds: int = integer(
+        "quota.window.size.seconds", 1, "The length of each sample of client quotas.", least=1
+    )
+    controller_quota_window_num: int = integer(
+        "controller.quota.window.num",
+        11,
+        "How many samples of created and deleted partitions may be used up at once.",
+        least=1,
+    )
+    controller_quota_window_size_seconds: int = integer(
+        "controller.quota.window.size.seconds", 1, "The length of each of these samples.", least=1
+    )
+
     # Topics.
     auto_create_topics_enable: bool = boolean(
         "auto.create.topics.enable", True, "Whether a Metadata request creates missing topics."

@@ -19,6 +19,7 @@ from broker.server.handlers import find_declaration
 from broker.server.listener import Listener
 from broker.server.resources import Resources, wall_ms
 from broker.server.router import Router
+from broker.server.throttle import Throttle
 from broker.storage import StorageError
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ class Broker:
         self.waiters = FetchWaiters(self._loop, self._flusher.fail, config.connections_max_idle_ms)
         self.groups: GroupRunner
         self.listeners: list[Listener] = []
+        self._throttle = Throttle(config, log, self._loop.time)
         self.connections = Connections(
             self._loop,
+            self._throttle,
             frame_bytes=config.socket_request_max_bytes,
             idle_ms=config.connections_max_idle_ms,
             limits=ConnectionLimits.of(config),
@@ -119,7 +122,7 @@ class Broker:
             config.offsets_retention_check_interval_ms,
         )
         self.groups.recover()
-        return Resources(config, self._log, self.groups, self.waiters, self._authorizer())
+        return Resources(config, self._log, self.groups, self.waiters, self._throttle, self._authorizer())
 
     def _authorizer(self) -> StoredAcls | None:
         if not self._config.authorizer_class_name:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from broker.protocol.codec import DecodeError
-from broker.protocol.frames import FrameBuffer
 from broker.server.exchange import Exchange, RequestRefused
+from broker.server.inbox import Inbox
 from broker.server.outbox import Outbox
 from broker.server.session import Session
 from broker.storage import StorageError
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 READ_BYTES = 64 * 1024
 # Bytes of requests that may wait for the client's turn, or until it reads its answers; above it the connection stops reading.
 QUEUE_BYTES = 128 * 1024
-# A chunk of received bytes takes this much more.
-CHUNK_BYTES = 64
 # Incomplete and queued requests up to this size are not counted.
 SMALL_BYTES = 4096
 # How long one client's pipelined requests may run before other clients get their turn.
@@ -44,24 +42,23 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_behind",
-        "_buffer",
-        "_chunk_bytes",
-        "_chunks",
         "_connections",
         "_counted",
         "_deadline",
         "_ended",
         "_exchanges",
         "_flusher",
-        "_frames",
+        "_inbox",
+        "_leaving",
         "_loop",
+        "_mute_end",
         "_outbox",
         "_parked",
         "_pumping",
-        "_queued_bytes",
         "_reading",
         "_refused",
         "_router",
+        "_throttle",
         "_transport",
         "_watched",
         "active_at",
@@ -83,19 +80,14 @@ class Connection(asyncio.Protocol):
         self._router = router
         self._flusher = flusher
         self._connections = connections
+        self._throttle = connections.throttle
         self._loop = loop
         self.session = session = Session(listener, authenticated=listener.security_protocol == "PLAINTEXT")
         if make_gate is not None:
             session.gate = make_gate(session, loop.time, self._opened)
-        self._buffer = FrameBuffer(connections.frame_bytes if session.gate is None else session.gate.frame_bytes)
+        self._inbox = Inbox(connections.frame_bytes if session.gate is None else session.gate.frame_bytes)
         # Runs until the client has authenticated.
         self._deadline: asyncio.TimerHandle | None = None
-        self._frames: Iterator[bytes] = iter(())
-        # Received while a request is parked; cut into frames afterwards.
-        self._chunks: deque[bytes] = deque()
-        # The size of the chunk that is being cut, and of all that are received.
-        self._chunk_bytes = 0
-        self._queued_bytes = 0
         self._exchanges: deque[Exchange] = deque()
         self._parked: Exchange | None = None
         self._pumping = False
@@ -103,6 +95,10 @@ class Connection(asyncio.Protocol):
         self._behind = False
         self._counted = False
         self._watched: int | None = None
+        # Set while the client is muted because it exceeded a quota.
+        self._mute_end: asyncio.TimerHandle | None = None
+        # The client has closed its side, which is known before all that it sent is read.
+        self._leaving = False
         self._ended = False
         self._refused = False
         self.lost = False
@@ -137,13 +133,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.active_at = self._loop.time()
-        self._chunks.append(data)
-        self._queued_bytes += len(data) + CHUNK_BYTES
+        self._inbox.put(data)
         self._pump()
 
     def eof_received(self) -> bool:
         """Execute what the client has sent, except behind a parked request; then close. True: the connection closes itself."""
-        self._ended = True
+        self._ended = self._leaving = True
+        self._end_mute()
         self._pump()
         return True
 
@@ -160,8 +156,9 @@ class Connection(asyncio.Protocol):
         self.lost = True
         self._end_deadline()
         self._unwatch()
+        self._end_mute()
         self._connections.forget(self)
-        self._drop_queue()
+        self._inbox.drop()
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()
         self._parked = None
@@ -174,7 +171,13 @@ class Connection(asyncio.Protocol):
         if self.lost:
             return
         try:
-            exchange.parts = self._router.encode(exchange, response)
+            if exchange.work is None:
+                exchange.parts = self._router.encode(exchange, response)
+            else:
+                exchange.parts, throttle_ms = self._throttle.charge(
+                    exchange, exchange.work, response, self._router.encode
+                )
+                self._mute(throttle_ms)
         except Exception:
             # An answer that cannot be encoded must not stop the flush that serves other clients.
             logger.exception("cannot encode %s for %s", type(response).__name__, self.client_host)
@@ -202,6 +205,7 @@ class Connection(asyncio.Protocol):
         """Accept no more requests; close once those in progress, parked ones excepted, are answered."""
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()
+        self._end_mute()
         self._refuse("")
         self.released()
 
@@ -211,10 +215,12 @@ class Connection(asyncio.Protocol):
 
     def soon(self, run: Callable[[], None]) -> None:
         """Continue the parked request in another turn of the event loop."""
+        if self._parked is not None and self._parked.work is not None:
+            run = self._parked.work.timed(run)
         self._loop.call_soon(self._guarded, run)
 
     def regulate_reading(self) -> None:
-        """Pause or resume reading. While it is paused behind a parked request, watch for the end of the connection."""
+        """Pause or resume reading. While it is paused for a parked request or a quota, watch for the end of the connection."""
         if self.lost or self._ended or self._transport.is_closing():
             return
         full = self._refused or self._is_full()
@@ -224,7 +230,7 @@ class Connection(asyncio.Protocol):
         elif not full and not self._reading:
             self._reading = True
             self._transport.resume_reading()
-        if not full or self._parked is None:
+        if not full or (self._parked is None and self._mute_end is None):
             self._unwatch()
         elif self._watched is None:
             self._watched = self._transport.get_extra_info("socket").fileno()
@@ -236,8 +242,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def parked(self) -> bool:
-        """Whether a request waits for something other than its client, and will be answered."""
-        return self._parked is not None and self._parked.abandon is not None
+        """Whether the client waits for the broker: a request will be answered, or the client is muted."""
+        return self._mute_end is not None or (self._parked is not None and self._parked.abandon is not None)
 
     def _pump(self) -> None:
         if self._pumping or self.lost or self._refused:
@@ -273,37 +279,49 @@ class Connection(asyncio.Protocol):
             self.released()
 
     def _stalled(self) -> bool:
-        return self._parked is not None or self._outbox.blocked
+        return self._parked is not None or self._mute_end is not None or self._outbox.blocked
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Run no request of this client for a while. One that has closed its side has nothing left to slow down."""
+        if throttle_ms and not self._leaving:
+            self._end_mute()
+            self._mute_end = self._loop.call_later(throttle_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._end_mute()
+        self.active_at = self._loop.time()
+        self._pump()
+
+    def _end_mute(self) -> None:
+        if self._mute_end is not None:
+            self._mute_end.cancel()
+            self._mute_end = None
 
     def _execute(self) -> None:
         """Run the requests that have arrived; set `_behind` if some are left for the next turn."""
-        router, time, gate = self._router, self._loop.time, self.session.gate
+        inbox, router, throttle, gate = self._inbox, self._router, self._throttle, self.session.gate
+        time = self._loop.time
         give_way_at = time() + TURN_S
-        while (frame := self._next_frame()) is not None:
+        while (frame := inbox.next_frame()) is not None:
             if gate is not None and (token := gate.take(frame)) is not None:
                 self._send_bare(token)
                 continue
             exchange, request = router.open(frame, self)
             self._exchanges.append(exchange)
             self._parked = exchange
+            if throttle.enforced:
+                exchange.work = throttle.begin(exchange, len(frame))
             router.dispatch(exchange, request)
+            if exchange.work is not None:
+                self._mute(throttle.settle(exchange, exchange.work))
             if not exchange.answered:
                 return
             self._parked = None
+            if self._mute_end is not None:
+                return
             if time() > give_way_at:
                 self._behind = True
                 return
-
-    def _next_frame(self) -> bytes | None:
-        while (frame := next(self._frames, None)) is None:
-            self._queued_bytes -= self._chunk_bytes
-            self._chunk_bytes = 0
-            if not self._chunks:
-                break
-            chunk = self._chunks.popleft()
-            self._chunk_bytes = len(chunk) + CHUNK_BYTES
-            self._frames = self._buffer.feed(chunk)
-        return frame
 
     def _send_bare(self, token: bytes) -> None:
         """Send a SASL token as a frame without a header."""
@@ -317,7 +335,7 @@ class Connection(asyncio.Protocol):
         if reason:
             logger.warning("closing the connection from %s: %s", self.client_host, reason)
         self._refused = True
-        self._drop_queue()
+        self._inbox.drop()
         failed, self._parked = self._parked, None
         if answer is not None or delay_s > 0:
             if failed is None:
@@ -337,7 +355,7 @@ class Connection(asyncio.Protocol):
 
     def _opened(self) -> None:
         """The client has authenticated."""
-        self._buffer.max_frame_bytes = self._connections.frame_bytes
+        self._inbox.limit(self._connections.frame_bytes)
         self._end_deadline()
 
     def _expire(self) -> None:
@@ -350,23 +368,18 @@ class Connection(asyncio.Protocol):
             self._deadline.cancel()
             self._deadline = None
 
-    def _drop_queue(self) -> None:
-        self._frames = iter(())
-        self._chunks.clear()
-        self._chunk_bytes = self._queued_bytes = 0
-
     def _count_held(self) -> None:
-        unfinished = self._buffer.pending_bytes
-        held = unfinished + self._queued_bytes > SMALL_BYTES
+        unfinished, queued = self._inbox.unfinished_bytes, self._inbox.queued_bytes
+        held = unfinished + queued > SMALL_BYTES
         if held or self._counted:
             self._counted = held
-            self._connections.held.count(self, unfinished if held else 0, self._queued_bytes if held else 0)
+            self._connections.held.count(self, unfinished if held else 0, queued if held else 0)
 
     def _is_full(self) -> bool:
         """Whether enough requests wait."""
-        if self._parked is None:
-            return self._queued_bytes > QUEUE_BYTES and (self._behind or self._outbox.blocked)
-        return not self._connections.held.may_queue(self, self._queued_bytes)
+        if self._parked is None and self._mute_end is None:
+            return self._inbox.queued_bytes > QUEUE_BYTES and (self._behind or self._outbox.blocked)
+        return not self._connections.held.may_queue(self, self._inbox.queued_bytes)
 
     def _unwatch(self) -> None:
         if self._watched is not None:
@@ -375,6 +388,9 @@ class Connection(asyncio.Protocol):
 
     def _hung_up(self) -> None:
         self._watched = None
-        # Otherwise the request has just been answered, and what the client sent before its end is read next.
+        self._leaving = True
         if self._parked is not None:
             self.eof_received()
+        else:
+            # What the client sent before its end is read and executed next, unless its request has just been answered.
+            self._unmute()

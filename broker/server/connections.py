@@ -14,6 +14,7 @@ from broker.server.held_bytes import HeldBytes
 if TYPE_CHECKING:
     from broker.server.connection_limits import ConnectionLimits
     from broker.server.session import Session
+    from broker.server.throttle import Throttle
 
 # How many times per idle limit the registry looks for idle connections.
 IDLE_CHECKS = 10
@@ -43,6 +44,7 @@ class Connections:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        throttle: Throttle,
         *,
         frame_bytes: int,
         idle_ms: int,
@@ -50,6 +52,7 @@ class Connections:
         when_room: Callable[[], None],
     ) -> None:
         """Call `when_room` whenever a connection closes."""
+        self.throttle = throttle
         self.frame_bytes = frame_bytes
         self.held = HeldBytes(loop, frame_bytes)
         self.hangups = HangupWatch(loop)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from broker.protocol.codec import Part
     from broker.protocol.wire_types import Message
     from broker.server.session import Session
+    from broker.server.work import Work
 
 
 class RequestRefused(Exception):
@@ -72,7 +73,8 @@ class Exchange:
 
     `parts` is the encoded answer. `released` means that it may be sent: everything it reports is durable.
     A handler that answers later sets `abandon`, which is called if the client disconnects first; it is None again once there will
-    be no answer. A guard that narrows the request sets `complete`, which adds to the answer what was denied.
+    be no answer. A guard that narrows the request sets `complete`, which adds to the answer what was denied. `work` is what the
+    request costs, if there are quotas.
     """
 
     __slots__ = (
@@ -86,6 +88,7 @@ class Exchange:
         "parts",
         "released",
         "version",
+        "work",
     )
 
     def __init__(
@@ -101,6 +104,7 @@ class Exchange:
         self.released = False
         self.abandon: Callable[[], None] | None = None
         self.complete: Callable[[Any], Message] | None = None
+        self.work: Work | None = None
 
     def answer(self, response: Message) -> None:
         """Encode the answer now. It is sent once what it reports is durable and all earlier answers are sent."""

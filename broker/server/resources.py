@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
     from broker.server.stored_acls import StoredAcls
+    from broker.server.throttle import Throttle
     from broker.storage import Log, Topic
 
 
@@ -27,6 +28,7 @@ class Resources:
     log: Log
     groups: GroupRunner
     waiters: FetchWaiters
+    throttle: Throttle
     authorizer: StoredAcls | None = None
     _scram_users: ScramUsers | None = field(default=None, init=False)
     _accesses: WeakValueDictionary[tuple[str, str], Access] = field(default_factory=WeakValueDictionary, init=False)

@@ -31,6 +31,7 @@ DISCONNECTS = ("tests/broker/server/test_disconnects.py",)
 AUTHORIZATION = ("tests/broker/server/test_authorization.py",)
 GUARDS = ("tests/broker/server/test_guards.py",)
 ROUTER = ("tests/broker/server/test_router.py",)
+QUOTAS = ("tests/broker/security/quotas/test_quotas.py", "tests/broker/server/test_quotas.py")
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -513,7 +514,7 @@ FAULTS = (
     Fault(
         "requests queued behind a parked one do not count in the memory limit",
         "server/connection.py",
-        "unfinished + self._queued_bytes > SMALL_BYTES",
+        "unfinished + queued > SMALL_BYTES",
         "unfinished > SMALL_BYTES",
         DISCONNECTS,
     ),
@@ -1108,5 +1109,48 @@ FAULTS = (
         "            written = None\n",
         "            raise\n",
         ("tests/broker/test_standard_streams.py",),
+    ),
+    # ---- quotas
+    Fault(
+        "a muted connection runs requests",
+        "server/connection.py",
+        "        return self._parked is not None or self._mute_end is not None or self._outbox.blocked\n",
+        "        return self._parked is not None or self._outbox.blocked\n",
+        QUOTAS,
+    ),
+    Fault(
+        "what a muted client sent before it half-closed is dropped",
+        "server/connection.py",
+        "        self._ended = self._leaving = True\n        self._end_mute()\n",
+        "        self._ended = self._leaving = True\n",
+        QUOTAS,
+    ),
+    Fault(
+        "a muted connection does not notice the end of its client",
+        "server/connection.py",
+        "        if not full or (self._parked is None and self._mute_end is None):\n",
+        "        if not full or self._parked is None:\n",
+        QUOTAS,
+    ),
+    Fault(
+        "a throttled fetch is charged",
+        "server/throttle.py",
+        '            self.quotas.take_back("consumer_byte_rate", *client, fetched_bytes, now_ms)\n',
+        "            pass\n",
+        QUOTAS,
+    ),
+    Fault(
+        "the quota of the user's client ids hides that of the user",
+        "security/quotas/quotas.py",
+        "        yield ((USER, of_user),), True, False\n",
+        "        yield ((USER, None),), True, False\n",
+        QUOTAS,
+    ),
+    Fault(
+        "a removed quota stays in the store",
+        "server/throttle.py",
+        "                    self._records.delete(KIND, name)\n",
+        "                    pass\n",
+        QUOTAS,
     ),
 )

@@ -27,8 +27,10 @@ _FAMILIES = {
     "acls": (29, 30, 31),
     "describe_configs": (32,),
     "alter_configs": (33, 44),
+    "client_quotas": (48, 49),
     "cluster": (35, 60),
     "scram_credentials": (50, 51),
+    "list_config_resources": (74,),
     "describe_topic_partitions": (75,),
 }
 _MODULES = {key: module for module, keys in _FAMILIES.items() for key in keys}

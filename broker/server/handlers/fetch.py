@@ -66,6 +66,8 @@ class Reading:
         self._resources = resources
         self._by_id = exchange.version >= TOPIC_IDS_SINCE
         self._max_bytes = min(request.max_bytes, resources.config.fetch_max_bytes)
+        if exchange.work is not None:
+            self._max_bytes = min(self._max_bytes, resources.throttle.most_fetched(exchange))
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._keys: list[PartitionKey] = []
 

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from broker.server.declaration import SliceHandler
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
+    from broker.server.throttle import Mutations
     from broker.storage import Topic
 
 # Like Kafka's limit on the records that one administrative request may write.
 MAX_PARTITIONS_PER_REQUEST = 10_000
 DELETION_DISABLED_SINCE = 3
+# Since these versions a topic that exceeds the quota of its sender is refused (KIP-599).
+CREATION_QUOTA_SINCE, DELETION_QUOTA_SINCE, PARTITIONS_QUOTA_SINCE = 6, 5, 3
 
 
 class _Refused(Exception):
@@ -38,15 +41,16 @@ class _Refused(Exception):
 
 
 def create_topics(request: CreateTopicsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
-    return _Creation(request, resources, resources.access(exchange.connection)).run
+    return _Creation(request, resources, exchange).run
 
 
 class _Creation:
     """One CreateTopics request; its limit of partitions and its duplicate names span all slices."""
 
-    def __init__(self, request: CreateTopicsRequest, resources: Resources, access: Access) -> None:
+    def __init__(self, request: CreateTopicsRequest, resources: Resources, exchange: Exchange) -> None:
         self._resources = resources
-        self._access = access
+        self._access = resources.access(exchange.connection)
+        self._mutations = resources.throttle.mutations(exchange, CREATION_QUOTA_SINCE)
         self._only_validate = request.validate_only
         self._times_named = Counter(topic.name for topic in request.topics)
         self._described = _Described(resources)
@@ -55,7 +59,8 @@ class _Creation:
     def run(self, part: CreateTopicsRequest, answerable: Answerable) -> CreateTopicsResponse:
         # Other clients may have created and deleted topics since the last slice.
         names = NameIndex(self._resources.log.topics)
-        return CreateTopicsResponse(topics=[self._create(asked, names) for asked in part.topics])
+        rows = [self._create(asked, names) for asked in part.topics]
+        return CreateTopicsResponse(topics=rows, throttle_time_ms=self._mutations.throttle_ms)
 
     def _create(self, asked: CreateTopicsRequest.Topic, names: NameIndex) -> CreateTopicsResponse.Topic:
         topic = None
@@ -68,6 +73,7 @@ class _Creation:
             configs = _checked_configs(asked)
             self._partitions += count
             _check_limit(self._partitions)
+            _charge(self._mutations, count)
             if not self._only_validate:
                 topic = self._resources.log.create_topic(asked.name, count, configs)
                 names.add(asked.name)
@@ -88,6 +94,11 @@ class _Creation:
     def _may_create(self, name: str) -> bool:
         access = self._access
         return access.allows_on_cluster(Operation.CREATE) or access.allows(Operation.CREATE, ResourceType.TOPIC, name)
+
+
+def _charge(mutations: Mutations, partitions: int) -> None:
+    if not mutations.allow(partitions):
+        raise _Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 
 def _check_limit(partitions: int) -> None:
@@ -190,9 +201,11 @@ def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: R
     request.topics += [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     times_named = Counter(map(_name_and_id, request.topics))
     access = resources.access(exchange.connection)
+    mutations = resources.throttle.mutations(exchange, DELETION_QUOTA_SINCE)
 
     def run(part: DeleteTopicsRequest, answerable: Answerable) -> DeleteTopicsResponse:
-        return DeleteTopicsResponse(responses=list(map(delete, part.topics)))
+        rows = list(map(delete, part.topics))
+        return DeleteTopicsResponse(responses=rows, throttle_time_ms=mutations.throttle_ms)
 
     def delete(asked: DeleteTopicsRequest.Topic) -> DeleteTopicsResponse.Response:
         row = DeleteTopicsResponse.Response(name=asked.name, topic_id=asked.topic_id)
@@ -202,6 +215,7 @@ def delete_topics(request: DeleteTopicsRequest, exchange: Exchange, resources: R
                 raise _Refused(ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED)
             topic = _to_delete(row, times_named[_name_and_id(asked)], access, resources)
             row.name, row.topic_id = topic.name, topic.topic_id
+            _charge(mutations, topic.partition_count)
             _delete(topic, resources)
         except _Refused as refused:
             row.error_code, row.error_message = refused.code, str(refused)
@@ -252,6 +266,7 @@ def create_partitions(
 ) -> CreatePartitionsResponse:
     times_named = Counter(topic.name for topic in request.topics)
     alterable = resources.access(exchange.connection).of(Operation.ALTER, ResourceType.TOPIC)
+    mutations = resources.throttle.mutations(exchange, PARTITIONS_QUOTA_SINCE)
     created = 0
     rows = {}
     for asked in request.topics:
@@ -262,13 +277,15 @@ def create_partitions(
             if not alterable[asked.name]:
                 row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 continue
-            created += _new_partitions(asked, resources)
+            new = _new_partitions(asked, resources)
+            created += new
             _check_limit(created)
+            _charge(mutations, new)
             if not request.validate_only:
                 resources.log.add_partitions(asked.name, asked.count)
         except _Refused as refused:
             row.error_code, row.error_message = refused.code, str(refused)
-    return CreatePartitionsResponse(results=list(rows.values()))
+    return CreatePartitionsResponse(results=list(rows.values()), throttle_time_ms=mutations.throttle_ms)
 
 
 def _new_partitions(asked: CreatePartitionsRequest.Topic, resources: Resources) -> int:

@@ -131,7 +131,7 @@ def test_the_queue_behind_a_parked_request_is_bounded(running: RunningBroker, cl
             pass
         assert sent < 32 << 20
         (connection,) = [c for c in running.broker.connections if c.parked]
-        assert connection._queued_bytes <= held_bytes.QUEUE_BYTES + 256 * 1024
+        assert connection._inbox.queued_bytes <= held_bytes.QUEUE_BYTES + 256 * 1024
         assert metadata_of(client).brokers
 
 

@@ -1,0 +1,1 @@
+"""Client quotas as Kafka has them."""

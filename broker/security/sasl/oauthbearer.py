@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from broker.security.sasl.mechanism import AuthenticationFailed, Identity, SaslError
+from broker.security.sasl.mechanism import NAME_CHARACTERS, AuthenticationFailed, Identity, SaslError
 from broker.security.secret import Secret
 
 NAME = "OAUTHBEARER"
@@ -15,11 +15,12 @@ NO_EXTENSIONS: Mapping[str, str] = MappingProxyType({})
 # A client that got an error document acknowledges it with this byte, and then the server fails the conversation.
 ACKNOWLEDGEMENT = b"\x01"
 
-_SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_KEY = r"[A-Za-z]+"
-_VALUE = r"[\x21-\x7e \t\r\n]+"
-_INITIAL = re.compile(rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01(?P<pairs>(?:{_KEY}={_VALUE}\x01)*)\x01")
-_AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.+/=~a-zA-Z0-9]+)", re.ASCII)
+# Possessive repetitions: a long message costs no memory to backtrack.
+_SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
+_KEY = r"[A-Za-z]++"
+_VALUE = r"[\x21-\x7e \t\r\n]++"
+_INITIAL = re.compile(rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01(?P<pairs>(?:{_KEY}={_VALUE}\x01)*+)\x01")
+_AUTH = re.compile(r"(?P<scheme>\w++) ++(?P<token>[-_.+/=~a-zA-Z0-9]+)", re.ASCII)
 _EXTENSION_KEY, _EXTENSION_VALUE = re.compile(_KEY), re.compile(_VALUE)
 
 
@@ -94,7 +95,7 @@ class OAuthBearerServer:
             return self._document.encode()
         if authorization and authorization != identity.name:
             text = (
-                f"Authentication failed: Client requested an authorization id ({authorization}) that is different from "
+                f"Authentication failed: Client requested an authorization id ({authorization[:NAME_CHARACTERS]}) that is different from "
                 f"the token's principal name ({identity.name})"
             )
             raise AuthenticationFailed(text, shown=text)

@@ -26,11 +26,12 @@ CLIENT_MAX_ITERATIONS = 1_000_000
 GS2_HEADER = "n,,"
 OTHER_IDENTITY = "Authentication failed: Client requested an authorization id that is different from username"
 
-_SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
-_VALUE = r"[\x01-\x2b\x2d-\x7f]+"
-_BASE64 = r"[A-Za-z0-9+/]*={0,2}"
-_EXTENSIONS = rf"(?:,[A-Za-z]+={_VALUE})*"
+# Possessive and bounded repetitions: a long message costs no memory to backtrack.
+_SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
+_PRINTABLE = r"[\x21-\x2b\x2d-\x7e]++"
+_VALUE = r"[\x01-\x2b\x2d-\x7f]++"
+_BASE64 = r"[A-Za-z0-9+/]*+={0,2}"
+_EXTENSIONS = rf"(?:,[A-Za-z]++={_VALUE}){{0,100}}"
 _CLIENT_FIRST = re.compile(
     rf"(?P<header>n,(?:a=(?P<authzid>{_SASL_NAME}))?,)"
     rf"(?P<bare>(?:m={_VALUE},)?n=(?P<user>{_SASL_NAME}),r=(?P<nonce>{_PRINTABLE})(?P<extensions>{_EXTENSIONS}))"

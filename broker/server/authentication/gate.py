@@ -27,6 +27,8 @@ SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 MAX_FRAMES = 20
 # A client that authenticates again sooner gets ILLEGAL_SASL_STATE.
 MIN_REAUTHENTICATION_S = 1.0
+# Messages repeat names that clients choose.
+MAX_MESSAGE_CHARACTERS = 1000
 AUTHENTICATED_ALREADY = "SaslAuthenticate request received after successful authentication"
 
 
@@ -122,7 +124,8 @@ class SaslGate:
                 f"Authentication failed during {how} due to invalid credentials with SASL mechanism {self._mechanism}"
             )
             answer = SaslAuthenticateResponse(
-                error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=failure.shown or general
+                error_code=ErrorCode.SASL_AUTHENTICATION_FAILED,
+                error_message=(failure.shown or general)[:MAX_MESSAGE_CHARACTERS],
             )
             raise self._failed(str(failure), answer) from None
         return SaslAuthenticateResponse(error_message="", auth_bytes=challenge, session_lifetime_ms=lifetime_ms)

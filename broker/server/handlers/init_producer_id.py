@@ -50,6 +50,7 @@ REQUESTS = (
         Guard(
             _check,
             Acl(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER),
+            Acl(Operation.WRITE, ResourceType.TOPIC),
             Acl(Operation.WRITE, ResourceType.TRANSACTIONAL_ID),
         ),
     ),

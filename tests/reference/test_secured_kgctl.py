@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
 
 from kgctl.exit_codes import UNREACHABLE
+from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.certificates import Authority
 from tests.harness.commandline import Kgctl
 from tests.harness.reference_kafka import Unavailable, free_port
@@ -98,6 +100,33 @@ def test_every_kind_of_command_works(kafka: Kafka, kgctl: Run, protocol: str, me
     assert name in succeed("ui", name, "--once")
     steps = json.loads(succeed("context", "test", "-o", "json"))["rows"]
     assert {row["status"] for row in steps} <= {"ok", "skipped"}
+
+
+def quick(protocol: str, mechanism: str) -> Any:
+    """A case of a test that starts Spark: only one of them is not a long run."""
+    is_quick = (protocol, mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+    return pytest.param(protocol, mechanism, marks=[] if is_quick else pytest.mark.soak)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("protocol", "mechanism"), [quick(*case) for case in CASES])
+def test_spark_reads_commits(kafka: Kafka, kgctl: Run, tmp_path: Path, protocol: str, mechanism: str) -> None:
+    pytest.importorskip("pyspark")
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    name, out = f"s-{protocol}-{mechanism}", tmp_path / "out"
+    security = properties_of(kafka, protocol, mechanism)
+    assert kgctl("PLAINTEXT", {}, "topics", "create", name).exit_code == 0
+    assert kgctl("PLAINTEXT", {}, "produce", name, text="one\n").exit_code == 0
+    moved = ["groups", "reset-offsets", name, "--topic", name, "--to-latest", "--execute"]
+    assert kgctl("PLAINTEXT", {}, *moved).exit_code == 0
+    command = [sys.executable, "-m", "kgctl", "pipeline", "run", "decode", "--once", "--quick", "--out", str(out)]
+    command += ["--bootstrap", kafka.addresses[protocol], *map(str, command_config(tmp_path, security))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [
+        row for file in TableFolder(out / "commits").files() for row in pyarrow.ParquetFile(file).read().to_pylist()
+    ]
+    assert 1 in [row["committed"] for row in rows if row["group"] == name]
 
 
 WRONG_PASSWORD = {"PLAIN": "Invalid username or password", "OAUTHBEARER": "invalid_token"} | dict.fromkeys(

@@ -104,6 +104,10 @@ class KgctlApp(App[None]):
         if self._failure is not None:
             raise self._failure
 
+    def fail(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        self.exit()
+
     def _handle_exception(self, error: Exception) -> None:
         self._failure = self._failure or error
         super()._handle_exception(error)

@@ -25,6 +25,10 @@ class Dashboard(Protocol):
         """All groups of the newest snapshot."""
         ...
 
+    def fail(self, error: Exception) -> None:
+        """End with this error, which the command reports."""
+        ...
+
     def set_ready(self) -> None:
         """Report that a screen has its first answer, or the error that replaces it."""
         ...

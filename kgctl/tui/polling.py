@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -35,7 +36,7 @@ class Polling(Generic[T]):
     """Calls `ask` until it is cancelled, one call at a time, and passes on the answers.
 
     Times are seconds of `clock`. The next call waits for the interval, and at least as long as the last answer took: a slow
-    cluster is asked less often. After a failure it retries after 0.5 s, 1 s, ... up to 5 s.
+    cluster is asked less often. After a failure it retries after 0.5 s, 1 s, ... up to 5 s; after a final one only on request.
     """
 
     def __init__(
@@ -83,7 +84,9 @@ class Polling(Generic[T]):
         fresh = self.freshness
         ended_s = self._clock()
         while not self._wanted.is_set():
-            if fresh.error is not None:
+            if fresh.error is not None and fresh.error.is_final:
+                wait_s = math.inf
+            elif fresh.error is not None:
                 wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** min(fresh.attempts - 1, DOUBLINGS))
             else:
                 wait_s = max(self._interval_s() - fresh.took_s, fresh.took_s)

@@ -83,6 +83,17 @@ def test_wrong_credentials(config: Configured) -> None:
     assert "the broker does not accept user 'admin' with SCRAM-SHA-512: " in line
 
 
+def test_the_dashboard_ends_with_the_reason(config: Configured) -> None:
+    line = failure(Kgctl()("ui", "--once", *config("SASL_SSL", sasl_password="wrong-secret")))
+    assert "the broker does not accept user 'admin' with SCRAM-SHA-512: " in line
+
+
+def test_the_dashboard_shows_a_secured_cluster(config: Configured) -> None:
+    result = Kgctl()("ui", "--once", *config("SASL_SSL"))
+    assert result.exit_code == 0, result.output
+    assert "127.0.0.1" in result.stdout
+
+
 def test_an_unknown_ca(config: Configured, tmp_path: Path) -> None:
     other = Authority(tmp_path / "other", "another CA")
     line = failure(Kgctl()("topics", "list", *config("SSL", ssl_truststore_location=str(other.ca_file))))

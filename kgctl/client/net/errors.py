@@ -8,9 +8,14 @@ from kgctl.model.failure import RowError
 
 
 class KgctlError(Exception):
-    """A failure that one line explains. `retriable`: the same request may succeed later."""
+    """A failure that one line explains.
+
+    `retriable`: the same request may succeed later. `is_final`: nothing succeeds until somebody changes the settings or the
+    cluster, so that not even a program that runs for long should try again by itself.
+    """
 
     retriable = False
+    is_final = False
     name = "ERROR"
 
     def as_row(self) -> RowError:
@@ -65,14 +70,16 @@ class NotKafka(Unreachable):
 
 
 class TlsFailed(KgctlError):
-    """The TLS handshake failed. A retry does not help."""
+    """The TLS handshake failed."""
 
+    is_final = True
     name = "TLS_FAILED"
 
 
 class AuthenticationFailed(KgctlError):
-    """The cluster does not accept the credentials, or there are none to give. A retry does not help."""
+    """The cluster does not accept the credentials, or there are none to give. Repeated attempts may lock a user out."""
 
+    is_final = True
     name = "SASL_AUTHENTICATION_FAILED"
 
 

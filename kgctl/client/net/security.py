@@ -19,6 +19,7 @@ TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 class BadSecurity(KgctlError):
     """A security property, or a file that it names, that cannot be used."""
 
+    is_final = True
     name = "BAD_OPTION"
 
 

@@ -110,6 +110,9 @@ class PolledScreen(Screen[None], Generic[T]):
         self.dashboard.set_ready()
 
     def _on_failure(self, error: KgctlError) -> None:
+        if error.is_final and self.polling.freshness.answered_at_s is None:
+            self.dashboard.fail(error)
+            return
         # Earlier contents stay on the screen; the status line shows how old they are.
         self._show_contents(self.polling.freshness.answered_at_s is not None)
         self.tick()

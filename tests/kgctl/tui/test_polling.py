@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from kgctl.client.net.errors import KgctlError, Refused
+from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Refused
 from kgctl.tui.polling import LONGEST_RETRY_S, Polling
 
 
@@ -53,6 +53,32 @@ def test_polling_continues_after_a_hundred_thousand_failures() -> None:
     polling = asyncio.run(polled(refuse, 3, attempts=100_000, error=error, failed_at_s=0.0))
     assert polling.freshness.attempts >= 100_002
     assert polling.freshness.failed_at_s == 0.0
+
+
+def test_after_a_final_failure_it_asks_only_on_request() -> None:
+    asked = 0
+
+    async def play() -> None:
+        nonlocal asked
+
+        async def deny() -> int:
+            nonlocal asked
+            asked += 1
+            raise AuthenticationFailed("wrong credentials")
+
+        polling: Polling[int] = Polling(deny, lambda _: None, lambda _: None, lambda: 0.0, lambda: float(asked))
+        running = asyncio.ensure_future(polling.run())
+        while not asked:
+            await asyncio.sleep(0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert asked == 1
+        polling.now()
+        while asked < 2:
+            await asyncio.sleep(0)
+        running.cancel()
+
+    asyncio.run(asyncio.wait_for(play(), 10))
 
 
 def test_an_answer_resets_the_count_of_failures() -> None:

@@ -30,8 +30,11 @@ class Unreachable(Widget):
             self._text = Text(f"Connecting to {cells.name(_called(cluster))} \u2026")
             self.refresh()
             return
-        wait_s = max(0.0, fresh.next_at_s - now_s)
-        retry = "Retrying now." if wait_s < 0.05 else f"Retrying in {cells.duration(float(round(wait_s + 0.5)))}."
+        if fresh.error.is_final:
+            retry = "Retrying does not help before this is changed."
+        else:
+            wait_s = max(0.0, fresh.next_at_s - now_s)
+            retry = "Retrying now." if wait_s < 0.05 else f"Retrying in {cells.duration(float(round(wait_s + 0.5)))}."
         self._text = Text.assemble(
             (f"No answer from {cells.name(_called(cluster))}", "bold"),
             "\n\n",

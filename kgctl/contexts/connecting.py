@@ -11,7 +11,6 @@ from kgctl.client.net.bootstrap import BadAddress, parse
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID, ConnectionSettings
 from kgctl.client.net.security import PLAINTEXT, BadSecurity, Security
 from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, BadContext, is_connection, is_path
-from kgctl.contexts.values import Reference, located
 
 if TYPE_CHECKING:
     from kgctl.contexts.target import Target
@@ -78,12 +77,14 @@ def resolved(target: Target, environ: Mapping[str, str] = os.environ) -> dict[st
         value = sourced.value
         if not is_connection(name):
             continue
-        if isinstance(value, Reference):
+        if not isinstance(value, str | Secret):
             try:
                 value = value.resolve(name, environ)
             except BadContext as error:
                 raise BadContext(f"{sourced.source}: {error}") from None
         elif isinstance(value, str) and value and is_path(name) and target.folder is not None:
+            from kgctl.contexts.values import located
+
             value = located(value, target.folder)
         found[name] = value
     return found

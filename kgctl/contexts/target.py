@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT, BadContext
-from kgctl.contexts.values import Value
 
 if TYPE_CHECKING:
     from kgctl.contexts.context_file import Context
+    from kgctl.contexts.values import Value
 
 BOOTSTRAP_VARIABLE = "KGCTL_BOOTSTRAP"
 CONTEXT_VARIABLE = "KGCTL_CONTEXT"
@@ -39,15 +39,14 @@ class Given(NamedTuple):
         return any(value is not None for value in self[:3])
 
 
-@dataclass(frozen=True, slots=True)
-class Sourced:
+class Sourced(NamedTuple):
     """A value and where it comes from, for people."""
 
     value: Value
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """`name` is the context, None without one. `folder` is where relative paths of its values start, None for as they are.
 

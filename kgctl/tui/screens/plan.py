@@ -161,6 +161,7 @@ class PlanDialog(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical(id="frame") as frame:
             frame.border_subtitle = self.KEYS
+            frame.border_title = self.feed.cluster.context
             yield Static(f"{self.NAME} '{printable(self.group)}'", id="title", markup=False)
             with VerticalScroll(id="body", can_focus=False):
                 yield from self.form()

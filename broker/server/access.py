@@ -130,6 +130,9 @@ class Unrestricted(Access):
     def allows_any_of_type(self, operation: Operation, kind: ResourceType) -> bool:
         return True
 
+    def operations_of(self, kind: ResourceType, name: str) -> int:
+        return _ALL_OPERATIONS[kind]
+
 
 class _Decisions(dict[str, bool]):
     """The decisions about one operation on resources of one type, by name; a missing one is made when it is looked up."""
@@ -149,4 +152,5 @@ class _Everything(dict[str, bool]):
 
 
 _EVERYTHING = _Everything()
+_ALL_OPERATIONS = {kind: sum(1 << operation for operation in operations) for kind, operations in OPERATIONS.items()}
 UNRESTRICTED = Unrestricted()

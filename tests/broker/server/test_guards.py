@@ -19,7 +19,16 @@ from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.server.access import MOST_DECISIONS, Access
 from tests.harness.authorization.clusters import connect_as, secured_broker
-from tests.harness.requests import batch, create_topic, fetch, fetch_request, produce, produce_request, values_of
+from tests.harness.requests import (
+    batch,
+    create_topic,
+    fetch,
+    fetch_request,
+    metadata_of,
+    produce,
+    produce_request,
+    values_of,
+)
 from tests.harness.running import RunningBroker
 from tests.harness.wire_client import WireClient
 
@@ -117,6 +126,19 @@ def test_a_denied_partition_does_not_end_the_wait_for_the_others(admin: WireClie
         ("theirs", DENIED_TOPIC),
     ]
     assert values_of(topics[0].partitions[0]) == [b"x"]
+
+
+def test_asking_for_topics_creates_only_those_that_the_client_may_create(admin: WireClient, alice: WireClient) -> None:
+    allow(admin, Operation.DESCRIBE, TOPIC, "auto-created", "refused")
+    allow(admin, Operation.CREATE, TOPIC, "auto-created", "hidden")
+    rows = metadata_of(alice, "auto-created", "refused", "hidden").topics
+    assert {row.name: row.error_code for row in rows} == {
+        "auto-created": ErrorCode.NONE,
+        "refused": DENIED_TOPIC,
+        "hidden": DENIED_TOPIC,
+    }
+    created = metadata_of(admin, "auto-created", "refused", "hidden", create=False).topics
+    assert [row.name for row in created if row.error_code == ErrorCode.NONE] == ["auto-created"]
 
 
 def test_each_group_of_a_large_request_is_answered_once(admin: WireClient, alice: WireClient) -> None:

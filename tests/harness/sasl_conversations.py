@@ -300,11 +300,11 @@ def token_conversations(make: Callable[..., str]) -> list[Conversation]:
         ),
         Conversation(
             "a second token",
-            [BEARER, token(bearer("abc")), _accepted(bearer(good)), metadata],
+            [BEARER, token(bearer("abc")), accepted(bearer(good)), metadata],
             ["0", f"0 {INVALID}", "accepted", "served"],
             "open",
         ),
-        Conversation("extensions", [BEARER, _accepted(bearer(good, "foo=bar\x01"))], ["0", "accepted"], "open"),
+        Conversation("extensions", [BEARER, accepted(bearer(good, "foo=bar\x01"))], ["0", "accepted"], "open"),
         Conversation("bad extension", [BEARER, token(bearer(good, "a1=b\x01"))], ["0", REFUSED_BEARER], "closed"),
         Conversation("junk", [BEARER, token(b"junk")], ["0", REFUSED_BEARER], "closed"),
         Conversation(
@@ -322,7 +322,7 @@ def token_conversations(make: Callable[..., str]) -> list[Conversation]:
     ]
 
 
-def _accepted(message: bytes) -> Step:
+def accepted(message: bytes) -> Step:
     """A token whose session has a lifetime of about an hour."""
 
     def step(client: WireClient) -> str:
@@ -372,6 +372,26 @@ AGAIN = [
         "closed",
     ),
 ]
+
+
+def check_that_sessions_end(connect: Callable[[], WireClient], login: list[Step], expected: list[str]) -> None:
+    """After connections.max.reauth.ms, a connection closes unless a handshake comes first."""
+    kept, asking, knowing = connect(), connect(), connect()
+    try:
+        for client in (kept, asking, knowing):
+            assert [step(client) for step in login] == expected
+        # All sessions end at about the same time.
+        for client in (asking, knowing):
+            while metadata(client) == "served":
+                pass
+        assert [step(kept) for step in [*login, metadata]] == [*expected, "served"]
+    finally:
+        for client in (kept, asking, knowing):
+            client.close()
+
+
+LOGIN_512 = [SCRAM_512, through(_scram("bob", "bob-secret", "SCRAM-SHA-512"))]
+
 
 # For a PLAINTEXT listener.
 PLAINTEXT = [

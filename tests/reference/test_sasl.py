@@ -31,6 +31,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterator[
     config = {
         "connection.failed.authentication.delay.ms": "0",
         "listener.name.sasl_ssl.connections.max.reauth.ms": "60000",
+        "listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": "2000",
         f"{tokens}.jaas.config": f"{sasl.MODULES}.oauthbearer.OAuthBearerLoginModule required;",
         f"{tokens}.server.callback.handler.class": f"{sasl.MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler",
         f"{tokens}.oauthbearer.jwks.endpoint.url": key_set.as_uri(),
@@ -59,6 +60,15 @@ def test_a_client_authenticates_again(kafka: SecuredKafka, conversation: Convers
     with WireClient(kafka.address("SASL_SSL"), timeout_s=5) as client:
         client.socket = kafka.wrap(client.socket)
         assert conversation.hold(client) == [*conversation.expected, conversation.ends]
+
+
+def test_a_session_ends_unless_the_client_authenticates_again(kafka: SecuredKafka) -> None:
+    def connect() -> WireClient:
+        client = WireClient(kafka.address("SASL_SSL"), timeout_s=5)
+        client.socket = kafka.wrap(client.socket)
+        return client
+
+    sasl.check_that_sessions_end(connect, sasl.LOGIN_512, ["0", "complete, 2000 ms"])
 
 
 @pytest.mark.parametrize("conversation", sasl.PLAINTEXT, ids=lambda each: each.name)

@@ -31,6 +31,7 @@ DISCONNECTS = ("tests/broker/server/test_disconnects.py",)
 AUTHORIZATION = ("tests/broker/server/test_authorization.py",)
 GUARDS = ("tests/broker/server/test_guards.py",)
 ROUTER = ("tests/broker/server/test_router.py",)
+KEY_STORES = ("tests/broker/security/test_keystores.py",)
 QUOTAS = ("tests/broker/security/quotas/test_quotas.py", "tests/broker/server/test_quotas.py")
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
@@ -1152,5 +1153,20 @@ FAULTS = (
         "                    self._records.delete(KIND, name)\n",
         "                    pass\n",
         QUOTAS,
+    ),
+    # ---- key stores
+    Fault(
+        "the integrity of a JKS store is not checked",
+        "security/jks.py",
+        "        if not hmac.compare_digest(expected, digest):\n",
+        "        if len(expected) != len(digest):\n",
+        KEY_STORES,
+    ),
+    Fault(
+        "a private key in a JKS store is not checked",
+        "security/jks.py",
+        "    if not hmac.compare_digest(hashlib.sha1(secret + key).digest(), check):\n",
+        "    if len(check) != _DIGEST_BYTES:\n",
+        KEY_STORES,
     ),
 )

@@ -85,8 +85,9 @@ def test_a_trusted_ca_in_each_form(
 
 def test_a_certificate_may_itself_be_what_is_trusted(authority: Authority, server_context: ServerContext) -> None:
     issued = authority.server("pinned")
+    leaf, end = issued.certificate.read_text().partition("-----END CERTIFICATE-----")[:2]
     with node(server_context(issued)).listening() as endpoint:
-        ask(endpoint, truststore_location=str(issued.certificate))
+        ask(endpoint, truststore_certificates=leaf + end)
 
 
 def test_a_client_certificate_is_presented(authority: Authority, server_context: ServerContext) -> None:

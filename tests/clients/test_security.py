@@ -12,22 +12,12 @@ import pytest
 
 from tests.clients.adapters import Client, Credentials, Membership, Place
 from tests.clients.records import read
-from tests.harness import sasl_conversations as sasl
 from tests.harness.certificates import Authority
 from tests.harness.running import RunningBroker
-from tests.harness.secured_kafka import AUTHORIZER, MECHANISMS, unsecured_token
+from tests.harness.secured_broker import PASSWORD, USER, address, secured_broker
+from tests.harness.secured_kafka import MECHANISMS, unsecured_token
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-CASES = [("SSL", ""), *((protocol, each) for protocol in PROTOCOLS[2:] for each in MECHANISMS)]
-LISTENERS = {
-    "listeners": ",".join(f"{protocol}://127.0.0.1:0" for protocol in PROTOCOLS),
-    "ssl.client.auth": "requested",
-    "group.initial.rebalance.delay.ms": "0",
-    "connection.failed.authentication.delay.ms": "0",
-    # A client is served only if the broker knows who it is.
-    "authorizer.class.name": AUTHORIZER,
-    "super.users": "User:alice;User:CN=alice,O=kgctl tests;User:ANONYMOUS",
-}
+CASES = [("SSL", ""), *((protocol, each) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for each in MECHANISMS)]
 
 
 @pytest.fixture(scope="module")
@@ -37,29 +27,22 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[RunningBroker]:
-    options = LISTENERS | sasl.options_of("sasl_plaintext") | sasl.options_of("sasl_ssl")
-    with RunningBroker(tmp_path_factory.mktemp("data"), authority=authority, **options) as running:
-        with running.client("PLAINTEXT") as admin:
-            sasl.add_scram_users(admin)
+    with secured_broker(tmp_path_factory.mktemp("data"), authority) as running:
         yield running
 
 
 def alice(authority: Authority, protocol: str, mechanism: str) -> Credentials:
-    certificate = authority.client("alice") if protocol == "SSL" else None
+    certificate = authority.client(USER) if protocol == "SSL" else None
     return Credentials(
         protocol,
         mechanism,
-        "alice",
-        "alice-secret",
-        unsecured_token("alice"),
+        USER,
+        PASSWORD,
+        unsecured_token(USER),
         authority.ca_file if protocol.endswith("SSL") else None,
         certificate and certificate.certificate,
         certificate and certificate.key,
     )
-
-
-def address(broker: RunningBroker, protocol: str) -> str:
-    return "{}:{}".format(*broker.addresses[protocol])
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), CASES)

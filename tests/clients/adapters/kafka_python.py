@@ -80,6 +80,8 @@ class _Consumer:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             fetch_max_wait_ms=100,
+            # A member may join before it knows the partitions of the topic; it joins again once it does.
+            metadata_max_age_ms=1000,
             **settings,
         )
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from broker.config.option import spell
+from broker.config.listener_options import PREFIX, find_listener_option, plain_name
+from broker.config.option import Option, spell
 from broker.config.options import OPTIONS
 from broker.storage import TOPIC_CONFIGS
 
@@ -74,15 +75,29 @@ def topic_rows(configs: Mapping[str, str], resources: Resources) -> Iterator[Con
 
 
 def broker_rows(resources: Resources) -> Iterator[ConfigRow]:
-    """Every option of the broker."""
+    """Every option of the broker, and those that single listeners set."""
     for name, option in OPTIONS.items():
         synonyms = list(_broker_synonyms(name, resources, Source.DYNAMIC_BROKER))
         value = resources.log.broker_configs.get(name, spell(resources.config.value_of(name)))
-        number = TYPE_NUMBERS[option.kind.upper()]
-        is_sensitive = option.kind == "password"
-        if is_sensitive:
-            value, synonyms = None, [replace(synonym, value=None) for synonym in synonyms]
-        yield ConfigRow(name, value, number, name not in DYNAMIC_OPTIONS, synonyms, option.doc, is_sensitive)
+        yield _broker_row(name, value, option, synonyms, option.doc)
+    given = resources.config.given
+    for name in given:
+        found = find_listener_option(name) if name.startswith(PREFIX) else None
+        if found is not None:
+            general = plain_name(name)
+            synonyms = [Synonym(name, given[name], Source.STATIC_BROKER)]
+            # The option of a mechanism has no general value in Kafka.
+            if general == found.key:
+                synonyms += _broker_synonyms(general, resources, Source.DYNAMIC_BROKER)
+            yield _broker_row(name, given[name], found.option, synonyms, None)
+
+
+def _broker_row(name: str, value: str | None, option: Option, synonyms: list[Synonym], doc: str | None) -> ConfigRow:
+    is_sensitive = option.kind == "password"
+    if is_sensitive:
+        value, synonyms = None, [replace(synonym, value=None) for synonym in synonyms]
+    number = TYPE_NUMBERS[option.kind.upper()]
+    return ConfigRow(name, value, number, name not in DYNAMIC_OPTIONS, synonyms, doc, is_sensitive)
 
 
 def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 HANDSHAKE_S = 10.0
 # What one turn of the event loop reads from one client.
 READ_BYTES = 64 * 1024
-PROTOCOL_VERSION_ALERT = bytes.fromhex("15030300020246")
+# Kafka's answer to a client that does not speak TLS: a fatal alert, "internal error".
+ALERT = bytes.fromhex("15030300020250")
 _PLAINTEXT = frozenset(("HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "WRONG_VERSION_NUMBER"))
 
 logger = logging.getLogger("broker.server")
@@ -150,9 +151,9 @@ class TlsTransport(asyncio.Transport):
             self._disconnect(None)
         except OSError as error:
             if getattr(error, "reason", None) in _PLAINTEXT:
-                # OpenSSL sends no alert then. Clients recognize this one as a sign that they need TLS.
+                # OpenSSL sends no alert then. Clients recognize Kafka's as a sign that they need TLS.
                 with contextlib.suppress(OSError):
-                    socket.socket.send(self._socket, PROTOCOL_VERSION_ALERT)
+                    socket.socket.send(self._socket, ALERT)
             self._fail_handshake(_explain(error))
         else:
             self._timer.cancel()

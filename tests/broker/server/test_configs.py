@@ -60,6 +60,21 @@ def test_a_password_is_described_without_its_value(tmp_path: Path) -> None:
     assert (absent.value, absent.config_source, absent.is_sensitive) == (None, DEFAULT, True)
 
 
+def test_the_options_of_a_listener_are_described_with_the_general_ones_as_synonyms(tmp_path: Path) -> None:
+    mine, secret = "listener.name.plaintext.ssl.client.auth", "listener.name.plaintext.ssl.key.password"
+    options = {mine: "requested", secret: "hunter2", "ssl.client.auth": "required"}
+    with RunningBroker(tmp_path / "data", **options) as running, running.client() as client:
+        rows = rows_of(describe(client, BROKER, "1", mine, secret))
+    row = rows[mine]
+    assert (row.value, row.config_source, row.read_only, row.config_type) == ("requested", STATIC, True, 2)
+    assert [(s.name, s.value, s.source) for s in row.synonyms] == [
+        (mine, "requested", STATIC),
+        ("ssl.client.auth", "required", STATIC),
+        ("ssl.client.auth", "none", DEFAULT),
+    ]
+    assert (rows[secret].value, rows[secret].is_sensitive, rows[secret].synonyms[0].value) == (None, True, None)
+
+
 def test_the_configs_of_a_topic_name_the_source_of_each_value(client: WireClient) -> None:
     create_topic(client, "t", retention_ms="1000")
 

@@ -124,7 +124,7 @@ def test_a_client_of_the_wrong_protocol_is_disconnected_at_once_with_one_line(
     with RunningBroker(tmp_path, authority=authority, listeners=listeners) as running:
         with WireClient(running.addresses["SSL"]) as plain:
             plain.send(MetadataRequest(topics=[]), 12)
-            assert plain.socket.recv(100) == tls_transport.PROTOCOL_VERSION_ALERT
+            assert plain.socket.recv(100) == tls_transport.ALERT
             assert plain.is_closed()
         until(lambda: "the client does not speak TLS" in caplog.text)
         with pytest.raises((ssl.SSLError, ConnectionError)):

@@ -33,6 +33,8 @@ GUARDS = ("tests/broker/server/test_guards.py",)
 ROUTER = ("tests/broker/server/test_router.py",)
 KEY_STORES = ("tests/broker/security/test_keystores.py",)
 QUOTAS = ("tests/broker/security/quotas/test_quotas.py", "tests/broker/server/test_quotas.py")
+ACLS = ("tests/broker/security/acls", "tests/broker/server/test_acls.py")
+SECURITY_RECORDS = ("tests/broker/storage/test_security_records.py",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -116,6 +118,84 @@ FAULTS = (
         "    group.end_session(step, old.member_id)\n",
         "",
         CORE,
+    ),
+    # ---- ACLs
+    Fault(
+        "what is denied is allowed by another ACL",
+        "security/acls/authorizer.py",
+        "        if denied & _DENYING[operation]:\n",
+        "        if denied & _DENYING[operation] and not allowed:\n",
+        ACLS,
+    ),
+    Fault(
+        "a denied operation also denies what it implies",
+        "security/acls/authorizer.py",
+        "        if denied & _DENYING[operation]:\n",
+        "        if denied & _ALLOWING[operation]:\n",
+        ACLS,
+    ),
+    Fault(
+        "an ACL for one host applies to all",
+        "security/acls/authorizer.py",
+        "            subjects = _subjects(principal, host)\n",
+        "            subjects = [key for rights in patterns.of(name) for key in rights if key[0] in (principal, 'User:*')]\n",
+        ACLS,
+    ),
+    Fault(
+        "prefixed ACLs are not found once another name of their length is removed",
+        "security/acls/authorizer.py",
+        "        if not self._lengths[length]:\n",
+        "        if length in self._lengths:\n",
+        ACLS,
+    ),
+    Fault(
+        "everyone may use a resource whose ACLs are for others",
+        "security/acls/authorizer.py",
+        "        return allowed & _ALLOWING[operation] != 0 if found else self._allow_everyone\n",
+        "        return allowed & _ALLOWING[operation] != 0 or self._allow_everyone\n",
+        ACLS,
+    ),
+    Fault(
+        "open connections keep what they were allowed",
+        "security/acls/authorizer.py",
+        "        self.version += changed\n",
+        "",
+        ACLS,
+    ),
+    Fault(
+        "a new ACL is lost with the process",
+        "server/stored_acls.py",
+        '            self._records.put(KIND, binding.encode(), "")\n',
+        "            pass\n",
+        ACLS,
+    ),
+    Fault(
+        "a removed ACL is back after a start",
+        "server/stored_acls.py",
+        "            self._records.delete(KIND, binding.encode())\n",
+        "            pass\n",
+        ACLS,
+    ),
+    Fault(
+        "a start leaves out an ACL that it cannot read",
+        "server/stored_acls.py",
+        '                raise StorageError(f"the store has an ACL that this version cannot read: {error}") from error\n',
+        "                continue\n",
+        ACLS,
+    ),
+    Fault(
+        "a rescue loses users and ACLs",
+        "storage/rescue/salvage.py",
+        "                        self._note_security(cell)\n",
+        "",
+        SECURITY_RECORDS,
+    ),
+    Fault(
+        "a rescue brings revoked rights back",
+        "storage/rescue/salvage.py",
+        "                    if note is None:\n",
+        "                    if note is None or note:\n",
+        SECURITY_RECORDS,
     ),
     # ---- timers
     Fault("a deadline is met a millisecond late", "timers.py", "heap[0][0] <= now_ms:", "heap[0][0] < now_ms:", CORE),

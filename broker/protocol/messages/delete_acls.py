@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.protocol.wire_types import ARRAY, INT8, INT16, INT32, STRING, Message, Struct, wire
+from broker.protocol.wire_types import ARRAY, INT8, INT16, INT32, STRING, Gradual, Message, Struct, wire
 
 
 class DeleteAclsRequest(Message):
@@ -41,7 +41,7 @@ class DeleteAclsResponse(Message):
     class FilterResult(Struct):
         error_code: int = wire(INT16, default=0)
         error_message: str | None = wire(STRING, default=None, null_since=0)
-        matching_acls: list[DeleteAclsResponse.MatchingAcl] = wire(ARRAY("MatchingAcl"), default=[])
+        matching_acls: list[DeleteAclsResponse.MatchingAcl] | Gradual = wire(ARRAY("MatchingAcl"), default=[])
 
     throttle_time_ms: int = wire(INT32, default=0)
     filter_results: list[FilterResult] = wire(ARRAY(FilterResult))

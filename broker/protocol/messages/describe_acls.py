@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.protocol.wire_types import ARRAY, INT8, INT16, INT32, STRING, Message, Struct, wire
+from broker.protocol.wire_types import ARRAY, INT8, INT16, INT32, STRING, Gradual, Message, Struct, wire
 
 
 class DescribeAclsRequest(Message):
@@ -37,4 +37,4 @@ class DescribeAclsResponse(Message):
     throttle_time_ms: int = wire(INT32, default=0)
     error_code: int = wire(INT16, default=0)
     error_message: str | None = wire(STRING, default=None, null_since=0)
-    resources: list[Resource] = wire(ARRAY(Resource), default=[])
+    resources: list[Resource] | Gradual = wire(ARRAY(Resource), default=[])

@@ -96,15 +96,15 @@ class StandardAuthorizer:
     # -- lists
 
     def matching(self, chosen: Filter) -> list[Binding]:
-        """The bindings that a filter selects, by resource, principal and host."""
-        kinds = sorted(self._resources) if chosen.kind == ResourceType.ANY else [chosen.kind]
-        return [
-            binding
-            for kind in kinds
-            if kind in self._resources
-            for pattern, name, rights in self._resources[kind].matching(chosen)
-            for binding in _bindings(kind, pattern, name, rights, chosen)
-        ]
+        """The bindings that a filter selects, those of one resource pattern together."""
+        return [binding for binding in self.scan(chosen) if binding is not None]
+
+    def scan(self, chosen: Filter) -> Iterator[Binding | None]:
+        """The same bit by bit, with None for what was looked at and not selected. ACLs may change in the meantime."""
+        for kind in list(self._resources) if chosen.kind == ResourceType.ANY else [chosen.kind]:
+            if kind in self._resources:
+                for pattern, name, rights in self._resources[kind].matching(chosen):
+                    yield from _bindings(kind, pattern, name, rights, chosen)
 
 
 class _Patterns:
@@ -209,14 +209,16 @@ class _Patterns:
                 yield from self._by_subject.get((subject, wanted, permission), ())
 
     def matching(self, chosen: Filter) -> Iterator[tuple[PatternType, str, dict[Subject, Rights]]]:
-        """The patterns that a filter selects, by pattern type and name."""
+        """The patterns that a filter selects."""
         for pattern, names in self._rights.items():
-            for name in sorted(names) if chosen.name is None else sorted(self._candidates(chosen.name, pattern)):
-                if name in names and chosen.selects_pattern(pattern, name):
-                    yield pattern, name, names[name]
+            if chosen.pattern in (PatternType.ANY, PatternType.MATCH, pattern):
+                for name in list(names) if chosen.name is None else self._candidates(chosen.name, pattern):
+                    if name in names and chosen.selects_pattern(pattern, name):
+                        yield pattern, name, names[name]
 
-    def _candidates(self, name: str, pattern: PatternType) -> set[str]:
-        return {name, WILDCARD} if pattern == PatternType.LITERAL else {name, *self._prefixes(name)}
+    def _candidates(self, name: str, pattern: PatternType) -> list[str]:
+        more = [WILDCARD] if pattern == PatternType.LITERAL else list(self._prefixes(name))
+        return list(dict.fromkeys([name, *more]))
 
 
 def _subjects(principal: str, host: str) -> tuple[Subject, ...]:
@@ -225,16 +227,18 @@ def _subjects(principal: str, host: str) -> tuple[Subject, ...]:
 
 def _bindings(
     kind: ResourceType, pattern: PatternType, name: str, rights: dict[Subject, Rights], chosen: Filter
-) -> Iterator[Binding]:
-    for principal, host in sorted(rights):
+) -> Iterator[Binding | None]:
+    for principal, host in list(rights):
         if not chosen.selects_entry(principal, host):
+            yield None
             continue
-        for permission, mask in zip((Permission.ALLOW, Permission.DENY), rights[principal, host], strict=True):
-            if chosen.permission not in (Permission.ANY, permission):
-                continue
-            for operation in _operations(mask):
-                if chosen.operation in (Operation.ANY, operation):
-                    yield Binding(kind, pattern, name, principal, host, operation, permission)
+        masks = rights.get((principal, host), _NOTHING)
+        for permission, mask in zip((Permission.ALLOW, Permission.DENY), masks, strict=True):
+            if chosen.permission in (Permission.ANY, permission):
+                for operation in _operations(mask):
+                    if chosen.operation in (Operation.ANY, operation):
+                        yield Binding(kind, pattern, name, principal, host, operation, permission)
+        yield None
 
 
 @cache

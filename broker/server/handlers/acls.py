@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from enum import IntEnum
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from broker.protocol.acls import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
@@ -11,9 +13,11 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from broker.protocol.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from broker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from broker.protocol.wire_types import Gradual
 from broker.security.acls.bindings import Binding, Filter
 from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
 from broker.server.exchange import RequestRefused
+from broker.server.gradual import Turns, encoded
 from broker.server.guards import on_cluster
 
 if TYPE_CHECKING:
@@ -22,8 +26,9 @@ if TYPE_CHECKING:
     from broker.server.resources import Resources
     from broker.server.stored_acls import StoredAcls
 
-# How many entries run in one slice: a filter may look at every ACL.
-CREATIONS_PER_SLICE, FILTERS_PER_SLICE = 100, 1
+# How many run in one slice of a request.
+CREATIONS_PER_SLICE = 100
+ACLS_PER_STEP = 50
 NEEDS_ALTER = "The principal needs ALTER on the cluster."
 NEEDS_DESCRIBE = "The principal needs DESCRIBE on the cluster."
 
@@ -123,31 +128,56 @@ def _check(binding: Binding) -> None:
 # -- DescribeAcls
 
 
-def describe_acls(request: DescribeAclsRequest, exchange: Exchange, resources: Resources) -> DescribeAclsResponse:
+def describe_acls(
+    request: DescribeAclsRequest, exchange: Exchange, resources: Resources
+) -> DescribeAclsResponse | None:
     chosen = _filter(request)
-    if resources.authorizer is None:
+    acls = resources.authorizer
+    if acls is None:
         return DescribeAclsResponse(
             error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured on the broker"
         )
-    found = [] if _unknown_part(chosen) else resources.authorizer.matching(chosen)
-    return DescribeAclsResponse(
-        error_message="",
-        resources=[
-            DescribeAclsResponse.Resource(
-                resource_type=kind,
-                resource_name=name,
-                pattern_type=pattern,
-                acls=[
-                    DescribeAclsResponse.Acl(
-                        principal=binding.principal,
-                        host=binding.host,
-                        operation=binding.operation,
-                        permission_type=binding.permission,
-                    )
-                    for binding in bindings
-                ],
+    Turns(exchange, _describing(acls, chosen, exchange.version)).resume()
+    return None
+
+
+def _describing(acls: StoredAcls, chosen: Filter, version: int) -> Generator[None, None, DescribeAclsResponse]:
+    found = [] if _unknown_part(chosen) else (yield from _search(acls, chosen))
+    by_pattern: list[list[Binding]] = []
+    for number, (_, bindings) in enumerate(groupby(found, key=itemgetter(0, 1, 2)), 1):
+        by_pattern.append(list(bindings))
+        if number % ACLS_PER_STEP == 0:
+            yield
+    response = DescribeAclsResponse(error_message="", resources=Gradual(by_pattern, _described, ACLS_PER_STEP))
+    yield from encoded(response, version)
+    return response
+
+
+def _search(acls: StoredAcls, chosen: Filter) -> Generator[None, None, list[Binding]]:
+    """The ACLs that a filter selects, in several turns."""
+    found = []
+    for number, binding in enumerate(acls.scan(chosen), 1):
+        if binding is not None:
+            found.append(binding)
+        if number % ACLS_PER_STEP == 0:
+            yield
+    return found
+
+
+def _described(bindings: list[Binding]) -> DescribeAclsResponse.Resource:
+    kind, pattern, name, *_ = bindings[0]
+    return DescribeAclsResponse.Resource(
+        resource_type=kind,
+        resource_name=name,
+        pattern_type=pattern,
+        acls=[
+            DescribeAclsResponse.Acl(
+                principal=binding.principal,
+                host=binding.host,
+                operation=binding.operation,
+                permission_type=binding.permission,
             )
-            for (kind, pattern, name), bindings in groupby(found, key=lambda binding: binding[:3])
+            for binding in bindings
         ],
     )
 
@@ -174,41 +204,41 @@ def _unknown_part(chosen: Filter) -> str | None:
 # -- DeleteAcls
 
 
-def delete_acls(request: DeleteAclsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
-    return _Deletion(request, resources).run
+def delete_acls(request: DeleteAclsRequest, exchange: Exchange, resources: Resources) -> DeleteAclsResponse | None:
+    filters = [_filter(asked) for asked in request.filters]
+    acls = resources.authorizer
+    if acls is None:
+        refusal = DeleteAclsResponse.FilterResult(
+            error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."
+        )
+        return DeleteAclsResponse(filter_results=[refusal] * len(filters))
+    Turns(exchange, _deleting(acls, filters, exchange.version)).resume()
+    return None
 
 
-class _Deletion:
-    """One DeleteAcls request. Its filters all see the ACLs as they were; the last slice removes what they found."""
-
-    def __init__(self, request: DeleteAclsRequest, resources: Resources) -> None:
-        self._acls = resources.authorizer
-        self._filters = {id(asked): _filter(asked) for asked in request.filters}
-        self._found: dict[Binding, None] = {}
-        self._left = len(request.filters)
-
-    def run(self, part: DeleteAclsRequest, answerable: Answerable) -> DeleteAclsResponse:
-        response = DeleteAclsResponse(filter_results=[self._result(asked) for asked in part.filters])
-        self._left -= len(part.filters)
-        if self._acls is not None and not self._left:
-            for binding in self._found:
-                self._acls.remove(binding)
-        return response
-
-    def _result(self, asked: DeleteAclsRequest.Filter) -> DeleteAclsResponse.FilterResult:
-        if self._acls is None:
-            return DeleteAclsResponse.FilterResult(
-                error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."
-            )
-        chosen = self._filters[id(asked)]
+def _deleting(acls: StoredAcls, filters: list[Filter], version: int) -> Generator[None, None, DeleteAclsResponse]:
+    """All filters see the ACLs as they were; then everything that they found is removed."""
+    results: list[DeleteAclsResponse.FilterResult] = []
+    found: dict[Binding, None] = {}
+    for chosen in filters:
         unknown = _unknown_part(chosen)
         if unknown is not None:
-            return DeleteAclsResponse.FilterResult(
-                error_code=ErrorCode.INVALID_REQUEST, error_message=f"Unknown {unknown}."
-            )
-        found = self._acls.matching(chosen)
-        self._found.update(dict.fromkeys(found))
-        return DeleteAclsResponse.FilterResult(matching_acls=[_deleted(binding) for binding in found])
+            message = f"Unknown {unknown}."
+            results.append(DeleteAclsResponse.FilterResult(error_code=ErrorCode.INVALID_REQUEST, error_message=message))
+            continue
+        selected = yield from _search(acls, chosen)
+        found.update(dict.fromkeys(selected))
+        matching = Gradual(selected, _deleted, ACLS_PER_STEP)
+        results.append(DeleteAclsResponse.FilterResult(matching_acls=matching))
+    # What allows goes first: in between, and if the client disconnects, no more is allowed than before.
+    order = sorted(found, key=lambda binding: binding.permission != Permission.ALLOW)
+    for number, binding in enumerate(order, 1):
+        acls.remove(binding)
+        if number % ACLS_PER_STEP == 0:
+            yield
+    response = DeleteAclsResponse(filter_results=results)
+    yield from encoded(response, version)
+    return response
 
 
 def _deleted(binding: Binding) -> DeleteAclsResponse.MatchingAcl:
@@ -253,7 +283,6 @@ REQUESTS = (
         DeleteAclsRequest,
         delete_acls,
         on_cluster(Operation.ALTER, _may_not_delete),
-        Slicing("filters", "filter_results", id, FILTERS_PER_SLICE),
         max_entries=FEWER_ENTRIES,
     ),
 )

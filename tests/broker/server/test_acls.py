@@ -8,6 +8,7 @@ import pytest
 
 from broker.config.config import load_config
 from broker.config.option import ConfigError
+from broker.local import LocalBroker
 from broker.protocol.errors import ErrorCode
 from broker.storage import StorageError
 from tests.harness.acl_requests import (
@@ -31,6 +32,7 @@ from tests.harness.acl_requests import (
     describe,
 )
 from tests.harness.running import RunningBroker
+from tests.harness.wire_client import WireClient
 
 SUPER = {"authorizer_class_name": "StandardAuthorizer", "super_users": "User:ANONYMOUS;User:admin"}
 NO_ERROR = (0, "")
@@ -161,8 +163,8 @@ def test_a_change_is_in_force_at_once_on_open_connections(tmp_path: Path) -> Non
 def test_a_start_refuses_an_acl_that_it_cannot_read(running: RunningBroker) -> None:
     with running:
         running.log.security_records.put("acls", '{"kind":"MOON"}', "")
-    with pytest.raises(StorageError, match="an ACL that this version cannot read"):
-        running.start()
+    with pytest.raises(StorageError, match="an ACL that this version cannot read"), running:
+        pass
 
 
 @pytest.mark.parametrize(
@@ -193,3 +195,17 @@ def test_a_denial_is_stored_as_well(running: RunningBroker) -> None:
         running.restart()
         with running.client() as client:
             assert [row[-1] for row in ask(client, describe())[1:]] == [DENY, ALLOW]
+
+
+def test_a_killed_broker_has_every_acl_that_it_acknowledged(tmp_path: Path) -> None:
+    config = {name.replace("_", "."): value for name, value in SUPER.items()}
+    with LocalBroker(data_dir=tmp_path / "data", config=config) as local:
+        host, port = local.bootstrap_servers.split(":")
+        with WireClient((host, int(port))) as client:
+            assert ask(client, create(creation("kept"), creation("removed"))) == [NO_ERROR] * 2
+            assert len(ask(client, delete(chosen("removed")))[0]) == 3
+        local.kill()
+        local.restart()
+        host, port = local.bootstrap_servers.split(":")
+        with WireClient((host, int(port))) as client:
+            assert ask(client, describe())[1:] == [(TOPIC, LITERAL, "kept", "User:alice", "*", READ, ALLOW)]

@@ -255,6 +255,15 @@ def test_everyone_may_use_only_resources_without_any_acl_if_the_option_says_so()
     assert not may(made, Operation.WRITE, "logs-1")
 
 
+def test_a_prefix_counts_after_another_one_of_its_length_is_removed() -> None:
+    orders, others = (acl(name, pattern=PatternType.PREFIXED) for name in ("ord", "oth"))
+    made = authorizer(orders, others)
+    assert made.remove(others)
+    assert may(made, Operation.READ, "orders")
+    assert made.remove(orders)
+    assert not may(made, Operation.READ, "orders")
+
+
 def test_a_host_is_compared_as_text() -> None:
     made = authorizer(acl(host="10.0.0.1"), acl("*", host="10.0.0.2", permission=Permission.DENY))
     assert may(made, Operation.READ, host="10.0.0.1")

@@ -91,12 +91,12 @@ class Opening:
         return self._addresses
 
     def connect(self) -> Address:
-        """The first address that accepts a connection."""
+        """The first address that accepts a connection. Those that are left share the time."""
         failures: list[Exception] = []
-        for address in self._addresses:
+        for left, address in zip(range(len(self._addresses), 0, -1), self._addresses, strict=True):
             opened = socket.socket(address.family, socket.SOCK_STREAM)
             try:
-                opened.settimeout(remaining(self._deadline))
+                opened.settimeout(remaining(self._deadline) / left)
                 opened.connect(address.place)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except (OSError, TimedOut) as error:

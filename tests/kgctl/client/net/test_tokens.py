@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
-from typing import Any, NamedTuple
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -26,6 +21,7 @@ from kgctl.client.net.tokens import Tokens
 from kgctl.exit_codes import UNREACHABLE, USAGE, exit_code_of
 from tests.harness.certificates import Authority, Issued
 from tests.harness.listeners import listening, wait_for_the_end
+from tests.harness.token_endpoint import TokenEndpoint
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
@@ -154,57 +150,10 @@ def test_amazon_without_its_library_says_what_to_install(monkeypatch: pytest.Mon
 # --- the token endpoint ---
 
 
-class Asked(NamedTuple):
-    authorization: str
-    form: dict[str, list[str]]
-
-
-class TokenEndpoint:
-    """An HTTPS server with scripted answers: (status, body) each; the last one repeats."""
-
-    def __init__(self, context: ssl.SSLContext | None, *answers: tuple[int, bytes]) -> None:
-        self.asked: list[Asked] = []
-        self._answers, self._context = list(answers), context
-        self.url = ""
-
-    @contextlib.contextmanager
-    def serving(self) -> Iterator[TokenEndpoint]:
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                endpoint.asked.append(Asked(self.headers["Authorization"], parse_qs(body)))
-                answers = endpoint._answers
-                status, answer = answers.pop(0) if len(answers) > 1 else answers[0]
-                self.send_response(status)
-                self.send_header("Location", "https://elsewhere.example/")
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: Any) -> None: ...
-
-        class Quiet(HTTPServer):
-            def handle_error(self, *_: Any) -> None: ...
-
-        server = Quiet(("127.0.0.1", 0), Handler)
-        if self._context is not None:
-            server.socket = self._context.wrap_socket(server.socket, server_side=True)
-        self.url = f"{'https' if self._context else 'http'}://127.0.0.1:{server.server_port}/token"
-        thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join(5)
-
-    def source(self, authority: Authority | None = None, **properties: str) -> TokenSource:
-        trust = f' ssl.truststore.location="{authority.ca_file}"' if authority else ""
-        jaas = f'clientId="me:1" clientSecret="client-secret" scope="kafka read"{trust}'
-        return source(jaas, oauthbearer_token_endpoint_url=self.url, login_retry_backoff_ms="1", **properties)
+def source_of(endpoint: TokenEndpoint, authority: Authority | None = None, **properties: str) -> TokenSource:
+    trust = f' ssl.truststore.location="{authority.ca_file}"' if authority else ""
+    jaas = f'clientId="me:1" clientSecret="client-secret" scope="kafka read"{trust}'
+    return source(jaas, oauthbearer_token_endpoint_url=endpoint.url, login_retry_backoff_ms="1", **properties)
 
 
 GOOD = (200, b'{"access_token": "issued", "expires_in": 300, "token_type": "Bearer"}')
@@ -217,7 +166,7 @@ def context(authority: Authority, server_context: Callable[[Issued], ssl.SSLCont
 
 def test_client_credentials_get_a_token(authority: Authority, context: ssl.SSLContext) -> None:
     with TokenEndpoint(context, GOOD).serving() as endpoint:
-        tokens = Tokens(endpoint.source(authority))
+        tokens = Tokens(source_of(endpoint, authority))
         for _ in range(2):
             assert tokens.get("", time.monotonic() + 5) == Secret("issued")
     (asked,) = endpoint.asked
@@ -227,15 +176,15 @@ def test_client_credentials_get_a_token(authority: Authority, context: ssl.SSLCo
 
 def test_the_credentials_can_be_url_encoded(authority: Authority, context: ssl.SSLContext) -> None:
     with TokenEndpoint(context, GOOD).serving() as endpoint:
-        assert token_of(endpoint.source(authority, oauthbearer_header_urlencode="true")) == "issued"
+        assert token_of(source_of(endpoint, authority, oauthbearer_header_urlencode="true")) == "issued"
     assert endpoint.asked[0].authorization == "Basic " + base64.b64encode(b"me%3A1:client-secret").decode()
 
 
 def test_a_failure_of_the_server_is_tried_again_a_few_times(authority: Authority, context: ssl.SSLContext) -> None:
     with TokenEndpoint(context, (503, b""), (500, b""), GOOD).serving() as endpoint:
-        assert token_of(endpoint.source(authority)) == "issued"
+        assert token_of(source_of(endpoint, authority)) == "issued"
     with TokenEndpoint(context, (503, b"")).serving() as endpoint:
-        assert "HTTP 503" in str(failure(endpoint.source(authority)))
+        assert "HTTP 503" in str(failure(source_of(endpoint, authority)))
     assert len(endpoint.asked) == 4
 
 
@@ -255,7 +204,7 @@ def test_a_refusal_is_final(
     authority: Authority, context: ssl.SSLContext, answer: tuple[int, bytes], reason: str
 ) -> None:
     with TokenEndpoint(context, answer).serving() as endpoint:
-        failed = failure(endpoint.source(authority))
+        failed = failure(source_of(endpoint, authority))
     assert reason in str(failed)
     assert "client-secret" not in str(failed)
     assert len(endpoint.asked) == 1
@@ -264,7 +213,7 @@ def test_a_refusal_is_final(
 
 def test_the_endpoint_must_prove_who_it_is(context: ssl.SSLContext) -> None:
     with TokenEndpoint(context, GOOD).serving() as endpoint:
-        failed = failure(endpoint.source())
+        failed = failure(source_of(endpoint))
     assert isinstance(failed, TlsFailed)
     assert "token endpoint 127.0.0.1:" in str(failed)
     assert "is issued by CN=kgctl test CA" in str(failed)
@@ -286,7 +235,7 @@ def test_an_endpoint_that_is_down_or_silent_ends_in_time(authority: Authority) -
 
 def test_a_token_endpoint_without_tls_is_used_with_a_warning() -> None:
     with TokenEndpoint(None, GOOD).serving() as endpoint:
-        assert token_of(endpoint.source()) == "issued"
+        assert token_of(source_of(endpoint)) == "issued"
         properties = {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "OAUTHBEARER",

@@ -47,7 +47,10 @@ def list_groups(
         typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types. [default: all]"),
     ] = None,
 ) -> None:
-    """List groups with type, state and protocol."""
+    """List groups with type, state and protocol.
+
+    If the cluster has ACLs, these are the groups that you may describe.
+    """
     with settings(ctx).admin() as admin:
         listing = admin.list_groups(_named(state, STATES, "--state"), _named(type_, TYPES, "--type"))
     settings(ctx).show(listing.groups, kind="groups")

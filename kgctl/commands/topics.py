@@ -29,7 +29,10 @@ def list_topics(
         bool, typer.Option("--exclude-internal", help="Leave out internal topics such as __consumer_offsets.")
     ] = False,
 ) -> None:
-    """List topics with their partition and replica counts."""
+    """List topics with their partition and replica counts.
+
+    If the cluster has ACLs, these are the topics that you may describe.
+    """
     with settings(ctx).admin() as admin:
         rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
     settings(ctx).show(rows, kind="topics")

@@ -11,7 +11,9 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from broker.protocol.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from broker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from broker.protocol.wire_types import Message
 from broker.security.acls.bindings import WILDCARD, Binding, Filter
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
@@ -40,7 +42,7 @@ def list_acls(cluster: Cluster, filters: Iterable[Filter]) -> Steps[list[AclRow]
             permission_type=chosen.permission,
         )
         answer = yield from cluster.ask_any(request, DescribeAclsResponse)
-        refusal = _refusal("ACLs", answer.error_code, answer.error_message, Operation.DESCRIBE)
+        refusal = _refusal("ACLs", answer.error_code, answer.error_message, DescribeAclsRequest)
         if refusal is not None:
             raise refusal
         rows.update(
@@ -76,7 +78,7 @@ def add_acls(cluster: Cluster, plan: Sequence[AclChange]) -> Steps[list[AclChang
 
         def read(answer: CreateAclsResponse) -> Found:
             return {
-                key: _refusal(key, result.error_code, result.error_message, Operation.ALTER)
+                key: _refusal(key, result.error_code, result.error_message, CreateAclsRequest)
                 for key, result in zip(keys, answer.results, strict=False)
             }
 
@@ -129,18 +131,14 @@ def _failure(about: str, result: DeleteAclsResponse.FilterResult) -> BrokerError
         (result.error_code, result.error_message),
         *((acl.error_code, acl.error_message) for acl in result.matching_acls),
     ]
-    return _refusal(about, *next((failed for failed in codes if failed[0]), codes[0]), Operation.ALTER)
+    return _refusal(about, *next((failed for failed in codes if failed[0]), codes[0]), DeleteAclsRequest)
 
 
-def _refusal(about: str, code: int, message: str | None, needed: Operation) -> BrokerError | None:
+def _refusal(about: str, code: int, message: str | None, request: type[Message]) -> BrokerError | None:
     if not code:
         return None
-    if code == ErrorCode.SECURITY_DISABLED:
-        message = NO_AUTHORIZER
-    elif code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        # The text of a Kafka is about its own objects.
-        message = f"not authorized for {needed.name} on the cluster"
-    return BrokerError(code, about, message)
+    reason = NO_AUTHORIZER if code == ErrorCode.SECURITY_DISABLED else message
+    return BrokerError(code, about, reason, asked=Asked(request))
 
 
 # -- rows and messages

@@ -169,7 +169,7 @@ def test_a_cluster_without_an_authorizer_exits_with_6_and_says_so(tmp_path: Path
 def test_a_principal_that_may_not_see_acls_exits_with_7_and_the_operation(tmp_path: Path) -> None:
     with RunningBroker(tmp_path / "data", authorizer_class_name="StandardAuthorizer") as running:
         result = Kgctl("{}:{}".format(*running.address))("acls", "list")
-    expected = "Error: ACLs: not authorized for DESCRIBE on the cluster (CLUSTER_AUTHORIZATION_FAILED)\n"
+    expected = "Error: ACLs: not authorised for DESCRIBE on the cluster (CLUSTER_AUTHORIZATION_FAILED)\n"
     assert (result.exit_code, result.stderr) == (7, expected)
 
 
@@ -184,7 +184,7 @@ def test_a_principal_that_may_only_see_acls_is_told_what_it_needs_to_change_them
         result = kgctl("acls", "remove", "--cluster", "--execute")
     expected = (
         "Error: ACL ALLOW DESCRIBE on CLUSTER 'kafka-cluster' for User:ANONYMOUS: "
-        "not authorized for ALTER on the cluster (CLUSTER_AUTHORIZATION_FAILED)\n"
+        "not authorised for ALTER on the cluster (CLUSTER_AUTHORIZATION_FAILED)\n"
     )
     assert (result.exit_code, result.stderr) == (7, expected)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from broker.config.listener_options import PREFIX, find_listener_option, plain_name
 from broker.config.option import Option, spell
 from broker.config.options import OPTIONS
+from broker.server.broker_layers import BrokerLayers
 from broker.storage import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
@@ -24,16 +26,24 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
+    GROUP = 8
 
 
 TYPE_NUMBERS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7, "PASSWORD": 9}
 # The same option in other units, in order of precedence; the log uses milliseconds.
 _OTHER_UNITS = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "log.retention.minutes": ("log.retention.hours",),
     "log.roll.ms": ("log.roll.hours",),
 }
+# Of options that this broker lacks.
+_TOPIC_DEFAULTS = {config.synonym: config.default for config in TOPIC_CONFIGS.values()}
 # Options that may change while the broker runs: the defaults of the topic configs.
 DYNAMIC_OPTIONS = frozenset(config.synonym for config in TOPIC_CONFIGS.values() if config.synonym and config.used)
+
+
+_Layers = tuple[tuple[Mapping[str, str], Source], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +72,22 @@ class ConfigRow:
 
 def topic_rows(configs: Mapping[str, str], resources: Resources) -> Iterator[ConfigRow]:
     """Every topic config, as it applies to a topic that sets `configs`."""
+    layers = _layers(resources)
     for name, config in TOPIC_CONFIGS.items():
-        synonyms = list(_broker_synonyms(config.synonym, resources, Source.DYNAMIC_BROKER)) if config.synonym else []
-        value = _effective(config.synonym, synonyms, resources) if synonyms else config.default
+        synonyms = list(_broker_synonyms(config.synonym, resources, layers)) if config.synonym else []
+        value = synonyms[0].value if synonyms else _in_other_units(config.synonym, resources, config.default)
         if name in configs:
-            value = configs[name]
+            value = config.shown(configs[name])
             synonyms.insert(0, Synonym(name, value, Source.TOPIC))
-        elif config.synonym is not None and not synonyms:
-            synonyms = [Synonym(config.synonym, value, Source.DEFAULT)]
         doc = OPTIONS[config.synonym].doc if config.synonym and config.synonym in OPTIONS else None
         yield ConfigRow(name, value, TYPE_NUMBERS[config.type], False, synonyms, doc)
 
 
 def broker_rows(resources: Resources) -> Iterator[ConfigRow]:
     """Every option of the broker, and those that single listeners set."""
+    layers = _layers(resources)
     for name, option in OPTIONS.items():
-        synonyms = list(_broker_synonyms(name, resources, Source.DYNAMIC_BROKER))
+        synonyms = list(_broker_synonyms(name, resources, layers))
         value = resources.log.broker_configs.get(name, spell(resources.config.value_of(name)))
         yield _broker_row(name, value, option, synonyms, option.doc)
     given = resources.config.given
@@ -88,7 +98,7 @@ def broker_rows(resources: Resources) -> Iterator[ConfigRow]:
             synonyms = [Synonym(name, given[name], Source.STATIC_BROKER)]
             # The option of a mechanism has no general value in Kafka.
             if general == found.key:
-                synonyms += _broker_synonyms(general, resources, Source.DYNAMIC_BROKER)
+                synonyms += _broker_synonyms(general, resources, layers)
             yield _broker_row(name, given[name], found.option, synonyms, None)
 
 
@@ -101,29 +111,50 @@ def _broker_row(name: str, value: str | None, option: Option, synonyms: list[Syn
 
 
 def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:
-    """The options that were changed at run time."""
-    for name, value in sorted(resources.log.broker_configs.items()):
+    """The options of all brokers that were changed at run time."""
+    for name, value in sorted(BrokerLayers(resources).of_all.items()):
         synonyms = [Synonym(name, value, Source.DYNAMIC_DEFAULT_BROKER)]
         option = OPTIONS.get(name)
         number = TYPE_NUMBERS[option.kind.upper()] if option else 0
         yield ConfigRow(name, value, number, False, synonyms, option.doc if option else None)
 
 
-def _broker_synonyms(name: str, resources: Resources, dynamic: Source) -> Iterator[Synonym]:
-    if name in resources.log.broker_configs:
-        yield Synonym(name, resources.log.broker_configs[name], dynamic)
+def own_rows(kind: int, name: str, resources: Resources) -> Iterator[ConfigRow]:
+    """The configs of a group, or of a subscription to client metrics."""
+    from broker.server.own_configs import GROUP, OWN_CONFIGS
+
+    given = resources.own_configs().of(kind, name)
+    for key, config in OWN_CONFIGS[kind].items():
+        value = given.get(key, config.default)
+        value = str(int(value)) if config.type == "INT" else value
+        if key in given:
+            synonyms = [Synonym(key, value, Source.GROUP if kind == GROUP else Source.CLIENT_METRICS)]
+        else:
+            synonyms = [Synonym(key, value, Source.DEFAULT)] if kind == GROUP else []
+        yield ConfigRow(key, value, TYPE_NUMBERS[config.type], False, synonyms, config.doc)
+
+
+def _layers(resources: Resources) -> _Layers:
+    """What was changed at run time, the stronger layer first."""
+    if not resources.log.broker_configs:
+        return ()
+    layers = BrokerLayers(resources)
+    return (layers.of_this, Source.DYNAMIC_BROKER), (layers.of_all, Source.DYNAMIC_DEFAULT_BROKER)
+
+
+def _broker_synonyms(name: str, resources: Resources, layers: _Layers) -> Iterator[Synonym]:
+    """The option and the same in other units. As in Kafka, there are none if the option itself has no value."""
+    found = [Synonym(name, layer[name], source) for layer, source in layers if name in layer]
     names = (name, *_OTHER_UNITS.get(name, ()))
-    for given in names:
-        if given in resources.config.given:
-            yield Synonym(given, resources.config.given[given], Source.STATIC_BROKER)
-    for known in names:
-        if known in OPTIONS and OPTIONS[known].default is not None:
-            yield Synonym(known, spell(OPTIONS[known].default), Source.DEFAULT)
+    given = resources.config.given
+    found += [Synonym(each, given[each], Source.STATIC_BROKER) for each in names if each in given]
+    defaults = {each: spell(OPTIONS[each].default) if each in OPTIONS else _TOPIC_DEFAULTS.get(each) for each in names}
+    found += [Synonym(each, value, Source.DEFAULT) for each, value in defaults.items() if value is not None]
+    return dropwhile(lambda synonym: synonym.name != name, found)
 
 
-def _effective(option: str | None, synonyms: list[Synonym], resources: Resources) -> str | None:
-    """The value of the first synonym, in the units of the topic config."""
-    first = synonyms[0]
-    if first.source is Source.DYNAMIC_BROKER or first.name == option:
-        return first.value
-    return str(resources.config.retention_ms if option == "log.retention.ms" else resources.config.roll_ms)
+def _in_other_units(option: str | None, resources: Resources, default: str) -> str:
+    """The value of a topic config whose option is set, or has its default, in other units."""
+    if option == "log.retention.ms":
+        return str(resources.config.retention_ms)
+    return str(resources.config.roll_ms) if option == "log.roll.ms" else default

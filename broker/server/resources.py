@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.server.exchange import Origin
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
+    from broker.server.own_configs import OwnConfigs
     from broker.server.stored_acls import StoredAcls
     from broker.server.throttle import Throttle
     from broker.storage import Log, Topic
@@ -30,6 +31,7 @@ class Resources:
     waiters: FetchWaiters
     throttle: Throttle
     authorizer: StoredAcls | None = None
+    _own_configs: OwnConfigs | None = field(default=None, init=False)
     _scram_users: ScramUsers | None = field(default=None, init=False)
     _accesses: WeakValueDictionary[tuple[str, str], Access] = field(default_factory=WeakValueDictionary, init=False)
 
@@ -44,6 +46,14 @@ class Resources:
 
             self._scram_users = ScramUsers(self.log.security_records)
         return self._scram_users
+
+    def own_configs(self) -> OwnConfigs:
+        """The configs of groups and client metrics, which are read when they are first needed."""
+        if self._own_configs is None:
+            from broker.server.own_configs import OwnConfigs
+
+            self._own_configs = OwnConfigs(self.log.security_records)
+        return self._own_configs
 
     def topic(self, name: str, topic_id: bytes, by_id: bool) -> Topic | None:
         """The topic that a request names; requests that name topics by name or id do so by version."""

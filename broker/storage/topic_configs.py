@@ -25,6 +25,24 @@ class TopicConfig(NamedTuple):
         if problem is not None:
             raise ValueError(f"Invalid value {value} for configuration {self.name}: {problem}")
 
+    def shown(self, value: str) -> str:
+        """A valid value as Kafka shows it: parsed and written again."""
+        match self.type:
+            case "BOOLEAN":
+                return value.strip().lower()
+            case "INT" | "LONG":
+                return str(int(value))
+            case "DOUBLE":
+                return str(float(value))
+            case "LIST":
+                return ",".join(list_items(value))
+        return value
+
+
+def list_items(value: str) -> list[str]:
+    """The items of a list, which may be empty."""
+    return [item.strip() for item in value.split(",")] if value.strip() else []
+
 
 def _integer(low: int, high: int) -> Callable[[str], str | None]:
     def problem(value: str) -> str | None:
@@ -53,6 +71,15 @@ def _boolean(value: str) -> str | None:
     return None if value.strip().lower() in ("true", "false") else "Expected value to be either true or false"
 
 
+def _disabled(value: str) -> str | None:
+    problem = _boolean(value)
+    return (
+        "Tiered Storage functionality is disabled in the broker."
+        if problem is None and "t" in value.lower()
+        else problem
+    )
+
+
 def _one_of(*allowed: str) -> Callable[[str], str | None]:
     text = ", ".join(allowed)
     return lambda value: None if value in allowed else f"String must be one of: {text}"
@@ -62,8 +89,7 @@ def _list_of(*allowed: str) -> Callable[[str], str | None]:
     text = ", ".join(allowed)
 
     def problem(value: str) -> str | None:
-        items = [item.strip() for item in value.split(",")]
-        return None if all(item in allowed for item in items) else f"String must be one of: {text}"
+        return None if all(item in allowed for item in list_items(value)) else f"String must be one of: {text}"
 
     return problem
 
@@ -139,7 +165,7 @@ def _rows() -> list[TopicConfig]:
         row("preallocate", "BOOLEAN", "false", "log.preallocate", False, _boolean),
         row("remote.log.copy.disable", "BOOLEAN", "false", None, False, _boolean),
         row("remote.log.delete.on.disable", "BOOLEAN", "false", None, False, _boolean),
-        row("remote.storage.enable", "BOOLEAN", "false", None, False, _boolean),
+        row("remote.storage.enable", "BOOLEAN", "false", None, False, _disabled),
         row("retention.bytes", "LONG", "-1", "log.retention.bytes", True, _integer(-(MAX_INT64 + 1), MAX_INT64)),
         row("retention.ms", "LONG", str(7 * DAY_MS), "log.retention.ms", True, _integer(-1, MAX_INT64)),
         row("segment.bytes", "INT", str(1 << 30), "log.segment.bytes", True, _integer(1 << 20, MAX_INT32)),

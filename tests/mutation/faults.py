@@ -1249,4 +1249,11 @@ FAULTS = (
         "    if len(check) != _DIGEST_BYTES:\n",
         KEY_STORES,
     ),
+    Fault(
+        "a removed option of this broker does not uncover that of all brokers",
+        "server/broker_layers.py",
+        "        hidden = {option: value for option, value in of_all.items() if option in own}\n",
+        "        hidden: dict[str, str] = {}\n",
+        ("tests/broker/server/test_configs.py",),
+    ),
 )

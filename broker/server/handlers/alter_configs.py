@@ -13,11 +13,13 @@ from broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from broker.server.broker_layers import BrokerLayers
 from broker.server.config_rows import DYNAMIC_OPTIONS
 from broker.server.declaration import FEWER_ENTRIES, Declaration
 from broker.server.guards import DENIALS, in_handler
-from broker.server.handlers.config_access import BROKER, GROUP, TOPIC, config_acls, config_denial
+from broker.server.handlers.config_access import BROKER, CLIENT_METRICS, GROUP, TOPIC, config_acls, config_denial
 from broker.server.handlers.describe_configs import broker_name_error
+from broker.server.own_configs import OWN_CONFIGS, BadConfig, check_own_configs
 from broker.server.topic_names import name_error
 from broker.storage import TOPIC_CONFIGS
 
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     from broker.server.resources import Resources
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
+# Only brokers have defaults that apply to all.
+DEFAULTS_REFUSED = {
+    TOPIC: "Default topic resources are not allowed.",
+    GROUP: "Default group resources are not allowed.",
+    CLIENT_METRICS: "Subscription name can't be empty",
+}
 _TOPIC_CONFIG_OF = {config.synonym: config for config in TOPIC_CONFIGS.values()}
 
 
@@ -48,7 +56,7 @@ def alter_configs(request: AlterConfigsRequest, exchange: Exchange, resources: R
         code, message = ErrorCode.NONE, None
         try:
             _check_names((config.name for config in asked.configs), times_named[key])
-            wanted = {config.name: _given(config.name, config.value) for config in asked.configs}
+            wanted = _given((config.name, config.value) for config in asked.configs)
             present = _present(*key, resources, access)
             changes = dict.fromkeys(present) | wanted
             _change(*key, changes, present, resources, access, only_check=request.validate_only)
@@ -73,11 +81,9 @@ def incremental_alter_configs(
         code, message = ErrorCode.NONE, None
         try:
             _check_names((config.name for config in asked.configs), times_named[key])
-            for config in asked.configs:
-                if config.config_operation != DELETE:
-                    _given(config.name, config.value)
+            given = _given((row.name, row.value) for row in asked.configs if row.config_operation != DELETE)
             present = _present(*key, resources, access)
-            changes = {config.name: _new_value(config, key[0], present) for config in asked.configs}
+            changes = {row.name: _new_value(row, given.get(row.name), key[0], present) for row in asked.configs}
             _change(*key, changes, present, resources, access, only_check=request.validate_only)
         except _Refused as refused:
             code, message = refused.code, str(refused)
@@ -108,9 +114,9 @@ def check_topic_configs(configs: Mapping[str, str]) -> str | None:
 
 def _check_names(names: Iterable[str], times_named: int) -> None:
     if times_named > 1:
-        raise _Refused(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if any(times > 1 for times in Counter(names).values()):
-        raise _Refused(ErrorCode.INVALID_REQUEST, "Each config may be named once.")
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
 
 def _check_access(access: Access, kind: int, name: str) -> None:
@@ -123,6 +129,8 @@ def _present(kind: int, name: str, resources: Resources, access: Access) -> Mapp
     """The configs set on the resource itself. As in Kafka, changes of the broker are validated before they are authorized."""
     if kind != BROKER:
         _check_access(access, kind, name)
+    if not name and kind in DEFAULTS_REFUSED:
+        raise _Refused(ErrorCode.INVALID_REQUEST, DEFAULTS_REFUSED[kind])
     if kind == TOPIC:
         topic = resources.log.topics.get(name)
         if topic is not None:
@@ -130,38 +138,45 @@ def _present(kind: int, name: str, resources: Resources, access: Access) -> Mapp
         invalid = name_error(name)
         if invalid is not None:
             raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
-        raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+        raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if kind == BROKER:
         wrong = broker_name_error(name, resources)
         if wrong is not None:
             raise _Refused(ErrorCode.INVALID_REQUEST, wrong)
-        return resources.log.broker_configs
-    if kind == GROUP and name:
-        return {}
-    raise _Refused(ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs here.")
+        return BrokerLayers(resources).of(name)
+    if kind in OWN_CONFIGS:
+        return resources.own_configs().of(kind, name)
+    raise _Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
-def _given(name: str, value: str | None) -> str:
-    if value is None:
-        raise _Refused(ErrorCode.INVALID_REQUEST, f"{name} cannot be set to null.")
-    return value
+def _given(configs: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    values = dict(configs)
+    nulls = [name for name, value in values.items() if value is None]
+    if nulls:
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def _new_value(config: IncrementalAlterConfigsRequest.Config, kind: int, present: Mapping[str, str]) -> str | None:
-    if config.config_operation == DELETE:
-        return None
-    given = _given(config.name, config.value)
-    if config.config_operation == SET:
+def _new_value(
+    config: IncrementalAlterConfigsRequest.Config, given: str | None, kind: int, present: Mapping[str, str]
+) -> str | None:
+    operation = config.config_operation
+    if given is None or operation == SET:
         return given
-    if config.config_operation not in (APPEND, SUBTRACT):
-        raise _Refused(ErrorCode.INVALID_REQUEST, f"Operation {config.config_operation} is not known.")
+    if operation not in (APPEND, SUBTRACT):
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}")
     declared = TOPIC_CONFIGS.get(config.name) if kind == TOPIC else _TOPIC_CONFIG_OF.get(config.name)
-    if declared is None or declared.type != "LIST":
-        raise _Refused(ErrorCode.INVALID_CONFIG, f"{config.name} is not a list.")
-    old = [item for item in present.get(config.name, declared.default).split(",") if item]
-    if config.config_operation == APPEND:
-        return ",".join([*old, *(item for item in given.split(",") if item not in old)])
-    return ",".join(item for item in old if item not in given.split(","))
+    if declared is None or declared.type != "LIST" or kind in OWN_CONFIGS:
+        name = "APPEND" if operation == APPEND else "SUBTRACT"
+        raise _Refused(ErrorCode.INVALID_CONFIG, f"Can't {name} to key {config.name} because its type is not LIST.")
+    old = present.get(config.name, declared.default)
+    items = old.split(",") if old else []
+    for item in given.split(","):
+        if operation == APPEND and item not in items:
+            items.append(item)
+        elif operation == SUBTRACT and item in items:
+            items.remove(item)
+    return ",".join(items)
 
 
 def _change(
@@ -180,7 +195,11 @@ def _change(
     elif kind == BROKER:
         problem = _check_options(wanted)
     else:
-        problem = f"Unknown group config name: {next(iter(changes))}" if changes else None
+        problem = None
+        try:
+            check_own_configs(kind, wanted)
+        except BadConfig as bad:
+            raise _Refused(bad.code, str(bad)) from None
     if problem is not None:
         raise _Refused(ErrorCode.INVALID_CONFIG, problem)
     _check_access(access, kind, name)
@@ -189,13 +208,22 @@ def _change(
     if kind == TOPIC:
         resources.log.alter_topic_configs(name, changes)
     elif kind == BROKER:
-        resources.log.alter_broker_configs(changes)
+        BrokerLayers(resources).alter(name, changes)
+    else:
+        resources.own_configs().alter(kind, name, changes)
 
 
 def _check_options(options: Mapping[str, str]) -> str | None:
     fixed = sorted(options.keys() - DYNAMIC_OPTIONS)
     if fixed:
-        raise _Refused(ErrorCode.INVALID_REQUEST, f"Cannot be changed while the broker runs: {', '.join(fixed)}")
+        names = ", ".join(fixed)
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({names})")
+    for name, value in options.items():
+        try:
+            _TOPIC_CONFIG_OF[name]._replace(name=name).check(value)
+        except ValueError as error:
+            # An unfortunate code that Kafka keeps for old clients (KAFKA-13609).
+            raise _Refused(ErrorCode.INVALID_REQUEST, str(error)) from None
     return check_topic_configs({_TOPIC_CONFIG_OF[name].name: value for name, value in options.items()})
 
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs: the configs of topics and of the broker. Groups have none of their own."""
+"""DescribeConfigs: the configs of topics, brokers, groups and client metrics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, topic_rows
+from broker.server.config_rows import ConfigRow, broker_rows, dynamic_rows, own_rows, topic_rows
 from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
 from broker.server.guards import DENIALS, PASS, Guard, Narrowed, Verdict
-from broker.server.handlers.config_access import BROKER, GROUP, TOPIC, config_acls, config_denial
+from broker.server.handlers.config_access import BROKER, CLIENT_METRICS, GROUP, TOPIC, config_acls, config_denial
 from broker.server.topic_names import name_error
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
+UNNAMED = {
+    GROUP: "Group name must not be empty",
+    CLIENT_METRICS: "Client metrics subscription name must not be empty",
+}
 Refusal = tuple[ErrorCode, str]
 
 
@@ -53,12 +57,12 @@ def broker_name_error(name: str, resources: Resources) -> str | None:
     if not name:
         return None
     try:
-        number = int(name)
+        int(name)
     except ValueError:
-        return f"The name of a broker resource is its node id, not '{name}'."
+        return f"Node id must be an integer, but it is: {name}"
     node_id = resources.node_id
     # One spelling only: 01 and +1 would be further resources, each with an answer as long.
-    return None if name == str(node_id) else f"Unexpected broker id {number}: this is broker {node_id}."
+    return None if name == str(node_id) else f"Unexpected broker id, expected {node_id}, but received {name}"
 
 
 def _rows(kind: int, name: str, resources: Resources) -> tuple[Iterable[ConfigRow], Refusal]:
@@ -77,8 +81,11 @@ def _rows(kind: int, name: str, resources: Resources) -> tuple[Iterable[ConfigRo
         if wrong is not None:
             return (), (ErrorCode.INVALID_REQUEST, wrong)
         return (broker_rows(resources) if name else dynamic_rows(resources)), fine
-    if kind == GROUP:
-        return (), fine if name else (ErrorCode.INVALID_REQUEST, "The group id is empty.")
+    if kind in UNNAMED:
+        return own_rows(kind, name, resources) if name else (), fine if name else (
+            ErrorCode.INVALID_REQUEST,
+            UNNAMED[kind],
+        )
     return (), (ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs here.")
 
 

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.list_config_resources import (
-    CLIENT_METRICS,
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
+from broker.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from broker.server.declaration import Declaration
 from broker.server.guards import on_cluster
+from broker.server.handlers.config_access import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
 
-TOPIC, BROKER, BROKER_LOGGER, GROUP = 2, 4, 8, 32
 TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 TYPES_SINCE = 1
 
@@ -45,7 +41,7 @@ def list_config_resources(
 def _names(kind: int, resources: Resources) -> Iterable[str]:
     if kind == TOPIC:
         return resources.log.topics
-    return [str(resources.node_id)] if kind in (BROKER, BROKER_LOGGER) else []
+    return [str(resources.node_id)] if kind in (BROKER, BROKER_LOGGER) else resources.own_configs().names(kind)
 
 
 def _refuse(request: ListConfigResourcesRequest, code: ErrorCode) -> ListConfigResourcesResponse:

@@ -9,11 +9,12 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_configs import AlterConfigsRequest
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest
 from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from broker.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.harness.requests import create_topic, produce
 from tests.harness.running import RunningBroker
 from tests.harness.wire_client import WireClient
 
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
 FROM_TOPIC, DYNAMIC, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
@@ -42,6 +43,12 @@ def change(client: WireClient, kind: int, name: str, *changes: tuple[str, int, s
     (row,) = client.ask(IncrementalAlterConfigsRequest(resources=[asked], validate_only=check)).responses
     assert bool(row.error_message) == bool(row.error_code)
     return int(row.error_code)
+
+
+def listed(client: WireClient, *kinds: int, version: int = 1) -> list[tuple[int, str]]:
+    answer = client.ask(ListConfigResourcesRequest(resource_types=list(kinds)), version)
+    assert answer.error_code == ErrorCode.NONE
+    return [(row.resource_type, row.resource_name) for row in answer.config_resources]
 
 
 def replace(client: WireClient, kind: int, name: str, check: bool = False, **configs: str | None) -> int:
@@ -84,22 +91,25 @@ def test_the_configs_of_a_topic_name_the_source_of_each_value(client: WireClient
     rows = rows_of(result)
     own, inherited = rows["retention.ms"], rows["segment.bytes"]
     assert (own.value, own.config_source, own.read_only, own.is_sensitive) == ("1000", FROM_TOPIC, False, False)
-    assert [(s.name, s.value, s.source) for s in own.synonyms] == [
-        ("retention.ms", "1000", FROM_TOPIC),
-        ("log.retention.hours", "168", DEFAULT),
-    ]
+    # As in Kafka, the same option in other units is none if the option itself has no value.
+    assert [(s.name, s.value, s.source) for s in own.synonyms] == [("retention.ms", "1000", FROM_TOPIC)]
     assert (inherited.value, inherited.config_source) == ("1073741824", DEFAULT)
     assert [(s.name, s.value, s.source) for s in inherited.synonyms] == [("log.segment.bytes", "1073741824", DEFAULT)]
 
 
 def test_broker_options_are_the_defaults_of_topics(tmp_path: Path) -> None:
     with (
-        RunningBroker(tmp_path, log_retention_hours="2", log_segment_bytes="2000000") as running,
+        RunningBroker(tmp_path, log_retention_hours="2", log_roll_ms="5000", log_segment_bytes="2000000") as running,
         running.client() as client,
     ):
         create_topic(client, "t")
         rows = rows_of(describe(client, TOPIC, "t"))
-    assert (rows["retention.ms"].value, rows["retention.ms"].config_source) == ("7200000", STATIC)
+    # Kafka names no source either for a value that is given in other units.
+    assert (rows["retention.ms"].value, rows["retention.ms"].config_source) == ("7200000", DEFAULT)
+    assert [(s.name, s.value, s.source) for s in rows["segment.ms"].synonyms] == [
+        ("log.roll.ms", "5000", STATIC),
+        ("log.roll.hours", "168", DEFAULT),
+    ]
     assert (rows["segment.bytes"].value, rows["segment.bytes"].config_source) == ("2000000", STATIC)
 
 
@@ -224,17 +234,104 @@ def test_changed_defaults_of_the_broker_survive_a_restart(running: RunningBroker
     with running.client() as client:
         assert produce(client, "t", b"x" * 500).error_code == ErrorCode.MESSAGE_TOO_LARGE
         row = rows_of(describe(client, TOPIC, "t"))["max.message.bytes"]
-        assert (row.value, row.config_source) == ("200", DYNAMIC)
+        assert (row.value, row.config_source) == ("200", DYNAMIC_DEFAULT)
         row = rows_of(describe(client, BROKER, "1"))["message.max.bytes"]
-        assert (row.value, row.config_source) == ("200", DYNAMIC)
+        assert (row.value, row.config_source) == ("200", DYNAMIC_DEFAULT)
         (row,) = describe(client, BROKER, "").configs
         assert (row.name, row.value, row.config_source) == ("message.max.bytes", "200", DYNAMIC_DEFAULT)
-        assert change(client, BROKER, "1", ("message.max.bytes", DELETE, None)) == ErrorCode.NONE
+        assert change(client, BROKER, "", ("message.max.bytes", DELETE, None)) == ErrorCode.NONE
         assert produce(client, "t", b"x" * 500).error_code == ErrorCode.NONE
+
+
+def test_the_options_of_this_broker_hide_those_of_all_brokers(running: RunningBroker) -> None:
+    def shown(client: WireClient, kind: int, name: str, key: str) -> list[tuple[str, int]]:
+        row = rows_of(describe(client, kind, name))[key]
+        assert row.value == row.synonyms[0].value
+        return [(synonym.value, synonym.source) for synonym in row.synonyms]
+
+    default = ("1048588", DEFAULT)
+    with running.client() as client:
+        create_topic(client, "t")
+        assert change(client, BROKER, "1", ("message.max.bytes", SET, "100")) == ErrorCode.NONE
+        assert change(client, BROKER, "", ("message.max.bytes", SET, "900")) == ErrorCode.NONE
+        assert produce(client, "t", b"x" * 500).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    running.restart()
+    with running.client() as client:
+        both = [("100", DYNAMIC), ("900", DYNAMIC_DEFAULT), default]
+        assert shown(client, BROKER, "1", "message.max.bytes") == both
+        assert shown(client, TOPIC, "t", "max.message.bytes") == both
+        assert shown(client, BROKER, "", "message.max.bytes") == [("900", DYNAMIC_DEFAULT)]
+        assert change(client, BROKER, "1", ("message.max.bytes", DELETE, None)) == ErrorCode.NONE
+        assert shown(client, BROKER, "1", "message.max.bytes") == [("900", DYNAMIC_DEFAULT), default]
+        assert produce(client, "t", b"x" * 500).error_code == ErrorCode.NONE
+        assert change(client, BROKER, "1", ("message.max.bytes", SET, "100")) == ErrorCode.NONE
+        assert change(client, BROKER, "", ("message.max.bytes", DELETE, None)) == ErrorCode.NONE
+        assert shown(client, BROKER, "1", "message.max.bytes") == [("100", DYNAMIC), default]
+        assert produce(client, "t", b"x" * 500).error_code == ErrorCode.MESSAGE_TOO_LARGE
+        assert change(client, BROKER, "1", ("message.max.bytes", DELETE, None)) == ErrorCode.NONE
+        assert shown(client, BROKER, "1", "message.max.bytes") == [default]
 
 
 def test_other_options_of_the_broker_cannot_change(client: WireClient) -> None:
     assert change(client, BROKER, "1", ("num.partitions", SET, "5")) == ErrorCode.INVALID_REQUEST
     assert change(client, BROKER, "7", ("message.max.bytes", SET, "5")) == ErrorCode.INVALID_REQUEST
-    assert change(client, BROKER, "1", ("message.max.bytes", SET, "x")) == ErrorCode.INVALID_CONFIG
+    assert change(client, BROKER, "1", ("message.max.bytes", SET, "x")) == ErrorCode.INVALID_REQUEST
     assert change(client, GROUP, "g", ("consumer.session.timeout.ms", SET, "5")) == ErrorCode.INVALID_CONFIG
+
+
+def test_values_are_shown_as_they_are_parsed(client: WireClient) -> None:
+    create_topic(client, "t")
+    for name, value, shown in (
+        ("retention.ms", " +5 ", "5"),
+        ("preallocate", "TRUE", "true"),
+        ("min.cleanable.dirty.ratio", "1e-1", "0.1"),
+        ("cleanup.policy", " compact , delete ", "compact,delete"),
+        ("cleanup.policy", "", ""),
+        ("follower.replication.throttled.replicas", "", ""),
+    ):
+        assert change(client, TOPIC, "t", (name, SET, value)) == ErrorCode.NONE
+        row = rows_of(describe(client, TOPIC, "t"))[name]
+        assert (row.value, row.config_source) == (shown, FROM_TOPIC)
+
+
+def test_a_list_may_be_empty_and_other_values_may_not(client: WireClient) -> None:
+    create_topic(client, "t")
+    assert change(client, TOPIC, "t", ("cleanup.policy", SUBTRACT, "delete")) == ErrorCode.NONE
+    assert rows_of(describe(client, TOPIC, "t"))["cleanup.policy"].value == ""
+    # Neither deleted nor compacted, the topic is served like others.
+    assert produce(client, "t", b"x").error_code == ErrorCode.NONE
+    assert change(client, BROKER, "", ("log.cleanup.policy", SET, "")) == ErrorCode.NONE
+    for name in ("retention.ms", "preallocate", "compression.type", "min.cleanable.dirty.ratio"):
+        assert change(client, TOPIC, "t", (name, SET, "")) == ErrorCode.INVALID_CONFIG
+
+
+def test_groups_and_client_metrics_keep_their_configs(running: RunningBroker) -> None:
+    with running.client() as client:
+        assert change(client, GROUP, "g", ("consumer.session.timeout.ms", SET, "46000")) == ErrorCode.NONE
+        assert (
+            change(client, METRICS, "m", ("interval.ms", SET, "5000"), ("match", SET, "client_id=a.*"))
+            == ErrorCode.NONE
+        )
+        assert change(client, METRICS, "gone", ("metrics", SET, "")) == ErrorCode.NONE
+        assert change(client, METRICS, "gone", ("metrics", DELETE, None)) == ErrorCode.NONE
+    running.restart()
+    with running.client() as client:
+        row = rows_of(describe(client, GROUP, "g"))["consumer.session.timeout.ms"]
+        assert (row.value, row.config_source) == ("46000", 8)
+        rows = rows_of(describe(client, METRICS, "m"))
+        assert {name: (row.value, row.config_source) for name, row in rows.items()} == {
+            "interval.ms": ("5000", 7),
+            "match": ("client_id=a.*", 7),
+            "metrics": ("", DEFAULT),
+        }
+        assert listed(client, version=0) == [(METRICS, "m")]
+        assert listed(client, METRICS, GROUP) == [(METRICS, "m"), (GROUP, "g")]
+
+
+def test_resources_with_configs_are_listed_by_type(client: WireClient) -> None:
+    create_topic(client, "t")
+    assert (TOPIC, "t") in listed(client)
+    assert listed(client, BROKER, 8, BROKER) == [(BROKER, "1"), (8, "1")]
+    assert listed(client, GROUP) == listed(client, version=0) == []
+    answer = client.ask(ListConfigResourcesRequest(resource_types=[TOPIC, 99]))
+    assert (answer.error_code, answer.config_resources) == (ErrorCode.UNSUPPORTED_VERSION, [])

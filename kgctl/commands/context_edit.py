@@ -19,7 +19,7 @@ from kgctl.commands.help import examples
 from kgctl.commands.settings import complete_contexts, settings
 from kgctl.contexts import store
 from kgctl.contexts.context_file import value_of
-from kgctl.contexts.names import BOOTSTRAP, CONFIRM, READ_ONLY, TIMEOUT, BadContext, is_secret
+from kgctl.contexts.names import BOOTSTRAP, CONFIRM, OWN, READ_ONLY, TIMEOUT, BadContext, is_secret
 from kgctl.contexts.places import user_file, user_folder
 from kgctl.contexts.private_files import read_bytes
 from kgctl.contexts.values import KINDS, Value
@@ -67,10 +67,10 @@ def add(
     values = {**_of_global_options(ctx), **_given(set_ or [], secret or [])}
     for setting, wanted in ((READ_ONLY, read_only), (CONFIRM, confirm)):
         values |= {setting: "true"} if wanted else {}
-    if BOOTSTRAP not in values:
-        note(f"Note: without {BOOTSTRAP}, the context is for the local broker.")
     path = store.put(name, values, replace=replace)
     note(f"Stored the context {name!r} in {path}.")
+    if BOOTSTRAP not in values:
+        note(f"Note: without {BOOTSTRAP}, the context is for the local broker.")
     _warn(values)
     if use:
         store.use(name)
@@ -173,7 +173,7 @@ def _asked(name: str) -> Secret:
 
 def _pair(text: str, option: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name or not value:
+    if not equals or not name or (not value and name in (BOOTSTRAP, *OWN)):
         shown = name if equals else "the text"
         raise typer.BadParameter(f"{shown} is not NAME=VALUE.", param_hint=f"'{option}'")
     return name, value

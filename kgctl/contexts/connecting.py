@@ -27,8 +27,9 @@ def connection_to(
 ) -> ConnectionSettings:
     """How to connect to the target. The context's client id and, without `timeout`, its time limit count. Raises BadContext."""
     properties = resolved(target, environ)
+    sources = {name: sourced.source for name, sourced in target.values.items()}
     return connection_with(
-        properties, client_id=client_id, timeout=timeout or target.timeout or DEFAULT_TIMEOUT_S, source=_source(target)
+        properties, client_id=client_id, timeout=timeout or target.timeout or DEFAULT_TIMEOUT_S, sources=sources
     )
 
 
@@ -37,19 +38,19 @@ def connection_with(
     *,
     client_id: str = DEFAULT_CLIENT_ID,
     timeout: float = DEFAULT_TIMEOUT_S,
-    source: str = "",
+    sources: Mapping[str, str] | None = None,
 ) -> ConnectionSettings:
-    """A connection with these properties, in Kafka's names; `source` begins the message of a BadContext."""
-    prefix = f"{source}: " if source else ""
+    """A connection with these properties, in Kafka's names. `sources` says in errors where a property stands."""
+    sources = sources or {}
     try:
         bootstrap = parse(_plain(properties.get(BOOTSTRAP, "")))
     except BadAddress as error:
-        raise BadAddress(f"{prefix}{error}") from None
+        raise BadAddress(f"{_place(BOOTSTRAP, sources)}{error}") from None
     own_id = _plain(properties.get(CLIENT_ID, ""))
-    return ConnectionSettings(bootstrap, own_id or client_id, timeout, _security(properties, prefix))
+    return ConnectionSettings(bootstrap, own_id or client_id, timeout, _security(properties, sources))
 
 
-def _security(properties: Mapping[str, str | Secret], prefix: str) -> Security:
+def _security(properties: Mapping[str, str | Secret], sources: Mapping[str, str]) -> Security:
     given = {name: value for name, value in properties.items() if name not in (BOOTSTRAP, CLIENT_ID)}
     if not given:
         return PLAINTEXT
@@ -58,7 +59,8 @@ def _security(properties: Mapping[str, str | Secret], prefix: str) -> Security:
     try:
         return security_from(given)
     except BadSecurity as error:
-        raise BadContext(f"{prefix}{error}") from None
+        # The message begins with the property.
+        raise BadContext(f"{_place(str(error).partition(':')[0], sources)}{error}") from None
 
 
 def connection_at(
@@ -90,8 +92,10 @@ def resolved(target: Target, environ: Mapping[str, str] = os.environ) -> dict[st
     return found
 
 
-def _source(target: Target) -> str:
-    return target.values[BOOTSTRAP].source if BOOTSTRAP in target.values else ""
+def _place(name: str, sources: Mapping[str, str]) -> str:
+    """Where a property stands; for one that is missing, where the address stands."""
+    place = sources.get(name) or sources.get(BOOTSTRAP)
+    return f"{place}: " if place else ""
 
 
 def _plain(value: str | Secret) -> str:

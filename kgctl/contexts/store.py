@@ -37,7 +37,10 @@ def put(
         tables = _tables(document)
         if name in tables:
             if not replace:
-                raise BadContext(f"the context {name!r} exists already in {user_file(environ)}")
+                raise BadContext(
+                    f"the context {name!r} exists already in {user_file(environ)}: change it with `kgctl context edit`, "
+                    "or add --replace"
+                )
             del tables[name]
         import tomlkit
 

@@ -135,3 +135,12 @@ def test_show_explain_says_where_each_value_comes_from(home: Home) -> None:
         f"{home.file.parent / 'current-context'} chooses 'prod', and does not count.",
     ]
     assert "--bootstrap" in shown.stdout
+
+
+def test_an_error_of_a_property_says_where_the_property_stands(home: Home) -> None:
+    Path("client.properties").write_text("security.protocol=SSL\nssl.enabled.protocols=SSLv9\n")
+    done = home.kgctl("groups", "list", "--bootstrap", "a:1", "--command-config", "client.properties")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: client.properties, line 2: ssl.enabled.protocols: 'SSLv9' is unknown")
+    home.write('[contexts.prod]\nbootstrap.servers = "a:b"\nsecurity.protocol = "SASL_SSL"\n')
+    assert f"{home.file}, line 2: 'a:b' is not an address" in home.kgctl("groups", "list", "--context", "prod").stderr

@@ -19,9 +19,11 @@ from bench.targets import Running, Target, TargetFailed, ours, peer
 from bench.wire import Refused
 
 EPILOG = """\
-A peer is a command that runs a broker in the foreground and prints "READY HOST:PORT PID" when it serves. NAME may be
-followed by what its acknowledgements survive; {dir} stands for a fresh directory. For example:
+A peer is a command that runs a broker in the foreground and prints "READY HOST:PORT PID" when it serves; a fourth word is the
+client.properties of a SASL_SSL listener. NAME may be followed by what its acknowledgements survive; {dir} stands for a fresh
+directory. For example:
   python -m bench --peer "kafka: page cache=python -m tests.harness.reference_kafka start -o group.initial.rebalance.delay.ms=0"
+  python -m bench --only secured --peer "kafka: page cache=python -m tests.harness.secured_kafka start --ready"
 The bench connects only to brokers that it started. "x NAME" is the factor by which the first column is better.
 """
 
@@ -78,7 +80,7 @@ def _measure(target: Target, only: list[str], report: Report) -> str:
     for measures in [[m for m in wanted if not m.alone], *([m] for m in wanted if m.alone)]:
         if measures:
             try:
-                with Running(target) as running:
+                with Running(target, secured=measures[0].secured) as running:
                     failures += _take(running, measures, report)
             except TargetFailed as error:
                 failures += f"; {error}"

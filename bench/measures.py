@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from bench import connects, dashboard, groups, load, members, recovery, streams, wire
+from bench import connects, dashboard, groups, load, members, recovery, secured, streams, wire
 from bench.targets import Running
 from bench.wire import Refused
 
@@ -20,6 +20,8 @@ LINES = 64
 GROUPS = 10_000
 ON_A_DASHBOARD = 1_000
 ASKED_TIMES = 3
+HANDSHAKES = 200
+COMMAND_RUNS = 5
 COMMANDS = ("groups list", "groups describe --all", "groups describe --all --state")
 
 
@@ -42,11 +44,13 @@ class Absent:
 
 @dataclass(frozen=True)
 class Measure:
-    """`only` is its name on the command line. With `alone` it gets its own broker, because it counts all groups."""
+    """`only` is its name on the command line. With `alone` it gets its own broker, because it counts all groups, and with
+    `secured` one that also has a SASL_SSL listener."""
 
     only: str
     take: Callable[[Running], Iterator[Figure | Absent]]
     alone: bool = False
+    secured: bool = False
 
 
 def _start(running: Running) -> Iterator[Figure | Absent]:
@@ -151,6 +155,42 @@ def _recovery(running: Running) -> Iterator[Figure | Absent]:
     yield Figure(f"{name}: RSS", "MB", running.rss_mb())
 
 
+def _secured(running: Running) -> Iterator[Figure | Absent]:
+    if running.client_properties is None:
+        yield Absent("SASL_SSL", "", "the command of the peer names no client.properties after READY HOST:PORT PID")
+        return
+    found = secured.Secured.read(running.client_properties)
+    for name, authenticate in (("TLS handshakes", False), ("TLS and SCRAM", True)):
+        secured.open_connections(found, 20, authenticate=authenticate)
+        before = running.cpu_s()
+        opened = secured.open_connections(found, HANDSHAKES, authenticate=authenticate)
+        used = running.cpu_s() - before
+        yield Figure(f"{name}, {secured.AT_A_TIME} at a time", "/s", opened.per_s, True)
+        yield Figure(f"{name}: broker CPU", "ms each", used / HANDSHAKES * 1000)
+    alone = secured.open_connections(found, 20, at_a_time=1, authenticate=True)
+    handshake_s = statistics.median(alone.seconds)
+    yield Figure("TLS and SCRAM, one at a time", "ms", handshake_s * 1000)
+    for protocol, bootstrap, security in (
+        ("PLAINTEXT", running.bootstrap, streams.PLAINTEXT),
+        ("SASL_SSL", found.bootstrap, found.librdkafka()),
+    ):
+        topic = f"bench-{protocol}"
+        wire.make_topic(running.address, topic)
+        streams.produce_mb_s(bootstrap, topic, 1000, security)
+        rate = streams.produce_mb_s(bootstrap, topic, STREAM_RECORDS, security)
+        yield Figure(f"produce 1 KiB, {protocol}", "MB/s", rate, True)
+        rate = streams.consume_mb_s(bootstrap, topic, STREAM_RECORDS, security)
+        yield Figure(f"consume 1 KiB, {protocol}", "MB/s", rate, True)
+    plain, tls = [], []
+    for _ in range(COMMAND_RUNS):
+        plain.append(secured.command_s("topics", "list", "--bootstrap", running.bootstrap))
+        tls.append(secured.command_s("topics", "list", "--command-config", str(found.file)))
+    plain_s, tls_s = statistics.median(plain), statistics.median(tls)
+    yield Figure("kgctl topics list, PLAINTEXT", "ms", plain_s * 1000)
+    yield Figure("kgctl topics list, SASL_SSL", "ms", tls_s * 1000)
+    yield Figure("kgctl topics list, SASL_SSL / (PLAINTEXT + handshake)", "", tls_s / (plain_s + handshake_s))
+
+
 def _or_why(name: str, seconds: Callable[[], float]) -> Figure | Absent:
     try:
         return Figure(name, "ms", statistics.median(seconds() for _ in range(ASKED_TIMES)) * 1000)
@@ -169,4 +209,5 @@ MEASURES = [
     Measure("groups", _groups, alone=True),
     Measure("dashboard", _dashboard, alone=True),
     Measure("recovery", _recovery, alone=True),
+    Measure("secured", _secured, alone=True, secured=True),
 ]

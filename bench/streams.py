@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 
 import confluent_kafka as ck
 
 VALUE_BYTES = 1024
 LONGEST_WAIT_S = 120.0
+PLAINTEXT: Mapping[str, str] = {}
 
 
 class StreamFailed(Exception):
     """Records were refused or did not arrive."""
 
 
-def produce_mb_s(bootstrap: str, topic: str, records: int) -> float:
-    """Throughput with acks=all, from the first record to the last acknowledgement."""
+def produce_mb_s(bootstrap: str, topic: str, records: int, security: Mapping[str, str] = PLAINTEXT) -> float:
+    """Throughput with acks=all, from the first record to the last acknowledgement. `security` has options of librdkafka."""
     producer = ck.Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -25,6 +27,7 @@ def produce_mb_s(bootstrap: str, topic: str, records: int) -> float:
             "linger.ms": 5,
             "queue.buffering.max.messages": 200_000,
             "queue.buffering.max.kbytes": 262_144,
+            **security,
         }
     )
     value, failures = os.urandom(VALUE_BYTES), list[str]()
@@ -50,7 +53,7 @@ def produce_mb_s(bootstrap: str, topic: str, records: int) -> float:
     return records * VALUE_BYTES / took / 1e6
 
 
-def consume_mb_s(bootstrap: str, topic: str, records: int) -> float:
+def consume_mb_s(bootstrap: str, topic: str, records: int, security: Mapping[str, str] = PLAINTEXT) -> float:
     """Throughput from the first received record to the last, without connection and lookups."""
     consumer = ck.Consumer(
         {
@@ -59,6 +62,7 @@ def consume_mb_s(bootstrap: str, topic: str, records: int) -> float:
             "group.id": "bench-reader",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            **security,
         }
     )
     try:

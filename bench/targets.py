@@ -29,12 +29,14 @@ class TargetFailed(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """One broker to measure; `command` makes its command line from a fresh directory."""
+    """One broker to measure; `command` makes its command line from a fresh directory. `secured` is the same for a broker
+    that also has a SASL_SSL listener, if that is another command."""
 
     name: str
     durability: str
     command: Callable[[Path], list[str]]
     writes_ready_file: bool = False
+    secured: Callable[[Path], list[str]] | None = None
 
 
 def ours(durability: str) -> Target:
@@ -51,7 +53,14 @@ def ours(durability: str) -> Target:
         ]
         return [sys.executable, "-P", "-m", "broker", *where, "--durability", durability]
 
-    return Target(f"ours-{durability}", survives[durability], command, writes_ready_file=True)
+    def secured(home: Path) -> list[str]:
+        plain = command(home)
+        at = plain.index("--listen")
+        listeners = "listeners=PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0"
+        users = "super.users=User:admin;User:ANONYMOUS"
+        return [*plain[:at], *plain[at + 2 :], "--secure", "--override", listeners, "--override", users]
+
+    return Target(f"ours-{durability}", survives[durability], command, writes_ready_file=True, secured=secured)
 
 
 def peer(option: str) -> Target:
@@ -66,8 +75,10 @@ def peer(option: str) -> Target:
 class Running:
     """A running broker. Its directory and all its processes are removed at the end of the block."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, secured: bool = False) -> None:
         self.target = target
+        self._command = target.secured if secured and target.secured else target.command
+        self.client_properties: Path | None = None  # how to connect with SASL_SSL, if the broker says it
         self.home = Path(tempfile.mkdtemp(prefix="kgctl-bench-"))
         self.began = 0.0
         self.host, self.port, self.pid = "", 0, 0
@@ -102,7 +113,7 @@ class Running:
         self.began = time.perf_counter()
         with log:
             self._child = subprocess.Popen(
-                self.target.command(self.home),
+                self._command(self.home),
                 stdin=subprocess.DEVNULL,
                 stdout=log if self.target.writes_ready_file else subprocess.PIPE,
                 stderr=log,
@@ -138,6 +149,8 @@ class Running:
             self._check(deadline)
             time.sleep(LOOK_EVERY_S)
         ready = json.loads(path.read_text())
+        if file := ready.get("client_properties"):
+            self.client_properties = Path(file)
         return ready["address"], ready["pid"]
 
     def _ready_line(self) -> tuple[str, int]:
@@ -151,6 +164,7 @@ class Running:
                 if selector.select(0.2):
                     words = self._child.stdout.readline().split()
                     if words[:1] == ["READY"]:
+                        self.client_properties = Path(words[3]) if words[3:] else None
                         return words[1], int(words[2])
 
     def _check(self, deadline: float) -> None:

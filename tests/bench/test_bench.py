@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import groups, load, pipelines, wire
+from bench import groups, load, pipelines, secured, streams, wire
 from bench.measures import COMMANDS, Absent, Figure
 from bench.report import Report
-from bench.targets import Running, Target, TargetFailed, peer
+from bench.targets import Running, Target, TargetFailed, ours, peer
+from bench.wire import Refused
 from broker.local import LocalBroker
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -155,3 +156,14 @@ def test_a_response_that_omits_a_group_is_refused() -> None:
             groups.kgctl(kafka.bootstrap_servers, census, "groups", "list")
         with pytest.raises(wire.Refused, match=r"ended with 2: .*No such command"):
             groups.kgctl(kafka.bootstrap_servers, census, "groups", "lists")
+
+
+def test_a_secured_broker_of_ours_is_measured_over_tls_and_scram() -> None:
+    with Running(ours("process"), secured=True) as running:
+        assert running.client_properties is not None
+        found = secured.Secured.read(running.client_properties)
+        assert len(secured.open_connections(found, 3, authenticate=True).seconds) == 3
+        assert streams.produce_mb_s(found.bootstrap, "t", 10, found.librdkafka()) > 0
+        assert secured.command_s("topics", "list", "--command-config", str(found.file)) > 0
+        with pytest.raises(Refused, match="ended with 7"):
+            secured.command_s("topics", "list", "--bootstrap", found.bootstrap)

@@ -1,6 +1,7 @@
 """A real Kafka with TLS, SASL and ACLs: one listener per security protocol, and StandardAuthorizer.
 
     python -m tests.harness.secured_kafka start [-o key=value ...]   foreground; prints listeners and files as JSON
+    python -m tests.harness.secured_kafka start --ready              prints READY for the bench; PLAINTEXT may do anything
 
 Users exist in SCRAM (both hashes) and PLAIN with the same passwords. OAUTHBEARER takes unsecured tokens. `admin` is a
 super user; the others may do what ACLs allow. Certificates of clients are requested, not required.
@@ -170,10 +171,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     start = parser.add_subparsers(required=True).add_parser("start")
     start.add_argument("-o", "--option", action="append", default=[], metavar="key=value")
+    start.add_argument("--ready", action="store_true")
     options = parser.parse_args()
+    config = dict(option.split("=", 1) for option in options.option)
+    if options.ready:
+        config.setdefault("super.users", f"User:{ADMIN};User:ANONYMOUS")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with SecuredKafka(dict(option.split("=", 1) for option in options.option)) as kafka:
+        with SecuredKafka(config) as kafka:
+            if options.ready:
+                file = kafka.properties_file("SASL_SSL", ADMIN)
+                with file.open("a") as more:
+                    more.write(f"bootstrap.servers={kafka.addresses['SASL_SSL']}\n")
+                print(f"READY {kafka.addresses['PLAINTEXT']} {kafka.pid} {file}", flush=True)
+                return kafka.wait()
             about = {
                 "pid": kafka.pid,
                 "addresses": kafka.addresses,

@@ -42,6 +42,7 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     49: {CLUSTER: "ALTER_CONFIGS"},  # AlterClientQuotas
     50: {CLUSTER: "DESCRIBE"},  # DescribeUserScramCredentials
     51: {CLUSTER: "ALTER"},  # AlterUserScramCredentials
+    60: {CLUSTER: "DESCRIBE"},  # DescribeCluster
     69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker

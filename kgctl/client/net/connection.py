@@ -46,6 +46,7 @@ class Connection:
         # poll() does not see bytes that TLS has decrypted already: the first ones of an answer are read to find out.
         self._is_tls = hasattr(stream, "pending")
         self._head = b""
+        self._late_error: OSError | None = None
 
     @property
     def in_flight(self) -> int:
@@ -74,7 +75,9 @@ class Connection:
         try:
             self._head = self._socket.recv(4)
         except OSError as error:
-            return not _would_block(error)
+            if _would_block(error):
+                return False
+            self._late_error = error
         return True
 
     def renew_at(self, moment: float, renew: Callable[[Connection, float], None]) -> None:
@@ -120,6 +123,8 @@ class Connection:
     def _receive(self, deadline: float) -> tuple[int, Message]:
         expected, response, version = self._waiting[0]
         try:
+            if self._late_error is not None:
+                raise self._late_error
             size = int.from_bytes(self._read_size(deadline), "big", signed=True)
             wire.check_size(size)
             frame = self._read(size, deadline)

@@ -94,7 +94,7 @@ class TlsClient:
             alert = reason.split("ALERT_", 1)[-1].lower().replace("_", " ")
             own = " of kgctl" if self._tls.own else ""
             return f"the broker refused the TLS handshake{own and ' and the certificate' + own}: {alert}"
-        return f"the TLS handshake failed: {reason.lower().replace('_', ' ') or error.strerror or error}"
+        return f"TLS failed: {reason.lower().replace('_', ' ') or error.strerror or error}"
 
     def _what_is_wrong(self, endpoint: Endpoint, error: ssl.SSLCertVerificationError) -> str:
         chain = [decoded for der in shown_certificates(endpoint) if (decoded := decode(der))]

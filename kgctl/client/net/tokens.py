@@ -24,8 +24,9 @@ from kgctl.client.net.security import (
     UnsecuredToken,
 )
 
-# Of the lifetime of a token, as `sasl.login.refresh.window.factor`.
-_FRESH = 0.8
+# Of the lifetime of a token, as `sasl.login.refresh.window.factor`. After that, a token serves while there is no new one, if
+# it has a few seconds left.
+_FRESH, _LEAST_SECONDS = 0.8, 5.0
 _MSK_HOST = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?\.?$")
 
 
@@ -42,16 +43,22 @@ class Tokens:
     def __init__(self, source: TokenSource, clock: Callable[[], float] = time.time) -> None:
         self._source, self._clock = source, clock
         self._kept: Secret | None = None
-        self._fresh_until = 0.0
+        self._fresh_until = self._valid_until = 0.0
 
     def get(self, host: str, deadline: float) -> Secret:
         """A token for the broker at `host`. Raises AuthenticationFailed if there is none in time."""
         now = self._clock()
         if self._kept is None or now >= self._fresh_until:
-            token = self._fetch(host, deadline)
+            try:
+                token = self._fetch(host, deadline)
+            except AuthenticationFailed:
+                if self._kept is not None and now < self._valid_until - _LEAST_SECONDS:
+                    return self._kept
+                raise
             end = token.expires_at if token.expires_at is not None else _expiry_of(token.secret)
             self._kept = token.secret
             self._fresh_until = now + (end - now) * _FRESH if end is not None else 0.0
+            self._valid_until = end or 0.0
         return self._kept
 
     def _fetch(self, host: str, deadline: float) -> Token:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import struct
@@ -244,6 +245,23 @@ def test_a_record_of_tls_itself_is_no_answer(authority: Authority, server_contex
         assert wait_for_answers([connection], 0.2) == ([], set())
         assert not connection.closed
         connection.close()
+
+
+def test_an_alert_that_arrives_while_waiting_is_the_reason(authority: Authority, server_context: ServerContext) -> None:
+    """A server of TLS 1.3 refuses a client certificate after the handshake is over for the client."""
+    context = server_context(authority.server())
+    context.verify_mode = ssl.CERT_REQUIRED
+
+    def serve(plain: socket.socket) -> None:
+        with contextlib.suppress(ssl.SSLError):
+            context.wrap_socket(plain, server_side=True, suppress_ragged_eofs=False)
+
+    with listening(serve) as endpoint:
+        connection = tls_connection(endpoint, authority)
+        arrived, _ = wait_for_answers([connection], 5)
+        assert arrived == [connection]
+        with pytest.raises(TlsFailed, match="requires a client certificate"):
+            connection.exchange(ListGroupsRequest(), 0, ListGroupsResponse, time.monotonic() + 5)
 
 
 def test_a_closed_tls_connection_is_noticed_while_waiting(authority: Authority, server_context: ServerContext) -> None:

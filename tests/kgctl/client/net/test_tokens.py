@@ -111,6 +111,19 @@ def test_a_token_is_kept_until_it_gets_old(tmp_path: Path) -> None:
     assert tokens.get("", 0).reveal() == second
 
 
+def test_an_old_token_serves_while_there_is_no_new_one(tmp_path: Path) -> None:
+    path, now = tmp_path / "token", 1_000_000.0
+    tokens = Tokens(source(oauthbearer_token_endpoint_url=path.as_uri()), clock=lambda: now)
+    path.write_text(jwt(exp=now + 100))
+    kept = tokens.get("", 0)
+    path.unlink()
+    now += 90
+    assert tokens.get("", 0) == kept
+    now += 6
+    with pytest.raises(AuthenticationFailed, match="No such file"):
+        tokens.get("", 0)
+
+
 def msk(**options: str) -> TokenSource:
     jaas = "".join(f' {name}="{value}"' for name, value in options.items())
     handler = "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"

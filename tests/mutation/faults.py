@@ -35,6 +35,8 @@ KEY_STORES = ("tests/broker/security/test_keystores.py",)
 QUOTAS = ("tests/broker/security/quotas/test_quotas.py", "tests/broker/server/test_quotas.py")
 ACLS = ("tests/broker/security/acls", "tests/broker/server/test_acls.py")
 SECURITY_RECORDS = ("tests/broker/storage/test_security_records.py",)
+SASL = ("tests/broker/security/test_scram.py", "tests/broker/security/test_signed_tokens.py")
+GATE = ("tests/broker/server/authentication",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -1255,5 +1257,90 @@ FAULTS = (
         "        hidden = {option: value for option, value in of_all.items() if option in own}\n",
         "        hidden: dict[str, str] = {}\n",
         ("tests/broker/server/test_configs.py",),
+    ),
+    # ---- authentication
+    Fault(
+        "SASL: every proof of a password is accepted",
+        "security/sasl/scram.py",
+        "        if not self._known or not same:\n",
+        "        if not self._known:\n",
+        SASL,
+    ),
+    Fault(
+        "SASL: a client accepts a server that does not know the password",
+        "security/sasl/scram.py",
+        '        if not hmac.compare_digest(_unbase64(found["signature"]), expected):\n',
+        "        if False:\n",
+        SASL,
+    ),
+    Fault(
+        "SASL: a client computes as many iterations as a server wants",
+        "security/sasl/scram.py",
+        "        if not MIN_ITERATIONS <= iterations <= CLIENT_MAX_ITERATIONS:\n",
+        "        if iterations < MIN_ITERATIONS:\n",
+        SASL,
+    ),
+    Fault(
+        "SASL: the algorithm of a token need not be that of the key",
+        "security/credentials/signed_tokens.py",
+        "if algorithm in key.algorithms and (",
+        "if (",
+        SASL,
+    ),
+    Fault(
+        "SASL: a token of another issuer is valid",
+        "security/credentials/signed_tokens.py",
+        '    if rules.issuer is not None and token.claims.get("iss") != rules.issuer:\n',
+        "    if False:\n",
+        SASL,
+    ),
+    Fault(
+        "SASL: a request is served before authentication",
+        "server/authentication/gate.py",
+        "            case _State.START if key not in (SASL_HANDSHAKE, API_VERSIONS):\n",
+        "            case _State.START if key < 0:\n",
+        GATE,
+    ),
+    Fault(
+        "SASL: a session never ends",
+        "server/authentication/gate.py",
+        "        elif session.expires_at is not None and now >= session.expires_at:\n",
+        "        elif session.expires_at is not None and now < 0:\n",
+        ("tests/broker/server/authentication/test_offered.py",),
+    ),
+    Fault(
+        "SASL: a client becomes another user when it authenticates again",
+        "server/authentication/gate.py",
+        "        if session.authenticated and principal != session.principal:\n",
+        "        if False:\n",
+        GATE,
+    ),
+    Fault(
+        "SASL: a conversation may last forever",
+        "server/authentication/gate.py",
+        "        if self._frames > MAX_FRAMES:\n",
+        "        if self._frames < 0:\n",
+        GATE,
+    ),
+    Fault(
+        "SASL: a client may take any time to authenticate",
+        "server/connection.py",
+        "        elif not self.session.authenticated:\n",
+        "        elif self.session.authenticated:\n",
+        GATE,
+    ),
+    Fault(
+        "SASL: a failed authentication is answered at once",
+        "server/connection.py",
+        "            self._loop.call_later(delay_s, self._end, failed, answer)\n",
+        "            self._loop.call_later(0, self._end, failed, answer)\n",
+        GATE,
+    ),
+    Fault(
+        "SASL: a deleted user is back after a restart",
+        "security/credentials/scram_users.py",
+        "            self._records.delete(KIND, user)\n",
+        "            pass\n",
+        ("tests/broker/security/test_credentials.py",),
     ),
 )

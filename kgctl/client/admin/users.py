@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -15,8 +14,10 @@ from broker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from broker.protocol.wire_types import Message
 from broker.security.sasl import scram
 from broker.security.secret import Secret
+from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
@@ -35,7 +36,7 @@ def list_users(cluster: Cluster, users: Sequence[str] = ()) -> Steps[list[UserRo
     names = [DescribeUserScramCredentialsRequest.UserName(name=user) for user in dict.fromkeys(users)]
     request = DescribeUserScramCredentialsRequest(users=names or None)
     answer = yield from cluster.ask_any(request, DescribeUserScramCredentialsResponse)
-    error = _error("SCRAM users", answer.error_code, answer.error_message, Operation.DESCRIBE)
+    error = _error("SCRAM users", answer.error_code, answer.error_message, DescribeUserScramCredentialsRequest)
     if error is not None:
         raise error
     rows = [row for found in answer.results for row in _rows(found)]
@@ -124,13 +125,13 @@ def _apply(
 
 def _read(answer: AlterUserScramCredentialsResponse) -> dict[str, KgctlError | None]:
     return {
-        row.user: _error(f"user {row.user!r}", row.error_code, row.error_message, Operation.ALTER)
+        row.user: _error(f"user {row.user!r}", row.error_code, row.error_message, AlterUserScramCredentialsRequest)
         for row in answer.results
     }
 
 
 def _rows(found: DescribeUserScramCredentialsResponse.Result) -> list[UserRow]:
-    error = _error(f"user {found.user!r}", found.error_code, found.error_message, Operation.DESCRIBE)
+    error = _error(f"user {found.user!r}", found.error_code, found.error_message, DescribeUserScramCredentialsRequest)
     if error is not None:
         return [UserRow(found.user, None, error=error.as_row())]
     return [
@@ -139,11 +140,9 @@ def _rows(found: DescribeUserScramCredentialsResponse.Result) -> list[UserRow]:
     ]
 
 
-def _error(about: str, code: int, message: str | None, needed: Operation) -> BrokerError | None:
+def _error(about: str, code: int, message: str | None, request: type[Message]) -> BrokerError | None:
     if not code:
         return None
     if code == ErrorCode.RESOURCE_NOT_FOUND:
         message = "there is no such SCRAM user"
-    elif code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        message = f"not authorized for {needed.name} on the cluster"
-    return BrokerError(code, about, message)
+    return BrokerError(code, about, message, asked=Asked(request))

@@ -37,6 +37,12 @@ ACLS = ("tests/broker/security/acls", "tests/broker/server/test_acls.py")
 SECURITY_RECORDS = ("tests/broker/storage/test_security_records.py",)
 SASL = ("tests/broker/security/test_scram.py", "tests/broker/security/test_signed_tokens.py")
 GATE = ("tests/broker/server/authentication",)
+TLS = ("tests/broker/server/test_tls.py",)
+OVER_TLS = ("tests/broker/server/test_over_tls.py", *TLS)
+PRINCIPALS = ("tests/broker/test_principals.py",)
+LISTENERS = ("tests/broker/server/test_listeners.py", "tests/broker/server/test_connections.py")
+CONFIG = ("tests/broker/test_config.py",)
+LOCAL_SECURITY = ("tests/broker/test_local_security.py",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -1235,6 +1241,112 @@ FAULTS = (
         "                    self._records.delete(KIND, name)\n",
         "                    pass\n",
         QUOTAS,
+    ),
+    # ---- listeners and TLS
+    Fault(
+        "client certificates are not demanded",
+        "security/tls.py",
+        "            context.verify_mode = CLIENT_AUTH[tls.client_auth]\n",
+        "            context.verify_mode = ssl.CERT_OPTIONAL\n",
+        TLS,
+    ),
+    Fault(
+        "a TLS handshake authenticates a client that must use SASL",
+        "server/session.py",
+        "        if not self.listener.address.uses_sasl:\n",
+        "        if self.listener.tls is not None:\n",
+        TLS,
+    ),
+    Fault(
+        "a client without a principal stays connected",
+        "server/tls_transport.py",
+        "            except NoRuleApplies as error:\n                self._fail_handshake(str(error))\n",
+        "            except NoRuleApplies:\n                pass\n",
+        TLS,
+    ),
+    Fault(
+        "a handshake may take forever",
+        "server/tls_transport.py",
+        "        self._timer = loop.call_later(HANDSHAKE_S, self._fail_handshake,",
+        "        self._timer = loop.call_later(3600, self._fail_handshake,",
+        TLS,
+    ),
+    Fault(
+        "a client that has completed its handshake keeps its deadline",
+        "server/connection.py",
+        "        if self.session.authenticated:\n            self._end_deadline()\n",
+        "",
+        TLS,
+    ),
+    Fault(
+        "all handshakes run in one turn of the event loop",
+        "server/handshake_turns.py",
+        "            if self._loop.time() >= until:\n",
+        "            if self._loop.time() >= until + 1:\n",
+        TLS,
+    ),
+    Fault(
+        "records are sent past TLS",
+        "server/outbox.py",
+        '        is_plaintext = transport.get_extra_info("sslcontext") is None\n',
+        "        is_plaintext = True\n",
+        TLS,
+    ),
+    Fault(
+        "the end of a TLS connection drops its last answers",
+        "server/tls_transport.py",
+        "            if not self._protocol.eof_received():\n                self.close()\n",
+        "            self._protocol.eof_received()\n            self.close()\n",
+        OVER_TLS,
+    ),
+    Fault(
+        "part of a name matches a mapping rule",
+        "security/principals.py",
+        "        if self.pattern.fullmatch(name) is None:\n",
+        "        if self.pattern.search(name) is None:\n",
+        PRINCIPALS,
+    ),
+    Fault(
+        "the limit of a host ignores its own entry",
+        "server/connection_limits.py",
+        "        return self.of_hosts.get(host, self.per_host)\n",
+        "        return self.per_host\n",
+        LISTENERS,
+    ),
+    Fault(
+        "the limit of a listener is not checked",
+        "server/connections.py",
+        "        return min(self._limits.most - len(self._open), here)\n",
+        "        return self._limits.most - len(self._open)\n",
+        LISTENERS,
+    ),
+    Fault(
+        "client certificates of the general option authenticate a SASL listener",
+        "config/config.py",
+        "        if address.uses_sasl:\n            return str(self.of_listeners.get(",
+        "        if False:\n            return str(self.of_listeners.get(",
+        CONFIG,
+    ),
+    Fault(
+        "other machines may reach a listener that does not encrypt",
+        "config/exposure.py",
+        "    if not address.uses_tls:\n        if address.uses_sasl:\n",
+        "    if not address.uses_tls:\n        if address.uses_sasl:\n            return None\n",
+        CONFIG,
+    ),
+    Fault(
+        "the text of a password is kept with the given options",
+        "config/config.py",
+        "                given[name] = HIDDEN\n",
+        "                pass\n",
+        CONFIG,
+    ),
+    Fault(
+        "an expiring certificate is kept",
+        "security/development.py",
+        "    return certificate.not_valid_before_utc <= now and left > datetime.timedelta(days=RENEW_DAYS)\n",
+        "    return certificate.not_valid_before_utc <= now\n",
+        LOCAL_SECURITY,
     ),
     # ---- key stores
     Fault(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -17,7 +18,7 @@ from broker.config.config import load_config
 from broker.config.option import ConfigError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
-from broker.server import connections, tls_transport
+from broker.server import connections, handshake_turns, tls_transport
 from broker.server.listener_tls import listener_tls
 from tests.harness.certificates import Authority, Issued
 from tests.harness.requests import create_topic, fetch_request, metadata_of, produce, values_of
@@ -82,6 +83,18 @@ def test_the_certificate_of_a_client_decides_its_principal(tmp_path: Path, autho
         with connect(running) as client:
             metadata_of(client)
             assert principals(running) == ["User:ANONYMOUS"]
+
+
+def test_a_handshake_does_not_authenticate_a_client_that_must_use_sasl(tmp_path: Path, authority: Authority) -> None:
+    options = {"listeners": "SASL_SSL://127.0.0.1:0", "listener.name.sasl_ssl.ssl.client.auth": "required"}
+    with (
+        RunningBroker(tmp_path, authority=authority, **options, sasl_enabled_mechanisms="SCRAM-SHA-512") as running,
+        connect(running, authority.client("alice")) as client,
+    ):
+        (session,) = until(lambda: running.run(lambda: [each.session for each in running.broker.connections]))
+        assert (session.principal, session.authenticated) == ("User:ANONYMOUS", False)
+        client.send(MetadataRequest(topics=[]), 12)
+        assert client.is_closed()
 
 
 @pytest.mark.parametrize(
@@ -177,6 +190,23 @@ def test_connections_count_in_the_limits_before_their_handshake(tmp_path: Path, 
             assert second.is_quiet()
             first.close()
             until(lambda: len(running.broker.connections) == 1)
+
+
+def test_clients_are_served_between_the_handshakes_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One handshake takes all the time of a turn.
+    monkeypatch.setattr(handshake_turns, "TURN_S", 0.0)
+    order: list[str] = []
+
+    async def serve() -> None:
+        turns = handshake_turns.HandshakeTurns(asyncio.get_running_loop())
+        for _ in range(3):
+            turns.run(lambda: order.append("handshake"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+            order.append("client")
+
+    asyncio.run(serve())
+    assert order == ["handshake", "client"] * 3
 
 
 def test_a_probe_that_connects_and_closes_logs_nothing(

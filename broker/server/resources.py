@@ -66,7 +66,9 @@ class Resources:
         session = connection.session
         access = session.access
         if access is None or access.principal != session.principal:
-            key = session.principal, session.host
+            from broker.security.acls.hosts import host_name
+
+            key = session.principal, host_name(session.host)
             access = self._accesses.get(key)
             if access is None:
                 access = self._accesses[key] = Access(self.authorizer, *key)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from broker.protocol.acls import CLUSTER_NAME, Operation, PatternType, ResourceType
+from broker.security.acls.hosts import host_name
 from kgctl.client.admin.acl_selection import (
     CONSUMER,
     IDEMPOTENT,
@@ -144,8 +145,8 @@ def add(
         _principals("--allow-principal", allow_principal),
         _principals("--deny-principal", deny_principal),
         (),
-        allow_host or (),
-        deny_host or (),
+        list(map(host_name, allow_host or ())),
+        list(map(host_name, deny_host or ())),
         _operations(operation),
         _roles(resources, producer, consumer, idempotent, operation, deny_principal, deny_host),
     )
@@ -206,8 +207,8 @@ def remove(
         _principals("--allow-principal", allow_principal),
         _principals("--deny-principal", deny_principal),
         _principals("--principal", principal),
-        allow_host or (),
-        deny_host or (),
+        list(map(host_name, allow_host or ())),
+        list(map(host_name, deny_host or ())),
         _operations(operation),
         _roles(resources, producer, consumer, idempotent, operation, deny_principal, deny_host),
     )

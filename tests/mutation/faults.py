@@ -171,6 +171,13 @@ FAULTS = (
         ACLS,
     ),
     Fault(
+        "a denied IPv6 address is let in, as it is spelled in another way",
+        "server/resources.py",
+        "            key = session.principal, host_name(session.host)\n",
+        "            key = session.principal, session.host\n",
+        ACLS,
+    ),
+    Fault(
         "a new ACL is lost with the process",
         "server/stored_acls.py",
         '            self._records.put(KIND, binding.encode(), "")\n',

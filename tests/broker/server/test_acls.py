@@ -12,6 +12,7 @@ from broker.local import LocalBroker
 from broker.protocol.errors import ErrorCode
 from broker.storage import StorageError
 from tests.harness.acl_requests import (
+    ALL,
     ALLOW,
     CLUSTER,
     DENY,
@@ -209,3 +210,19 @@ def test_a_killed_broker_has_every_acl_that_it_acknowledged(tmp_path: Path) -> N
         host, port = local.bootstrap_servers.split(":")
         with WireClient((host, int(port))) as client:
             assert ask(client, describe())[1:] == [(TOPIC, LITERAL, "kept", "User:alice", "*", READ, ALLOW)]
+
+
+def test_a_client_over_ipv6_has_the_host_that_kafka_gives_it(tmp_path: Path) -> None:
+    all_for = creation("kafka-cluster", kind=CLUSTER, principal="User:*", host="0:0:0:0:0:0:0:1", operation=ALL)
+    with RunningBroker(tmp_path / "data", **SUPER) as running, running.client() as client:
+        assert ask(client, create(all_for)) == [NO_ERROR]
+    options = {
+        "authorizer_class_name": "StandardAuthorizer",
+        "listeners": "FOUR://127.0.0.1:0,SIX://[::1]:0",
+        "listener_security_protocol_map": "FOUR:PLAINTEXT,SIX:PLAINTEXT",
+    }
+    with RunningBroker(tmp_path / "data", **options) as running:
+        with running.client("SIX") as client:
+            assert ask(client, describe())[0] == NO_ERROR
+        with running.client("FOUR") as client:
+            assert ask(client, describe())[0] != NO_ERROR

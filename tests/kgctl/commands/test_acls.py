@@ -102,7 +102,7 @@ def test_prefixes_denials_and_hosts_are_added_and_found_by_match(kgctl: Kgctl) -
         topic("*", "User:*", "DESCRIBE"),
         ("TOPIC", "ord", "PREFIXED", "User:bob", "DENY", "ALL", "*"),
         topic("other", "User:bob", "ALL"),
-        topic("other", "User:bob", "ALL", permission="DENY", host="::1"),
+        topic("other", "User:bob", "ALL", permission="DENY", host="0:0:0:0:0:0:0:1"),
     ]
     assert listed(kgctl, "--topic", "orders", "--resource-pattern-type", "match") == everything[1:3]
     assert listed(kgctl, "--topic", "orders") == []

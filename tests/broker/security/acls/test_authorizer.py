@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from broker.protocol.acls import Operation, PatternType, Permission, ResourceType
 from broker.security.acls.authorizer import StandardAuthorizer
 from broker.security.acls.bindings import Binding, Filter
+from broker.security.acls.hosts import host_name
 from tests.harness.acl_decisions import ROUNDS, TOPICS, USERS, Round, load
 
 HOST = "127.0.0.1"
@@ -298,3 +299,19 @@ def test_a_binding_is_stored_as_one_text() -> None:
     for text in ("", "{}", "[]", binding.encode().replace("READ", "SING")):
         with pytest.raises(ValueError, match=r"Expecting|not an ACL"):
             Binding.decode(text)
+
+
+@pytest.mark.parametrize(
+    ("address", "as_java_writes_it"),
+    [
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("2001:db8::00ff:1", "2001:db8:0:0:0:0:ff:1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("fe80::1%lo", "fe80:0:0:0:0:0:0:1%lo"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("*", "*"),
+        ("not:an:address", "not:an:address"),
+    ],
+)
+def test_addresses_are_compared_in_the_form_of_java(address: str, as_java_writes_it: str) -> None:
+    assert host_name(address) == host_name(as_java_writes_it) == as_java_writes_it

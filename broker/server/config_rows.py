@@ -37,8 +37,11 @@ _OTHER_UNITS = {
     "log.retention.minutes": ("log.retention.hours",),
     "log.roll.ms": ("log.roll.hours",),
 }
-# Of options that this broker lacks.
-_TOPIC_DEFAULTS = {config.synonym: config.default for config in TOPIC_CONFIGS.values()}
+# Of options that this broker lacks; these two have no default, because Kafka has the same in other units.
+_WITHOUT_DEFAULT = ("log.flush.interval.ms", "log.roll.jitter.ms")
+_TOPIC_DEFAULTS = {
+    config.synonym: config.default for config in TOPIC_CONFIGS.values() if config.synonym not in _WITHOUT_DEFAULT
+}
 # Options that may change while the broker runs: the defaults of the topic configs.
 DYNAMIC_OPTIONS = frozenset(config.synonym for config in TOPIC_CONFIGS.values() if config.synonym and config.used)
 

@@ -125,3 +125,39 @@ def test_a_keyring_that_is_not_installed_is_one_sentence(home: Home, monkeypatch
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(BadContext, match=r"pip install 'kgctl\[keyring\]'"):
         password(home)
+
+
+def test_a_secret_comes_from_the_system_keyring(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    keyring = pytest.importorskip("keyring")
+    stored = {("kafka/prod", "alice"): "hush"}
+
+    class Memory(keyring.backend.KeyringBackend):
+        priority = 1
+
+        def get_password(self, service: str, username: str) -> str | None:
+            return stored.get((service, username))
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            raise NotImplementedError
+
+        def delete_password(self, service: str, username: str) -> None:
+            raise NotImplementedError
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(Memory())
+    try:
+        home.write(ALICE + 'sasl.password = { keyring = "kafka/prod/alice" }\n')
+        assert password(home).reveal() == "hush"
+        stored.clear()
+        with pytest.raises(BadContext, match="the system keyring has no password for 'kafka/prod' and user 'alice'"):
+            password(home)
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_client_id_and_time_limit_come_from_the_context(home: Home) -> None:
+    home.write('[contexts.prod]\nbootstrap.servers = "a:1"\nclient.id = "me"\ntimeout = 7\n')
+    target = choose(Given(context="prod"), home.environ)
+    settings = connection_to(target, environ=home.environ)
+    assert (settings.client_id, settings.timeout) == ("me", 7.0)
+    assert connection_to(target, timeout=2.0, environ=home.environ).timeout == 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.security.secret import Secret
@@ -28,9 +29,10 @@ def connection_to(
     """How to connect to the target. The context's client id and, without `timeout`, its time limit count. Raises BadContext."""
     properties = resolved(target, environ)
     sources = {name: sourced.source for name, sourced in target.values.items()}
-    return connection_with(
+    found = connection_with(
         properties, client_id=client_id, timeout=timeout or target.timeout or DEFAULT_TIMEOUT_S, sources=sources
     )
+    return replace(found, read_only=True) if target.is_read_only else found
 
 
 def connection_with(

@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.read_only import ReadOnly
 from kgctl.contexts.names import READ_ONLY
 
 if TYPE_CHECKING:
     from kgctl.contexts.target import Target
-
-
-class ReadOnly(KgctlError):
-    """A change was refused because of the context."""
-
-    name = "READ_ONLY"
 
 
 class NotConfirmed(KgctlError):

@@ -23,7 +23,7 @@ class Connection:
 
     Deadlines are readings of time.monotonic(). Any error closes the connection. For one thread. `stream` is a connected
     socket, with TLS or without. `troubleshoot` may know more about an error: it gets the error, and whether the broker has
-    answered a request other than ApiVersions.
+    answered a request other than ApiVersions. With `is_read_only`, requests that change something raise ReadOnly.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Connection:
         troubleshoot: Callable[[Exception, bool], KgctlError | None] = lambda error, is_served: None,
     ) -> None:
         self.endpoint = endpoint
+        self.is_read_only = False
         self._client_id = client_id
         self._troubleshoot = troubleshoot
         self._correlation_ids = itertools.count(1)
@@ -108,6 +109,10 @@ class Connection:
         self._socket.close()
 
     def _send(self, request: Message, version: int, response: type[Message] | None, deadline: float) -> int:
+        if self.is_read_only:
+            from kgctl.client.net.read_only import check_reads
+
+            check_reads(request)
         number = next(self._correlation_ids)
         frame = wire.request_frame(request, version, number, self._client_id)
         if response is not None:

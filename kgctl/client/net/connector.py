@@ -22,12 +22,16 @@ DEFAULT_CLIENT_ID = "kgctl"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How to reach a cluster. `timeout` bounds one operation, in seconds; an operation may need several requests."""
+    """How to reach a cluster. `timeout` bounds one operation, in seconds; an operation may need several requests.
+
+    `read_only`: requests that change something are not sent.
+    """
 
     bootstrap: tuple[Endpoint, ...]
     client_id: str = DEFAULT_CLIENT_ID
     timeout: float = 30.0
     security: Security = PLAINTEXT
+    read_only: bool = False
 
 
 class Link(NamedTuple):
@@ -64,7 +68,9 @@ class Connector:
 
     def connect(self, endpoint: Endpoint, deadline: float) -> Connection:
         """A new connection, secured as the settings say. Deadlines are readings of time.monotonic()."""
-        return self.opening(endpoint, deadline).run()
+        connection = self.opening(endpoint, deadline).run()
+        connection.is_read_only = self.settings.read_only
+        return connection
 
     def opening(self, endpoint: Endpoint, deadline: float) -> Opening:
         """A new connection, to be opened step by step."""

@@ -7,13 +7,21 @@ import pty
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from uuid import uuid4
 
 import pytest
 
 import kgctl.app
 from kgctl.app import COMMANDS, load
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import KgctlError
 from kgctl.commands.effects import Effect, effect_of
+from kgctl.contexts.connecting import connection_to
+from kgctl.contexts.target import Given, choose
+from kgctl.model.changes import TopicChange
+from tests.harness.clusters import Cluster
+from tests.harness.commandline import Kgctl
 from tests.kgctl.contexts.folders import Home
 
 # For each verb that can change a cluster: arguments that make it one. A new verb needs a line here.
@@ -127,3 +135,27 @@ def test_a_verb_without_a_declaration_cannot_be_loaded() -> None:
     app.command("wipe")(lambda: None)
     with pytest.raises(AssertionError, match="wipe declares no effect"):
         guard(typer.main.get_command(app))
+
+
+def test_a_client_of_a_read_only_context_sends_no_change(home: Home, our_cluster: Cluster) -> None:
+    """Whatever asks for it: a dialog, a pipeline, or a verb that declares too little."""
+    kgctl = Kgctl(our_cluster.bootstrap_servers)
+    topic = f"kept-{uuid4().hex}"
+    assert kgctl("topics", "create", topic).exit_code == 0
+    home.write(f'[contexts.prod]\nbootstrap.servers = "{our_cluster.bootstrap_servers}"\nread-only = true\n')
+    with Admin(connection_to(choose(Given(context="prod"), home.environ))) as admin:
+        plan = admin.plan_topic_deletion([topic])
+        for rows in (refused(lambda: admin.delete_topics(plan)), refused(lambda: admin.create_topics([f"{topic}-2"]))):
+            assert rows == "READ_ONLY"
+        assert topic in [row.topic for row in admin.list_topics()]
+        admin.list_groups()
+        admin.describe_topics([topic])
+
+
+def refused(change: Callable[[], Sequence[TopicChange]]) -> str | None:
+    """The name of the error, raised or in the row."""
+    try:
+        (row,) = change()
+    except KgctlError as error:
+        return error.name
+    return row.error.name if row.error else None

@@ -60,15 +60,18 @@ def keep_context(ready: Ready, is_default: bool) -> None:
     if not is_default:
         note(f"Connect with: kgctl --command-config {ready.client_properties} ...")
         return
+    from broker.config.properties import parse_properties
     from broker.data_directory import ADMIN, CA_NAME, PASSWORD_NAME
     from kgctl.contexts.book import open_book
     from kgctl.contexts.store import change, put
     from kgctl.contexts.values import reference
 
     folder = Path(ready.client_properties).parent
+    # Of several listeners, the one that this file is for.
+    known = parse_properties(Path(ready.client_properties).read_text())
     properties: dict[str, Value] = {
-        "bootstrap.servers": ready.address,
-        "security.protocol": ready.security_protocol,
+        "bootstrap.servers": known["bootstrap.servers"],
+        "security.protocol": known["security.protocol"],
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": ADMIN,
         "sasl.password": reference("file", str(folder / PASSWORD_NAME), folder),
@@ -78,4 +81,4 @@ def keep_context(ready: Ready, is_default: bool) -> None:
     # What the user has added to the context stays.
     store = put if open_book(os.environ).find(CONTEXT) is None else change
     store(CONTEXT, properties)
-    note(f"Connect with: kgctl --context {CONTEXT} ...   or make it the current one: kgctl context use {CONTEXT}")
+    note(f"kgctl uses this broker while no context is current. Name it: kgctl --context {CONTEXT} ...")

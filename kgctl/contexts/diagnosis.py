@@ -126,7 +126,10 @@ class _Diagnosis:
             SETTINGS: "Correct the setting that the message names; `kgctl context show --explain` says where it stands.",
             NAME: f"Check the host name in {source}, and that DNS or a VPN resolves it.",
             PORT: f"Check the port in {source}; a firewall or a missing VPN also lets connections time out.",
-            TLS: "Compare security.protocol with the listener, and the certificate with ssl.truststore.location.",
+            TLS: (
+                "Renew a certificate that has expired, connect by a name that it has, or trust its CA with "
+                "ssl.truststore.location; if the listener does not speak TLS, change security.protocol."
+            ),
             SASL: "Compare security.protocol, sasl.mechanism, user and password with those of the cluster.",
             VERSIONS: "Compare security.protocol with the listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
             BROKERS: "Clients connect to the address that a broker advertises: check advertised.listeners of that broker.",

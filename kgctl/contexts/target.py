@@ -187,7 +187,8 @@ def _of_local_broker(environ: Mapping[str, str], notes: tuple[str, ...]) -> Targ
 
     path = local_client_properties(environ)
     values = {} if path is None else dict(_of_java_file(path, LOCAL).values)
-    return Target(None, "no context", {**values, BOOTSTRAP: _local(environ)}, notes=notes)
+    # The file has the address of the listener that it is for, which may not be the first one.
+    return Target(None, "no context", {BOOTSTRAP: _local(environ), **values}, notes=notes)
 
 
 def _with(target: Target, values: Mapping[str, Sourced]) -> Target:

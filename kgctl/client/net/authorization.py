@@ -14,6 +14,7 @@ _RESOURCES: dict[int, str] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: CLUSTER,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: TRANSACTION,
 }
+_INIT_PRODUCER_ID = 22
 # By api key: the operation that Kafka checks on each kind of resource that it may refuse.
 _OPERATIONS: dict[int, dict[str, str]] = {
     0: {TOPIC: "WRITE", CLUSTER: "IDEMPOTENT_WRITE", TRANSACTION: "WRITE"},  # Produce
@@ -31,7 +32,7 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     16: {CLUSTER: "DESCRIBE"},  # ListGroups
     19: {TOPIC: "CREATE", CLUSTER: "CREATE"},  # CreateTopics
     20: {TOPIC: "DELETE"},  # DeleteTopics
-    22: {CLUSTER: "IDEMPOTENT_WRITE", TRANSACTION: "WRITE"},  # InitProducerId
+    22: {TRANSACTION: "WRITE"},  # InitProducerId
     29: {CLUSTER: "DESCRIBE"},  # DescribeAcls
     30: {CLUSTER: "ALTER"},  # CreateAcls
     31: {CLUSTER: "ALTER"},  # DeleteAcls
@@ -64,6 +65,8 @@ def missing_permission(code: int, asked: Asked) -> str | None:
     if resource is None:
         return None
     operation = _OPERATIONS.get(asked.request.API_KEY, {}).get(resource)
+    if resource == CLUSTER and asked.request.API_KEY == _INIT_PRODUCER_ID:
+        return "not authorised for WRITE on any topic, or for IDEMPOTENT_WRITE on the cluster"
     name = {GROUP: asked.group, TOPIC: asked.topic}.get(resource, "")
     what = "the cluster" if resource == CLUSTER else f"{resource} {name}".rstrip()
     return f"not authorised for {operation or asked.request.__name__.removesuffix('Request')} on {what}"

@@ -65,6 +65,13 @@ def test_a_secured_broker_is_started_found_used_and_stopped_with_one_command_eac
             assert listed.returncode == 0, listed.stderr
             assert "__consumer_offsets" in listed.stdout
         assert row_of("broker", "stop")["state"] == "stopped"
+        # With several listeners, that of the client.properties is used.
+        two = "listeners=PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0"
+        assert kgctl("broker", "start", "--secure", "--override", two).returncode == 0
+        for way in (["--context", "local-secure"], []):
+            listed = kgctl(*way, "topics", "list")
+            assert listed.returncode == 0, listed.stderr
+        assert row_of("broker", "stop")["state"] == "stopped"
     finally:
         pid = holder_pid(directory)
         if pid is not None:

@@ -34,7 +34,11 @@ GROUP, TOPIC, CLUSTER = (
         (TOPIC, Asked(OffsetDeleteRequest, "orders", "sales"), "not authorised for READ on topic sales"),
         (TOPIC, Asked(ProduceRequest, topic="sales"), "not authorised for WRITE on topic sales"),
         (CLUSTER, Asked(CreateTopicsRequest, topic="sales"), "not authorised for CREATE on the cluster"),
-        (CLUSTER, Asked(InitProducerIdRequest), "not authorised for IDEMPOTENT_WRITE on the cluster"),
+        (
+            CLUSTER,
+            Asked(InitProducerIdRequest),
+            "not authorised for WRITE on any topic, or for IDEMPOTENT_WRITE on the cluster",
+        ),
     ],
 )
 def test_the_missing_permission_is_named(code: int, asked: Asked, sentence: str) -> None:

@@ -198,6 +198,7 @@ def test_long_sessions_authenticate_again_and_lose_nothing(kafka: SecuredKafka) 
             for fetched in loop.poll(time.monotonic() + 0.001 if len(values) < sent - 500 else time.monotonic()):
                 values += [record.value for batch in fetched.batches() for record in batch.records]
             assert notices == []
+        producer.flush()
         producer.close()
         loop.close()
         with Admin(chosen) as admin:

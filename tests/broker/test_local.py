@@ -195,9 +195,12 @@ def test_the_plugin_shares_one_broker_per_run_and_starts_a_fresh_one_per_test(
             (one, fresh), (other, fresher) = seen
             assert one == other
             assert len({one, fresh, fresher}) == 3
+
+        def test_third(secure_kafka):
+            assert secure_kafka.client_properties["security.protocol"] == "SASL_SSL"
         """
     )
-    pytester.runpytest_subprocess("-p", "broker.pytest_plugin").assert_outcomes(passed=2)
+    pytester.runpytest_subprocess("-p", "broker.pytest_plugin").assert_outcomes(passed=3)
 
 
 def test_the_plugin_imports_only_pytest():

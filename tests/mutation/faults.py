@@ -178,6 +178,20 @@ FAULTS = (
         ACLS,
     ),
     Fault(
+        "what is allowed is in force before what is denied",
+        "server/handlers/acls.py",
+        "            if asked.permission_type == Permission.DENY:\n",
+        "            if False:\n",
+        ACLS,
+    ),
+    Fault(
+        "what is denied is removed before what is allowed",
+        "server/handlers/acls.py",
+        "key=lambda binding: binding.permission != Permission.ALLOW)",
+        "key=lambda binding: binding.permission == Permission.ALLOW)",
+        ACLS,
+    ),
+    Fault(
         "a new ACL is lost with the process",
         "server/stored_acls.py",
         '            self._records.put(KIND, binding.encode(), "")\n',

@@ -63,9 +63,14 @@ def create_acls(request: CreateAclsRequest, exchange: Exchange, resources: Resou
         numbers = asked.resource_type, asked.resource_pattern_type, asked.operation, asked.permission_type
         _refuse_unknown(*numbers)
         has_any = has_any or _is_filter(*numbers)
+    acls = resources.authorizer
+    if acls is not None and not has_any:
+        # What denies goes first: in between, and if the client disconnects, no more is allowed than was asked for.
+        for asked in request.creations:
+            if asked.permission_type == Permission.DENY:
+                _create(asked, acls)
 
     def run(part: CreateAclsRequest, answerable: Answerable) -> CreateAclsResponse:
-        acls = resources.authorizer
         if acls is None:
             refusal = _Result(error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured.")
         elif has_any:

@@ -32,7 +32,7 @@ from tests.harness.acl_requests import (
     delete,
     describe,
 )
-from tests.harness.running import RunningBroker
+from tests.harness.running import RunningBroker, until
 from tests.harness.wire_client import WireClient
 
 SUPER = {"authorizer_class_name": "StandardAuthorizer", "super_users": "User:ANONYMOUS;User:admin"}
@@ -226,3 +226,21 @@ def test_a_client_over_ipv6_has_the_host_that_kafka_gives_it(tmp_path: Path) -> 
             assert ask(client, describe())[0] == NO_ERROR
         with running.client("FOUR") as client:
             assert ask(client, describe())[0] != NO_ERROR
+
+
+def test_while_many_acls_change_no_more_is_allowed_than_before_or_after(running: RunningBroker) -> None:
+    allowed = [creation(principal=f"User:{number}") for number in range(4000)]
+    denied = creation(principal="User:bob", permission=DENY)
+
+    def is_there(client: WireClient, principal: str) -> bool:
+        return len(ask(client, describe("orders", principal=principal))) > 1
+
+    with running, running.client() as changing, running.client() as other:
+        changing.send(create(*allowed, denied))
+        until(lambda: is_there(other, "User:0"))
+        assert is_there(other, "User:bob")
+        assert not any(row.error_code for row in changing.receive().results)
+        changing.send(delete(chosen("orders", principal="User:bob"), chosen()))
+        until(lambda: not is_there(other, "User:bob"))
+        assert not is_there(other, "User:3999")
+        assert [len(row.matching_acls) for row in changing.receive().filter_results] == [1, 4001]

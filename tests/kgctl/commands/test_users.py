@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from broker.security.secret import Secret
 from tests.harness import sasl_conversations as sasl
 from tests.harness.commandline import Kgctl
 from tests.harness.running import RunningBroker
+from tests.harness.terminal import terminal
 
 SHA_512, SHA_256 = "SCRAM-SHA-512", "SCRAM-SHA-256"
 
@@ -111,3 +113,16 @@ def test_a_password_that_cannot_be_set_is_a_usage_error(
 def test_an_argument_is_never_a_password(kgctl: Kgctl) -> None:
     assert kgctl("users", "set-password", "alice", "secret", text="x").exit_code == 2
     assert kgctl("users", "set-password", "alice", "--password", "secret", text="x").exit_code == 2
+
+
+def test_a_password_is_typed_twice_and_not_shown(kgctl: Kgctl, running: RunningBroker) -> None:
+    assert kgctl.bootstrap
+    command = [sys.executable, "-m", "kgctl", "users", "set-password", "alice", "--bootstrap", kgctl.bootstrap]
+    for again, end in (("wonder", "exit=0"), ("other", "exit=2")):
+        with terminal(command) as screen:
+            screen.wait_for(lambda text: "Password of alice:" in text, "the prompt")
+            screen.press("wonder", "Enter")
+            screen.wait_for(lambda text: "Again:" in text, "the second prompt")
+            screen.press(again, "Enter")
+            assert "wonder" not in screen.wait_for(lambda text, end=end: end in text, "the end")  # type: ignore[misc]
+    assert is_accepted(running, "alice", "wonder")

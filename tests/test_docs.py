@@ -26,14 +26,16 @@ def test_links_lead_to_files(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-def commands_of_the_readme() -> list[str]:
-    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", (ROOT / "README.md").read_text())
+def commands_of_the_pages() -> list[str]:
+    pages = [ROOT / "README.md", ROOT / "docs" / "connect.md", ROOT / "docs" / "contexts.md"]
+    text = "".join(page.read_text() for page in pages).replace("\\\n", "")
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
     lines = [line for block in blocks for line in block.splitlines()]
     return [line[line.index("kgctl ") :] for line in lines if re.match(r"(kgctl |echo .*\| kgctl )", line)]
 
 
-@pytest.mark.parametrize("line", commands_of_the_readme())
-def test_the_readme_names_commands_and_options_that_exist(line: str) -> None:
+@pytest.mark.parametrize("line", commands_of_the_pages())
+def test_pages_name_commands_and_options_that_exist(line: str) -> None:
     words = shlex.split(line, comments=True)[1:]
     verbs = words[: 2 if hasattr(load(words[0]), "commands") else 1]
     shown = CliRunner().invoke(app, [*verbs, "--help"])

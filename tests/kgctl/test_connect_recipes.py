@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +24,8 @@ from tests.harness.sasl_conversations import add_scram_users, options_of
 from tests.harness.secured_kafka import unsecured_token
 from tests.harness.token_endpoint import TokenEndpoint
 
-RECIPES = re.findall(r"```properties\n(.*?)```", (ROOT / "docs" / "connect.md").read_text(), re.DOTALL)
+PAGE = (ROOT / "docs" / "connect.md").read_text()
+RECIPES = re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +54,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         yield {
             "kafka-1:9093": ":".join(map(str, broker.addresses["SSL"])),
             "kafka-1:9094": ":".join(map(str, broker.addresses["SASL_SSL"])),
+            "pkc-abc12.eu-west-1.aws.confluent.cloud:9092": ":".join(map(str, broker.addresses["SASL_SSL"])),
             "/etc/kafka/": f"{files}/",
             "/run/token": f"{files}/token",
             "https://login.example/token": endpoint.url,
@@ -63,7 +69,9 @@ def server_context(authority: Authority) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("recipe", [text for text in RECIPES if "amazonaws" not in text])
-def test_a_recipe_works(places: dict[str, str], tmp_path: Path, recipe: str) -> None:
+def test_a_recipe_works(places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str) -> None:
+    # What the system trusts.
+    monkeypatch.setenv("SSL_CERT_FILE", places["/etc/kafka/"] + "ca.pem")
     for name, place in places.items():
         recipe = recipe.replace(name, place)
     path = tmp_path / "client.properties"
@@ -79,3 +87,31 @@ def test_the_recipe_for_amazon_is_understood() -> None:
     security = security_from({name: value for name, _, value in lines})
     assert security.sasl is not None
     assert security.sasl.token == MskIam(profile="ops")
+
+
+def test_a_secured_broker_of_your_own_works_as_shown(tmp_path: Path) -> None:
+    (script,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    start, _, rest = script.partition("\n")
+    (tmp_path / "alice.txt").write_text("alice-secret\n")
+
+    def shell(text: str) -> str:
+        environ = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+        done = subprocess.run(
+            ["sh", "-ec", text], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    started = json.loads(shell(f"{start} --listen 127.0.0.1:0 -o json"))["rows"][0]
+    try:
+        shown = shell(rest.replace("localhost:9092", started["address"]))
+        assert "SCRAM-SHA-512 as alice" in shown
+        assert shown.splitlines()[-1] == "one order"
+        assert 'password="alice-secret"' in (tmp_path / "alice.properties").read_text()
+    finally:
+        shell("kgctl broker stop")
+
+
+def test_a_secured_broker_in_a_test_works_as_shown() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(block, {})

@@ -35,6 +35,7 @@ PARTS = {
     "rescue": Part("rescue", 29, "damaged stores that no start takes, and `kgctl broker rescue`"),
     "missing-store": Part("missing_store", 20, "segments without a store", in_memory=True),
     "connections": Part("connections", 15, "5,000 clients that end behind parked requests, and hosts that vanish"),
+    "tls": Part("tls", 10, "damaged TLS conversations beside answers of 100 MB"),
     "longwork": Part("longwork", 1000, "a million committed offsets, and how long other clients wait meanwhile"),
     "descriptors": Part("descriptors", 2, "thousands of partitions and few files that a broker may open"),
     "many-partitions": Part("many_partitions", 5, "starts with 20,000 written partitions after kill -9"),

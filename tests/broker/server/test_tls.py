@@ -22,6 +22,7 @@ from broker.server import connections, handshake_turns, repeated_lines, tls_tran
 from broker.server.listener_tls import listener_tls
 from broker.server.repeated_lines import RepeatedLines
 from tests.harness.certificates import Authority, Issued
+from tests.harness.damaged_tls import converse
 from tests.harness.requests import create_topic, fetch_request, metadata_of, produce, values_of
 from tests.harness.running import RunningBroker, tls_options, until
 from tests.harness.wire_client import WireClient
@@ -243,36 +244,11 @@ def test_damaged_handshakes_and_records_harm_nobody(
     caplog.set_level(logging.ERROR)
     for _ in range(60):
         with socket.create_connection(running.address, timeout=5) as sock:
-            _converse(sock, randomness)
+            converse(sock, randomness)
     with running.client() as client:
         assert metadata_of(client).brokers
     until(lambda: not len(running.broker.connections))
     assert caplog.records == []
-
-
-def _converse(sock: socket.socket, randomness: random.Random) -> None:
-    """A TLS client whose bytes are damaged, cut or repeated from some point on."""
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    client = context.wrap_bio(incoming, outgoing)
-    good = randomness.randrange(3)
-    with contextlib.suppress(ssl.SSLError, OSError):
-        for step in range(4):
-            try:
-                if step < 2:
-                    client.do_handshake()
-                client.write(randomness.randbytes(randomness.randrange(1, 400)))
-            except ssl.SSLWantReadError:
-                pass
-            data = bytearray(outgoing.read())
-            if step >= good and data:
-                for _ in range(randomness.randrange(1, 4)):
-                    data[randomness.randrange(len(data))] = randomness.randrange(256)
-                data = data[: randomness.randrange(len(data) + 1)] * randomness.choice((1, 1, 2))
-            sock.sendall(data)
-            if step == 0 and good:
-                incoming.write(sock.recv(65536))
 
 
 @pytest.mark.parametrize("kind", ["inline", "inline on one line", "PEM", "PKCS12"])

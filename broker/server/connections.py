@@ -79,8 +79,10 @@ class Connections:
         return min(self._limits.most - len(self._open), here)
 
     def admit(self, connection: Open) -> bool:
-        """Register a new connection; False if its host has too many."""
+        """Register a new connection; False if its host has too many, or connects too often."""
         host = connection.session.host
+        if self.throttle.enforced and not self.throttle.allow_connection(host):
+            return False
         count = self._per_host[host]
         if count >= self._limits.of_host(host):
             logger.warning("refusing a connection from %s, which has %d", connection.client_host, count)

@@ -138,6 +138,10 @@ class Throttle:
         """Return the throttle time; if `strict`, 0 means that they are allowed."""
         return self.quotas.record_mutations(*_client(exchange), count, self._clock() * 1000, strict=strict)
 
+    def allow_connection(self, address: str) -> bool:
+        """Count a new connection of an IP address, unless it has made too many lately."""
+        return self.quotas.record_connection(address, self._clock() * 1000) == 0
+
     def _update(self) -> None:
         self.enforced = bool(self.quotas.keys)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from broker.security.quotas.entities import (
     CLIENT_ID,
+    CONNECTION,
     IP,
     MUTATION,
     REQUEST,
@@ -34,6 +35,9 @@ from broker.security.quotas.rates import Rate, TokenBucket, Windows
 FEW_USES = 1000
 # The most clients whose use is remembered; above it, those that used theirs longest ago start afresh.
 MOST_USES = 50_000
+
+
+LOOPBACK = ("127.0.0.1", "::1", "0:0:0:0:0:0:0:1")
 
 
 class Change(NamedTuple):
@@ -111,14 +115,6 @@ class ClientQuotas:
     def describe(self, wanted: Filter) -> list[tuple[Entity, Mapping[str, float]]]:
         return [(entity, values) for entity, values in self._quotas.items() if wanted.matches(entity)]
 
-    def address_limit(self, key: str, address: str) -> float | None:
-        """The quota of an IP address."""
-        for name in (address, None):
-            value = self._quotas.get(((IP, name),), {}).get(key)
-            if value is not None:
-                return value
-        return None
-
     def limit(self, key: str, user: str, client_id: str) -> float:
         """The quota that applies to a client, or infinity."""
         found = self._find(key, user, client_id)
@@ -162,6 +158,25 @@ class ClientQuotas:
             return throttle_ms
         bucket.record(count, limit, now_ms, windows)
         return bucket.throttle_ms(limit, now_ms, windows)
+
+    def record_connection(self, address: str, now_ms: float) -> int:
+        """Record a connection of an IP address. Return the throttle time; if it is not 0, the connection does not count."""
+        found = self._address_limit(address)
+        if found is None:
+            return 0
+        rate = self._use(Rate, CONNECTION, found, now_ms)
+        rate.record(1, now_ms, self._windows)
+        throttle_ms = rate.throttle_ms(found.value, now_ms, self._windows)
+        if throttle_ms:
+            rate.record(-1, now_ms, self._windows)
+        return throttle_ms
+
+    def _address_limit(self, address: str) -> _Limit | None:
+        for name in (address, "localhost" if address in LOOPBACK else address, None):
+            value = self._quotas.get(((IP, name),), {}).get(CONNECTION)
+            if value is not None:
+                return _Limit(value, address, "")
+        return None
 
     def _alter(self, entity: Entity, values: Mapping[str, float | None]) -> None:
         quotas = {**self._quotas.get(entity, {}), **values}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tests.harness.requests import (
     values_of,
 )
 from tests.harness.running import RunningBroker, until
-from tests.harness.wire_client import WireClient
+from tests.harness.wire_client import ConnectionClosed, WireClient
 
 USER = "ANONYMOUS"
 # The test ends long before.
@@ -302,3 +303,17 @@ def test_a_muted_client_is_not_idle(tmp_path: Path) -> None:
             assert 300 < answer.throttle_time_ms < 2000
             slow.send(METADATA)
             assert slow.receive().throttle_time_ms == 0
+
+
+def test_an_address_that_connects_too_often_is_refused(running: RunningBroker, client: WireClient) -> None:
+    set_quota(client, "connection_creation_rate", 1, ip="127.0.0.1")
+
+    def is_served() -> bool:
+        with running.client() as other, contextlib.suppress(ConnectionClosed, BrokenPipeError):
+            return bool(other.ask(METADATA).brokers)
+        return False
+
+    assert [is_served() for _ in range(15)].count(True) in (10, 11)
+    # Those that are open stay open.
+    set_quota(client, "connection_creation_rate", None, ip="127.0.0.1")
+    assert is_served()

@@ -225,8 +225,14 @@ def test_clients_that_used_something_long_ago_are_forgotten() -> None:
     assert found.remembered <= MOST_USES
 
 
-def test_the_quota_of_an_address_falls_back_to_the_default() -> None:
-    found = quotas(Change(((IP, None),), [(CONNECTION, 5.0)]), Change(((IP, "10.0.0.1"),), [(CONNECTION, 7.0)]))
-    assert found.address_limit(CONNECTION, "10.0.0.1") == 7
-    assert found.address_limit(CONNECTION, "10.0.0.2") == 5
-    assert quotas().address_limit(CONNECTION, "10.0.0.1") is None
+def test_connections_are_limited_by_address() -> None:
+    found = quotas(Change(((IP, None),), [(CONNECTION, 1.0)]), Change(((IP, "10.0.0.1"),), [(CONNECTION, 2.0)]))
+
+    def connected(address: str, now_ms: float) -> int:
+        return sum(found.record_connection(address, now_ms) == 0 for _ in range(50))
+
+    assert [connected(address, 0) for address in ("10.0.0.1", "10.0.0.2", "10.0.0.3")] == [20, 10, 10]
+    assert connected("10.0.0.1", 20_000) == 20
+    assert quotas().record_connection("10.0.0.1", 0) == 0
+    local = quotas(Change(((IP, "localhost"),), [(CONNECTION, 1.0)]))
+    assert sum(local.record_connection("127.0.0.1", 0) == 0 for _ in range(50)) == 10

@@ -19,6 +19,7 @@ from broker.protocol.messages.metadata import MetadataRequest
 from broker.server import held_bytes
 from broker.server.connection import READ_BYTES
 from tests.broker.server.test_disconnects import close, flood, half_close, reset
+from tests.harness import sasl_conversations as sasl
 from tests.harness.requests import (
     NO_TOPIC,
     batch,
@@ -317,3 +318,24 @@ def test_an_address_that_connects_too_often_is_refused(running: RunningBroker, c
     # Those that are open stay open.
     set_quota(client, "connection_creation_rate", None, ip="127.0.0.1")
     assert is_served()
+
+
+def test_an_authenticated_user_has_the_quota_of_its_name_and_authentication_is_free(tmp_path: Path) -> None:
+    listeners = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    users = sorted(sasl.USERS.items())[:2]
+    with (
+        RunningBroker(tmp_path / "data", listeners=listeners, **sasl.options_of("sasl_plaintext")) as running,
+        running.client("PLAINTEXT") as client,
+    ):
+        create_topic(client, "t")
+        set_quota(client, "producer_byte_rate", 1000, user=users[0][0])
+        # The quota of clients that have not authenticated does not slow down their authentication.
+        set_quota(client, "request_percentage", 1e-9, user=USER, client_id="test")
+        throttles = []
+        for name, password in users:
+            with running.client("SASL_PLAINTEXT") as connected:
+                assert sasl.handshake("PLAIN")(connected) == "0"
+                assert sasl.token(f"\0{name}\0{password}".encode())(connected) == "0"
+                throttles.append(produced(connected, 50_000).throttle_time_ms)
+    assert throttles[0] > LONG_MS
+    assert throttles[1] == 0

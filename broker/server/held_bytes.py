@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # The most memory of all incomplete and queued requests together; two requests of the largest size may exceed it.
 HELD_BYTES = 256 * 1024 * 1024
+# The same of clients that have not authenticated, which must not take the memory of those that have.
+STRANGERS_BYTES = 32 * 1024 * 1024
 # What one connection may queue behind a parked request while memory is plentiful. The end of a connection arrives after its
 # data, and this is more than a client's system sends after the client has died.
 QUEUE_BYTES = 8 * 1024 * 1024
@@ -31,11 +33,17 @@ RETURN_DELAY_S = 0.5
 logger = logging.getLogger("broker.server")
 
 
+class Client(Protocol):
+    authenticated: bool
+
+
 class Holder(Protocol):
     """A connection, as far as its memory is concerned."""
 
     client_host: str
 
+    @property
+    def session(self) -> Client: ...
     def regulate_reading(self) -> None: ...
     def abort(self) -> None: ...
 
@@ -48,6 +56,8 @@ class HeldBytes:
         self._limit = max(HELD_BYTES, 2 * frame_bytes)
         self._unfinished = _Account()
         self._queued = _Account()
+        # Of clients that have not authenticated; the other accounts do not contain them.
+        self._strangers = _Account()
         # A dictionary serves as an ordered set: the longest wait ends first.
         self._waiting: dict[Holder, None] = {}
         # Connections that have a turn, and the size of their queue when it was checked.
@@ -76,16 +86,23 @@ class HeldBytes:
 
     def count(self, holder: Holder, unfinished: int, queued: int) -> None:
         """Note the bytes of an incomplete request and of queued requests. Above the limit, close connections."""
+        if not holder.session.authenticated:
+            self._strangers.set(holder, unfinished + queued)
+            if self._strangers.total > STRANGERS_BYTES:
+                self._close_largest("unauthenticated", self._strangers, self._strangers.total - STRANGERS_BYTES)
+            return
+        self._strangers.set(holder, 0)
         self._unfinished.set(holder, unfinished)
         self._set_queued(holder, queued)
         if self.total > self._limit:
             # Those that send large requests must not make room for those that queue requests, and vice versa.
             if self._queued.total >= self._unfinished.total:
-                self._close_largest("queued", self._queued, self._limit * FREED)
+                self._close_largest("queued", self._queued, self.total - self._limit * FREED)
             else:
-                self._close_largest("unfinished", self._unfinished, self._limit)
+                self._close_largest("unfinished", self._unfinished, self.total - self._limit)
 
     def forget(self, holder: Holder) -> None:
+        self._strangers.set(holder, 0)
         self._unfinished.set(holder, 0)
         self._set_queued(holder, 0)
         self._waiting.pop(holder, None)
@@ -112,8 +129,8 @@ class HeldBytes:
         self._most_queued = self._queued.total
         _return_free_memory()
 
-    def _close_largest(self, kind: str, account: _Account, target: float) -> None:
-        closing = account.largest(self.total - target)
+    def _close_largest(self, kind: str, account: _Account, excess: float) -> None:
+        closing = account.largest(excess)
         logger.warning(
             "%s requests fill the memory: closing %s, the largest from %s",
             kind,

@@ -601,6 +601,13 @@ FAULTS = (
         DISCONNECTS,
     ),
     Fault(
+        "messages of clients that have not authenticated close the connections of those that have",
+        "server/held_bytes.py",
+        "if not holder.session.authenticated:",
+        "if False:",
+        ("tests/broker/server/authentication/test_hostile_clients.py",),
+    ),
+    Fault(
         "connections whose queues are too long for a turn are tried for ever when memory is scarce",
         "server/held_bytes.py",
         "for holder in list(self._waiting):",

@@ -154,3 +154,21 @@ def test_slow_clients_are_closed_in_time_beside_one_that_is_served(tmp_path: Pat
         for each in slow:
             each.close()
         assert sasl.metadata(client) == "served"
+
+
+def test_messages_of_strangers_do_not_displace_the_requests_of_a_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.server.held_bytes.HELD_BYTES", 1 << 20)
+    monkeypatch.setattr("broker.server.held_bytes.STRANGERS_BYTES", 1 << 20)
+    limits = {"socket.request.max.bytes": "500000"}
+    with started(tmp_path, **limits) as running, served(running) as client, contextlib.ExitStack() as stack:
+        frame = client.frame(MetadataRequest(topics=[]), 1)
+        large = (500_000).to_bytes(4, "big") + frame[4:] + bytes(500_000 - len(frame) + 4)
+        client.send_bytes(large[:490_000])
+        strangers = [stack.enter_context(running.client(LISTENER)) for _ in range(5)]
+        for size, stranger in enumerate(strangers, 400_000):
+            stranger.send_bytes((524_288).to_bytes(4, "big") + bytes(size))
+        until(lambda: running.run(lambda: len(running.broker.connections)) == 3)
+        client.send_bytes(large[490_000:])
+        assert client.receive().brokers

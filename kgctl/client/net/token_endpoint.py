@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import ssl
@@ -10,6 +11,7 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from http.client import HTTPException
+from threading import Timer
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
@@ -30,10 +32,65 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _Cut:
+    """Ends a connection at a deadline: the time limit of a socket starts again with each byte that arrives."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._timers: list[Timer] = []
+
+    def __enter__(self) -> _Cut:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    def watch(self, connection: Any) -> Any:
+        """A connection of http.client that is not open yet."""
+        connect = connection.connect
+
+        def connect_and_watch() -> None:
+            connect()
+            timer = Timer(max(0.0, self._deadline - time.monotonic()), _end, [connection.sock])
+            timer.daemon = True
+            timer.start()
+            self._timers.append(timer)
+
+        connection.connect = connect_and_watch
+        return connection
+
+
+def _end(connected: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        # Not the method of an SSL socket, which another thread is reading.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+
+class _Watched(urllib.request.AbstractHTTPHandler):
+    cut: _Cut
+
+    def do_open(self, http_class: Any, req: Any, **arguments: Any) -> Any:
+        return super().do_open(lambda *args, **more: self.cut.watch(http_class(*args, **more)), req, **arguments)
+
+
+class _Http(_Watched, urllib.request.HTTPHandler): ...
+
+
+class _Https(_Watched, urllib.request.HTTPSHandler): ...
+
+
 def request_token(source: ClientCredentials, deadline: float) -> dict[str, Any]:
     """The JSON document of the endpoint. Retries a failure of the server a few times. Raises AuthenticationFailed or TlsFailed."""
     tls = TlsClient(source.tls)
-    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls.context), _NoRedirects)
+    http, https = _Http(), _Https(context=tls.context)
+    opener = urllib.request.build_opener(http, https, _NoRedirects)
+    with _Cut(deadline) as http.cut:
+        https.cut = http.cut
+        return _try(source, tls, opener, deadline)
+
+
+def _try(source: ClientCredentials, tls: TlsClient, opener: Any, deadline: float) -> dict[str, Any]:
     request = _request(source)
     for attempt in range(_ATTEMPTS):
         left = deadline - time.monotonic()
@@ -46,7 +103,9 @@ def request_token(source: ClientCredentials, deadline: float) -> dict[str, Any]:
                 failure: KgctlError = _failed(source, _answer_of(error))
             is_final = error.code < 500 and error.code != 429
         except (OSError, HTTPException, ValueError) as error:
-            failure, is_final = _explain(source, tls, error), not _may_pass(error)
+            late = time.monotonic() >= deadline
+            failure = _explain(source, tls, TimeoutError() if late else error)
+            is_final = late or not _may_pass(error)
         pause = min(source.retry_backoff * 2**attempt, source.retry_backoff_max)
         if is_final or attempt == _ATTEMPTS - 1 or time.monotonic() + pause >= deadline:
             raise failure from None

@@ -20,7 +20,7 @@ from kgctl.client.net.security import BadSecurity, TokenSource
 from kgctl.client.net.tokens import Tokens
 from kgctl.exit_codes import UNREACHABLE, USAGE, exit_code_of
 from tests.harness.certificates import Authority, Issued
-from tests.harness.listeners import listening, wait_for_the_end
+from tests.harness.listeners import listening, listening_in_parallel, wait_for_the_end
 from tests.harness.token_endpoint import TokenEndpoint
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
@@ -244,6 +244,22 @@ def test_an_endpoint_that_is_down_or_silent_ends_in_time(authority: Authority) -
         begun = time.monotonic()
         assert "in time" in str(failure(source(jaas, oauthbearer_token_endpoint_url=url), timeout=0.3))
         assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 400 No\r\nContent-Length: 999\r\n\r\n"])
+def test_an_endpoint_that_drips_ends_in_time(head: bytes) -> None:
+    def drip(connection: socket.socket) -> None:
+        connection.sendall(head)
+        while True:
+            connection.sendall(b"x")
+            time.sleep(0.02)
+
+    jaas = 'clientId="me" clientSecret="client-secret"'
+    with listening_in_parallel(drip) as endpoint:
+        begun = time.monotonic()
+        failed = failure(source(jaas, oauthbearer_token_endpoint_url=f"http://{endpoint}/token"), timeout=0.3)
+        assert time.monotonic() - begun < 5
+    assert str(failed).endswith(("no answer in time", "HTTP 400"))
 
 
 def test_a_token_endpoint_without_tls_is_used_with_a_warning() -> None:

@@ -15,6 +15,7 @@ from broker.protocol.messages.alter_user_scram_credentials import AlterUserScram
 from tests.clients.adapters import Client, Credentials, Membership, Place, client_named
 from tests.clients.records import read
 from tests.harness.certificates import Authority
+from tests.harness.clusters import fresh
 from tests.harness.running import RunningBroker, until
 from tests.harness.scram_requests import drop
 from tests.harness.secured_broker import PASSWORD, USER, address, secured_broker
@@ -52,7 +53,7 @@ def alice(authority: Authority, protocol: str, mechanism: str) -> Credentials:
 def test_a_client_produces_consumes_and_commits(
     broker: RunningBroker, authority: Authority, client: Client, client_name: str, protocol: str, mechanism: str
 ) -> None:
-    topic = "-".join([client_name, protocol, mechanism])
+    topic = fresh("-".join([client_name, protocol, mechanism]))
     bootstrap, options = address(broker, protocol), client.security(alice(authority, protocol, mechanism))
     with contextlib.closing(client.producer(bootstrap, options=options)) as producer:
         sent = producer.send(topic, b"value", partition=0)
@@ -98,7 +99,7 @@ def test_a_deleted_user_is_refused_when_its_session_ends(tmp_path: Path, authori
             with broker.client("PLAINTEXT") as admin:
                 deletion = AlterUserScramCredentialsRequest(deletions=[drop(USER)], upsertions=[])
                 assert [row.error_code for row in admin.ask(deletion).results] == [ErrorCode.NONE]
-            until(lambda: errors or producer.send("t", b"after").cancelled())
+            until(lambda: producer.flush(1) or errors)
     assert "Authentication failed during re-authentication" in errors[0]
 
 

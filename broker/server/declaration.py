@@ -23,7 +23,8 @@ FEWER_ENTRIES = 10_000
 Handler = Callable[[Any, "Exchange", "Resources"], "Message | None"]
 # Does the same for one slice of a request.
 SliceHandler = Callable[[Any, "Answerable"], "Message | None"]
-# Looks at the whole request before its first slice, and returns the handler of its slices.
+# Looks at the whole request before its first slice, and returns the handler of its slices. It runs before the guard, which checks
+# each slice: it must not change anything.
 SlicedHandler = Callable[[Any, "Exchange", "Resources"], SliceHandler]
 
 

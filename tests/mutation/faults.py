@@ -180,8 +180,16 @@ FAULTS = (
     Fault(
         "what is allowed is in force before what is denied",
         "server/handlers/acls.py",
-        "            if asked.permission_type == Permission.DENY:\n",
-        "            if False:\n",
+        "            while denying:\n",
+        "            while False:\n",
+        ACLS,
+    ),
+    Fault(
+        "whoever may not alter the cluster creates an ACL that denies",
+        "server/handlers/acls.py",
+        "    def run(part: CreateAclsRequest, answerable: Answerable) -> CreateAclsResponse:\n",
+        "    while acls is not None and denying:\n        _create(denying.pop(), acls)\n\n"
+        "    def run(part: CreateAclsRequest, answerable: Answerable) -> CreateAclsResponse:\n",
         ACLS,
     ),
     Fault(

@@ -64,11 +64,7 @@ def create_acls(request: CreateAclsRequest, exchange: Exchange, resources: Resou
         _refuse_unknown(*numbers)
         has_any = has_any or _is_filter(*numbers)
     acls = resources.authorizer
-    if acls is not None and not has_any:
-        # What denies goes first: in between, and if the client disconnects, no more is allowed than was asked for.
-        for asked in request.creations:
-            if asked.permission_type == Permission.DENY:
-                _create(asked, acls)
+    denying = [asked for asked in request.creations if asked.permission_type == Permission.DENY]
 
     def run(part: CreateAclsRequest, answerable: Answerable) -> CreateAclsResponse:
         if acls is None:
@@ -77,6 +73,9 @@ def create_acls(request: CreateAclsRequest, exchange: Exchange, resources: Resou
             # Kafka fails on the whole request.
             refusal = _Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
+            # What denies goes first: in between, and if the client disconnects, no more is allowed than was asked for.
+            while denying:
+                _create(denying.pop(), acls)
             return CreateAclsResponse(results=[_create(asked, acls) for asked in part.creations])
         return CreateAclsResponse(results=[refusal] * len(part.creations))
 

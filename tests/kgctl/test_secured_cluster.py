@@ -120,6 +120,7 @@ def test_a_protocol_that_does_not_fit(config: Configured, listener: str, protoco
     [
         (["groups", "describe", "orders"], "DESCRIBE on group orders"),
         (["groups", "delete", "orders", "--execute"], "DELETE on group orders|DESCRIBE on group orders"),
+        (["groups", "rebalance", "orders"], "DESCRIBE on group orders"),
         (["topics", "describe", "round"], "DESCRIBE on topic round"),
         (["topics", "create", "round"], "CREATE on topic round"),
         (["consume", "round", "--until-end"], "DESCRIBE on topic round"),

@@ -12,7 +12,7 @@ from kgctl.client.admin.groups import describe_groups
 from kgctl.client.admin.removals import remove_members
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, TimedOut
+from kgctl.client.net.errors import BrokerError, KgctlError, Precondition, TimedOut, from_row
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import DONE, EVICTION, FAILED, GONE, JOINED, REJOINED, TRIGGER, MemberChange, RebalanceRow
 from kgctl.model.failure import RowError
@@ -70,8 +70,7 @@ def rebalance(
 
 def _refuse_what_cannot_rebalance(group: GroupDescription) -> None:
     if group.error:
-        name, message = group.error.name, group.error.message
-        raise NotFound(message) if name == NotFound.name else KgctlError(message)
+        raise from_row(group.error)
     if group.type != CLASSIC:
         raise Precondition(f"Group '{group.group}' is not a classic group: its coordinator rebalances automatically.")
     if group.state in ("Empty", "Dead"):

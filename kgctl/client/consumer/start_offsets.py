@@ -10,7 +10,7 @@ from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin import offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, from_row
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
@@ -69,7 +69,7 @@ def committed_offsets(
     for partition in partitions:
         one = commits.get(partition)
         if one is not None and one.error is not None:
-            raise KgctlError(one.error.message)
+            raise from_row(one.error)
         if one is not None and one.offset is not None:
             known[partition] = one.offset
     return known

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +33,8 @@ def read_bytes(path: Path) -> bytes | None:
 
 def write(path: Path, content: bytes) -> None:
     """Replace the file, or the file to which a link points, with mode 0600. Raises BadContext."""
+    import tempfile
+
     target = Path(os.path.realpath(path))
     temporary = None
     try:

@@ -117,6 +117,9 @@ def test_an_answer_in_a_table_needs_no_rich_and_no_asyncio(our_cluster: Cluster)
         "tomllib",
         "tomlkit",
         "ssl",
+        "tempfile",
+        "kgctl.client.admin.acls",
+        "kgctl.client.admin.users",
         "kgctl.contexts.context_file",
     }
 

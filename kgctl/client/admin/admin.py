@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from kgctl.client.admin import acls, groups, history, offsets, rebalance, removals, reset, topics
+from kgctl.client.admin import groups, history, offsets, rebalance, removals, reset, topics
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
-from kgctl.model.acls import AclChange, AclRow
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan, TopicChange
 from kgctl.model.groups import Committed, GroupDescription, Listing
 from kgctl.model.history import GroupEventRow
@@ -20,6 +19,7 @@ from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
     from broker.security.secret import Secret
+    from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.users import UserChange, UserRow
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class Admin:
     ) -> list[RebalanceRow]:
         return self.run(rebalance.rebalance(self.cluster, group, plan, reason, wait=wait))
 
-    # --- users; other commands do not load what computes hashes of passwords ---
+    # --- users and ACLs; other commands do not load their modules ---
 
     def list_users(self, names: Sequence[str] = ()) -> list[UserRow]:
         from kgctl.client.admin import users
@@ -142,6 +142,31 @@ class Admin:
         from kgctl.client.admin import users
 
         return self.run(users.delete_users(self.cluster, plan))
+
+    def list_acls(self, filters: Sequence[Filter]) -> list[AclRow]:
+        from kgctl.client.admin import acls
+
+        return self.run(acls.list_acls(self.cluster, filters))
+
+    def plan_acl_addition(self, bindings: Sequence[Binding]) -> list[AclChange]:
+        from kgctl.client.admin import acls
+
+        return self.run(acls.plan_addition(self.cluster, bindings))
+
+    def add_acls(self, plan: Sequence[AclChange]) -> list[AclChange]:
+        from kgctl.client.admin import acls
+
+        return self.run(acls.add_acls(self.cluster, plan))
+
+    def plan_acl_removal(self, filters: Sequence[Filter]) -> list[AclChange]:
+        from kgctl.client.admin import acls
+
+        return self.run(acls.plan_removal(self.cluster, filters))
+
+    def remove_acls(self, plan: Sequence[AclChange]) -> list[AclChange]:
+        from kgctl.client.admin import acls
+
+        return self.run(acls.remove_acls(self.cluster, plan))
 
     # --- offsets ---
 
@@ -164,20 +189,3 @@ class Admin:
 
     def delete_offsets(self, group: str, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
         return self.run(removals.delete_offsets(self.cluster, group, plan))
-
-    # --- ACLs ---
-
-    def list_acls(self, filters: Sequence[Filter]) -> list[AclRow]:
-        return self.run(acls.list_acls(self.cluster, filters))
-
-    def plan_acl_addition(self, bindings: Sequence[Binding]) -> list[AclChange]:
-        return self.run(acls.plan_addition(self.cluster, bindings))
-
-    def add_acls(self, plan: Sequence[AclChange]) -> list[AclChange]:
-        return self.run(acls.add_acls(self.cluster, plan))
-
-    def plan_acl_removal(self, filters: Sequence[Filter]) -> list[AclChange]:
-        return self.run(acls.plan_removal(self.cluster, filters))
-
-    def remove_acls(self, plan: Sequence[AclChange]) -> list[AclChange]:
-        return self.run(acls.remove_acls(self.cluster, plan))

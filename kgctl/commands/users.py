@@ -73,7 +73,7 @@ def set_password(
     ] = None,
     iterations: Annotated[
         int,
-        typer.Option("--iterations", min=MIN_ITERATIONS, max=MAX_ITERATIONS, help="Rounds of the hash."),
+        typer.Option("--iterations", metavar="N", min=MIN_ITERATIONS, max=MAX_ITERATIONS, help="Rounds of the hash."),
     ] = MIN_ITERATIONS,
     password_file: Annotated[
         Path | None,

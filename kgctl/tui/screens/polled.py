@@ -113,8 +113,10 @@ class PolledScreen(Screen[None], Generic[T]):
         if error.is_final and self.polling.freshness.answered_at_s is None:
             self.dashboard.fail(error)
             return
-        # Earlier contents stay on the screen; the status line shows how old they are.
-        self._show_contents(self.polling.freshness.answered_at_s is not None)
+        # Earlier contents stay on the screen; the status line shows how old they are. What does not pass is explained.
+        is_known = self.polling.freshness.answered_at_s is not None
+        self._show_contents(is_known)
+        self.query_one(Unreachable).display = error.is_final or not is_known
         self.tick()
         self.dashboard.set_ready()
 

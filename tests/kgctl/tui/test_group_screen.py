@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgctl.client.net.errors import KgctlError, Unreachable
+from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Unreachable
 from kgctl.model.watched import GroupSnapshot
 from kgctl.tui.screens.group import ASSIGNMENT, MEMBERS, OFFSETS, OVERVIEW
 from kgctl.tui.screens.groups import GroupsScreen
@@ -295,6 +295,21 @@ def test_durations_stop_while_the_cluster_does_not_answer() -> None:
         assert "every" not in first
 
     on([snapshot(events=history()), Unreachable("connection refused")], play)
+
+
+def test_credentials_that_are_revoked_are_the_reason_beside_the_last_answer() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.pilot.press("ctrl+r")
+        await until(lambda: scene.screen.polling.freshness.is_lost)
+        await scene.pilot.pause()
+        first = scene.text.partition("\n")[0]
+        assert "NO ANSWER" in first
+        assert "retrying" not in first
+        assert "the broker does not accept user 'alice'" in scene.text
+        assert "Retrying does not help" in scene.text
+        assert "worker-3" in scene.text
+
+    on([snapshot(events=history()), AuthenticationFailed("the broker does not accept user 'alice'")], play)
 
 
 def test_durations_grow_between_refreshes() -> None:

@@ -51,9 +51,9 @@ class Status(Widget):
         self._left = " \u203a ".join(["kgctl", called, *([self._place] if self._place else [])])
         self._badge = (len("kgctl \u203a "), len(called), cluster)
         parts = ["read-only"] if read_only else []
-        if fresh.is_lost:
+        if fresh.error is not None:
             since = cells.duration(now_s - (fresh.failed_at_s if fresh.failed_at_s is not None else now_s))
-            parts.append(f"NO ANSWER for {since}, retrying")
+            parts.append(f"NO ANSWER for {since}" + ("" if fresh.error.is_final else ", retrying"))
         if fresh.answered_at_s is None:
             parts += [] if fresh.is_lost else ["loading \u2026"]
         else:

@@ -191,7 +191,8 @@ def load_config(
     for path in files:
         for number, name, text in read_properties(path):
             given[name], origins[name] = text, f"{path}, line {number}"
-    for name, text in overrides.items() if isinstance(overrides, Mapping) else map(_split_override, overrides):
+    pairs = dict(overrides if isinstance(overrides, Mapping) else map(_split_override, overrides))
+    for name, text in pairs.items():
         given[name] = text
         origins.pop(name, None)
     if listen is not None:
@@ -220,6 +221,8 @@ def load_config(
                 unimplemented.append(name)
             if option is not None and option.kind == "password":
                 given[name] = HIDDEN
+                if name in pairs and not isinstance(overrides, Mapping):
+                    raise ConfigError(f"{name}: a secret in the arguments is visible to other users: use --config FILE")
         except ConfigError as error:
             raise _located(error, origins.get(name)) from None
     if "broker_id" in chosen:

@@ -156,7 +156,7 @@ def test_an_option_of_a_listener_overrides_the_general_one():
 
 def test_the_text_of_a_password_is_nowhere_but_in_its_secret():
     names = ["ssl.keystore.password", "listener.name.plaintext.ssl.key.password"]
-    config = options(*(f"{name}=hunter2" for name in names))
+    config = load_config(overrides=dict.fromkeys(names, "hunter2"))
     found = [config.ssl_keystore_password, config.listener_value("PLAINTEXT", "ssl.key.password")]
     assert [secret.reveal() for secret in found if isinstance(secret, Secret)] == ["hunter2", "hunter2"]
     assert [config.given[name] for name in names] == ["[hidden]", "[hidden]"]

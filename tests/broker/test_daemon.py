@@ -108,6 +108,11 @@ def test_an_address_that_other_machines_can_reach_requires_an_option(tmp_path: P
     [
         (["--override", "num.partitons=3"], "unknown option num.partitons; did you mean num.partitions?"),
         (["--override", "num.partitions=0"], "num.partitions=0: must be at least 1"),
+        (
+            ["--override", "ssl.key.password=hidden"],
+            "ssl.key.password: a secret in the arguments is visible to other users",
+        ),
+        (["--override", "listener.name.plaintext.ssl.key.password=hidden"], "use --config FILE"),
         (["--config", "/nonexistent"], "cannot read config file /nonexistent: No such file or directory"),
         (["--listen", "nowhere"], "not HOST:PORT"),
     ],
@@ -116,6 +121,7 @@ def test_a_wrong_configuration_is_reported(tmp_path: Path, arguments: list[str],
     code, line = refused(tmp_path / "d", *arguments, listen=None)
     assert code == 2
     assert message in line
+    assert "hidden" not in line
     assert not (tmp_path / "d").exists()
 
 

@@ -16,7 +16,7 @@ from kgctl.commands.help import examples
 from kgctl.commands.settings import complete_contexts, settings
 from kgctl.contexts import consent, store
 from kgctl.contexts.book import PROJECT, USER, Book, existing, open_book, working_folder
-from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT, is_secret
+from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT, TOKEN_COMMAND, is_secret
 from kgctl.contexts.target import CONTEXT_VARIABLE, Given, Target, choose
 from kgctl.contexts.values import Reference, shown
 from kgctl.model.contexts import ContextRow, SettingRow
@@ -133,7 +133,7 @@ def trust(
     note(f"Trusted {file}.")
     for context in found.contexts.values():
         for name, value in context.settings.items():
-            if isinstance(value, Reference) and value.kind == "command":
+            if name == TOKEN_COMMAND or (isinstance(value, Reference) and value.kind == "command"):
                 note(f"Note: it runs a command for {name} of context {context.name!r}: {value}.")
     if found.choice is not None:
         note(f"It chooses the context {found.choice!r}.")

@@ -7,6 +7,7 @@ import re
 from kgctl.client.net.errors import KgctlError
 
 BOOTSTRAP, CLIENT_ID = "bootstrap.servers", "client.id"
+TOKEN_COMMAND = "sasl.oauthbearer.token.command"
 READ_ONLY, CONFIRM, COLOR, TIMEOUT = "read-only", "confirm", "color", "timeout"
 OWN = (READ_ONLY, CONFIRM, COLOR, TIMEOUT)
 COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")

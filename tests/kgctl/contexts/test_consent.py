@@ -74,10 +74,12 @@ def test_a_trusted_file_with_an_error_is_refused(home: Home) -> None:
 
 
 def test_trust_names_the_commands_that_the_file_would_run(home: Home) -> None:
-    Path(".kgctl.toml").write_text('[contexts.a]\nsasl.password = { command = "curl evil" }\n')
-    assert (
-        "it runs a command for sasl.password of context 'a': command curl evil" in home.kgctl("context", "trust").stderr
+    Path(".kgctl.toml").write_text(
+        '[contexts.a]\nsasl.password = { command = "curl evil" }\nsasl.oauthbearer.token.command = "curl more"\n'
     )
+    said = home.kgctl("context", "trust").stderr
+    assert "it runs a command for sasl.password of context 'a': command curl evil" in said
+    assert "it runs a command for sasl.oauthbearer.token.command of context 'a': curl more" in said
 
 
 def test_a_projects_context_replaces_the_users_as_a_whole(home: Home) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # How similar an unknown option must be to a known one to suggest it (difflib's ratio).
 SUGGESTION_CUTOFF = 0.8
 LISTENER_PREFIX = "listener.name."
+JAAS = "sasl.jaas.config"
 DURABILITIES = ("power", "process")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 
@@ -69,12 +70,18 @@ class BrokerConfig(Options):
             for listener, key in self.of_listeners
             if listener not in names
         ]
+        without_mechanism = [
+            f"option {name} is ignored: name a listener and a mechanism, as in "
+            "listener.name.sasl_ssl.plain.sasl.jaas.config"
+            for name in self.given
+            if name == JAAS or (name.startswith(LISTENER_PREFIX) and name.split(".", 3)[3:] == [JAAS])
+        ]
         without_authorizer = [
             f"option {name} is ignored without authorizer.class.name"
             for name in ("super.users", "allow.everyone.if.no.acl.found")
             if name in self.given and not self.authorizer_class_name
         ]
-        return ignored + unknown + without_authorizer
+        return ignored + unknown + without_mechanism + without_authorizer
 
     @property
     def listen(self) -> list[NamedAddress]:

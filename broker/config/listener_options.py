@@ -21,11 +21,14 @@ class ListenerOption(NamedTuple):
 
 
 def find_listener_option(name: str) -> ListenerOption | None:
-    """The option that a full name sets; None if listeners have no such option. Raises ConfigError for a listener in upper
-    case: Kafka ignores the option, which is dangerous if it demands certificates."""
+    """The option that a full name sets; None if listeners have no such option. Raises ConfigError for a listener or a mechanism
+    in upper case: Kafka ignores the option, which is dangerous if it demands certificates or signatures."""
     listener, _, key = name.removeprefix(PREFIX).partition(".")
     if listener != listener.lower():
         raise ConfigError(f"{PREFIX}{listener}: write the name of the listener in lower case here")
+    mechanism = key.partition(".")[0]
+    if mechanism.upper() in MECHANISMS and mechanism != mechanism.lower():
+        raise ConfigError(f"{PREFIX}{listener}.{mechanism}: write the name of the mechanism in lower case here")
     found = OPTIONS.get(key)
     if found is None or not found.per_listener:
         found = OPTIONS.get(plain_name(name))

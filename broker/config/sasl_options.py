@@ -42,7 +42,7 @@ class SaslOptions:
     sasl_server_callback_handler_class: str | None = text(
         "sasl.server.callback.handler.class",
         None,
-        "For OAUTHBEARER, the class that validates tokens; with OAuthBearerValidatorCallbackHandler a key set is required.",
+        "The class that validates credentials, one of Kafka's; with OAuthBearerValidatorCallbackHandler a key set is required.",
         per_listener=True,
         per_mechanism=True,
     )

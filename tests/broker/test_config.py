@@ -152,6 +152,7 @@ def test_an_option_of_a_listener_overrides_the_general_one():
     )
     assert "did you mean ssl.client.auth?" in refusal("listener.name.inside.ssl.client.aut=none")
     assert "lower case" in refusal("listener.name.INSIDE.ssl.client.auth=none")
+    assert "lower case" in refusal("listener.name.inside.OAUTHBEARER.sasl.oauthbearer.jwks.endpoint.url=file:///keys")
 
 
 def test_the_text_of_a_password_is_nowhere_but_in_its_secret():
@@ -283,6 +284,23 @@ def test_listeners_of_any_name_have_the_protocols_that_they_are_mapped_to():
 def test_a_listener_that_others_reach_is_insecure_unless_it_encrypts_and_authenticates(listener: str, reason: str):
     assert reason in (why_insecure(options(f"listeners=SASL_SSL://127.0.0.1:2,{listener}")) or "")
     assert why_insecure(options(f"listeners={listener.replace('0.0.0.0', '127.0.0.1')},SASL_SSL://0.0.0.0:2")) is None
+
+
+def test_tokens_without_a_signature_do_not_authenticate_a_listener():
+    bearer = ["listeners=SASL_SSL://0.0.0.0:1", "sasl.enabled.mechanisms=PLAIN,OAUTHBEARER"]
+    keys = "sasl.oauthbearer.jwks.endpoint.url=file:///keys"
+    assert "tokens without a signature" in (why_insecure(options(*bearer)) or "")
+    assert "tokens" in (why_insecure(options(*bearer, f"listener.name.sasl_ssl.scram-sha-256.{keys}")) or "")
+    assert why_insecure(options(*bearer, f"listener.name.sasl_ssl.oauthbearer.{keys}")) is None
+    assert why_insecure(options(*bearer, "listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN")) is None
+
+
+def test_a_login_module_without_a_mechanism_is_ignored_with_a_warning():
+    config = options(*(f"{prefix}sasl.jaas.config=x required;" for prefix in ("", "listener.name.plaintext.")))
+    assert [warning.partition(" is ignored: ")[0] for warning in config.warnings] == [
+        "option sasl.jaas.config",
+        "option listener.name.plaintext.sasl.jaas.config",
+    ]
 
 
 def test_client_certificates_authenticate_a_listener_unless_it_uses_sasl():

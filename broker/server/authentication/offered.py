@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 NONCE_BYTES = 24
 SUPPORTED = ("PLAIN", *scram.TYPES, "OAUTHBEARER")
+HANDLER_OPTION = "sasl.server.callback.handler.class"
+KEY_SET_HANDLER = "OAuthBearerValidatorCallbackHandler"
+# The classes of Kafka that do what this broker does.
+HANDLERS = (
+    "PlainServerCallbackHandler",
+    "ScramServerCallbackHandler",
+    "OAuthBearerUnsecuredValidatorCallbackHandler",
+    KEY_SET_HANDLER,
+)
 
 logger = logging.getLogger("broker.server")
 
@@ -69,6 +78,9 @@ class _Settings:
         return self._config.listener_value(self._listener, option, self._mechanism)
 
     def server_maker(self, scram_users: Callable[[], ScramUsers]) -> Callable[[], SaslServer]:
+        handler = self._handler()
+        if handler and not (handler.startswith("org.apache.kafka.") and handler.rpartition(".")[2] in HANDLERS):
+            raise ConfigError(f"{self._prefix}.{HANDLER_OPTION}={handler}: this broker has no such class")
         try:
             if self._mechanism == "PLAIN":
                 return self._plain()
@@ -77,6 +89,9 @@ class _Settings:
         except BadCredentials as error:
             raise ConfigError(f"{self._prefix}: {error}") from None
         return partial(_scram_server, self._mechanism, scram_users)
+
+    def _handler(self) -> str:
+        return str(self.value(HANDLER_OPTION) or "")
 
     def _login_module(self) -> jaas.LoginModule | None:
         option = f"{self._mechanism.lower()}.sasl.jaas.config"
@@ -113,8 +128,7 @@ class _Settings:
                 sub_claim=self.value("sasl.oauthbearer.sub.claim.name"),
             )
             return partial(oauthbearer.server, signed(_path_of(url), rules, wall_ms))
-        handler = self.value("sasl.server.callback.handler.class") or ""
-        if handler.rpartition(".")[2] == "OAuthBearerValidatorCallbackHandler":
+        if self._handler().rpartition(".")[2] == KEY_SET_HANDLER:
             raise ConfigError(
                 "sasl.oauthbearer.jwks.endpoint.url: set it to the key set that verifies tokens, as file:///PATH"
             )

@@ -51,8 +51,12 @@ def answers(running: RunningBroker, *steps: sasl.Step) -> list[str]:
             },
             "set it to the key set that verifies tokens",
         ),
+        (
+            {"sasl.enabled.mechanisms": "OAUTHBEARER", f"{BEARER}.server.callback.handler.class": "com.example.Strict"},
+            "sasl.server.callback.handler.class=com.example.Strict: this broker has no such class",
+        ),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_listener_that_nobody_could_use_safely_stops_the_start(
     tmp_path: Path, options: dict[str, str], message: str

@@ -116,7 +116,9 @@ class PolledScreen(Screen[None], Generic[T]):
         # Earlier contents stay on the screen; the status line shows how old they are. What does not pass is explained.
         is_known = self.polling.freshness.answered_at_s is not None
         self._show_contents(is_known)
-        self.query_one(Unreachable).display = error.is_final or not is_known
+        page = self.query_one(Unreachable)
+        page.display = error.is_final or not is_known
+        page.set_class(is_known, "-above")
         self.tick()
         self.dashboard.set_ready()
 

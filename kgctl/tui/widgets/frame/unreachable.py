@@ -17,6 +17,7 @@ STEPS = "`kgctl context test {}` shows which step of the connection fails."
 class Unreachable(Widget):
     DEFAULT_CSS = """
     Unreachable { height: 1fr; padding: 2 4; color: $foreground; }
+    Unreachable.-above { height: auto; max-height: 70%; padding: 0 1; }
     """
 
     def __init__(self) -> None:

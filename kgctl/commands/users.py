@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
-# A password is one line; this much of a file or of stdin is read.
+# A password is one line of at most this length.
 MAX_PASSWORD_CHARACTERS = 4096
 
 users_app = typer.Typer(
@@ -132,18 +132,20 @@ def _password(user: str, file: Path | None) -> Secret:
         return _typed_password(user)
     try:
         if file is None or str(file) == "-":
-            text = sys.stdin.read(MAX_PASSWORD_CHARACTERS) if sys.stdin is not None else ""
+            text = sys.stdin.read(MAX_PASSWORD_CHARACTERS + 2) if sys.stdin is not None else ""
         else:
             with file.open(encoding="utf-8") as opened:
-                text = opened.read(MAX_PASSWORD_CHARACTERS)
+                text = opened.read(MAX_PASSWORD_CHARACTERS + 2)
     except OSError as error:
         raise typer.BadParameter(f"cannot read {file}: {error.strerror}.", param_hint="'--password-file'") from None
     except UnicodeDecodeError:
         raise typer.BadParameter("the password is not UTF-8.", param_hint="'--password-file'") from None
     password = text.split("\n", 1)[0].removesuffix("\r")
+    source = "stdin" if file is None else f"{file}"
     if not password:
-        source = "stdin" if file is None else f"{file}"
         raise typer.BadParameter(f"the first line of {source} is empty: it must be the password.")
+    if len(password) > MAX_PASSWORD_CHARACTERS:
+        raise typer.BadParameter(f"the first line of {source} has more than {MAX_PASSWORD_CHARACTERS} characters.")
     return Secret(password)
 
 

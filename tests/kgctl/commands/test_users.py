@@ -95,6 +95,7 @@ def test_a_user_that_does_not_exist_is_not_found(kgctl: Kgctl) -> None:
     [
         ((), "", "the first line of stdin is empty"),
         ((), "\nsecond", "the first line of stdin is empty"),
+        pytest.param((), "x" * 4097, "the first line of stdin has more than 4096 characters", id="too long"),
         (("--password-file", "/absent"), "", "cannot read /absent: No such file"),
         (("--mechanism", "PLAIN"), "x", "'PLAIN' is not one of SCRAM-SHA-256, SCRAM-SHA-512"),
         (("--iterations", "4095"), "x", "4095 is not in the range"),

@@ -60,15 +60,27 @@ def keep_context(ready: Ready, is_default: bool) -> None:
     if not is_default:
         note(f"Connect with: kgctl --command-config {ready.client_properties} ...")
         return
+    try:
+        _store_context(Path(ready.client_properties))
+    except KgctlError as error:
+        # The broker serves: a file of contexts that is not valid does not make the start a failure.
+        note(f"Warning: the context {CONTEXT} was not kept: {error}.")
+        note(f"Connect with: kgctl --command-config {ready.client_properties} ...")
+        return
+    note(f"kgctl uses this broker while no context is current. Name it: kgctl --context {CONTEXT} ...")
+
+
+def _store_context(client_properties: Path) -> None:
     from broker.config.properties import parse_properties
     from broker.data_directory import ADMIN, CA_NAME, PASSWORD_NAME
-    from kgctl.contexts.book import open_book
+    from kgctl.contexts.context_file import read_file
+    from kgctl.contexts.places import user_file
     from kgctl.contexts.store import change, put
     from kgctl.contexts.values import reference
 
-    folder = Path(ready.client_properties).parent
+    folder = client_properties.parent
     # Of several listeners, the one that this file is for.
-    known = parse_properties(Path(ready.client_properties).read_text())
+    known = parse_properties(client_properties.read_text())
     properties: dict[str, Value] = {
         "bootstrap.servers": known["bootstrap.servers"],
         "security.protocol": known["security.protocol"],
@@ -78,7 +90,7 @@ def keep_context(ready: Ready, is_default: bool) -> None:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(folder / CA_NAME),
     }
+    file = read_file(user_file(os.environ))
     # What the user has added to the context stays.
-    store = put if open_book(os.environ).find(CONTEXT) is None else change
+    store = change if file is not None and CONTEXT in file.contexts else put
     store(CONTEXT, properties)
-    note(f"kgctl uses this broker while no context is current. Name it: kgctl --context {CONTEXT} ...")

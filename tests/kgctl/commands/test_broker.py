@@ -18,6 +18,8 @@ import yaml
 
 from broker.local import broker_command, broker_environment, holder_pid
 from broker.process_identity import ProcessIdentity
+from broker.ready_file import Ready
+from kgctl.commands.broker_security import keep_context
 from tests.harness.broker_program import PATIENCE_S, accepts, eventually, is_alive
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
@@ -76,6 +78,31 @@ def test_a_secured_broker_is_started_found_used_and_stopped_with_one_command_eac
         pid = holder_pid(directory)
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
+
+
+def test_a_file_of_contexts_that_is_not_valid_does_not_fail_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    contexts, properties = tmp_path / "kgctl" / "config.toml", tmp_path / "client.properties"
+    contexts.parent.mkdir()
+    contexts.write_text("[wrong]\n")
+    properties.write_text("bootstrap.servers=127.0.0.1:9093\nsecurity.protocol=SASL_SSL\n")
+    ready = Ready(
+        address="127.0.0.1:9093",
+        pid=1,
+        data_dir=str(tmp_path),
+        log_file="",
+        durability="power",
+        started_ms=0,
+        unimplemented_options=[],
+        client_properties=str(properties),
+    )
+    keep_context(ready, is_default=True)
+    said = capsys.readouterr().err
+    assert "config.toml, line 1: unknown setting 'wrong'" in said
+    assert f"kgctl --command-config {properties}" in said
+    assert contexts.read_text() == "[wrong]\n"
 
 
 def test_start_prints_the_address_and_status_and_stop_find_the_broker(tmp_path: Path):

@@ -17,7 +17,7 @@ def explain(endpoint: Endpoint, error: Exception, *, connecting: bool = False) -
         if connecting:
             return Unreachable(f"{endpoint}: could not connect in time")
         return TimedOut(f"{endpoint}: no answer in time")
-    if isinstance(error, socket.gaierror):
+    if isinstance(error, socket.gaierror | UnicodeError):
         return Unreachable(f"{endpoint}: unknown host name {endpoint.host!r}")
     if isinstance(error, ConnectionRefusedError):
         return Refused(f"{endpoint}: connection refused; nothing listens there")

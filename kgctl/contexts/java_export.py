@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from broker.security.secret import Secret
 from kgctl.contexts.connecting import resolved
@@ -19,8 +20,14 @@ _LOGIN_MODULES = {
 _JAAS = "sasl.jaas.config"
 _RENAMED = {
     "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
     "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
 }
+_PEM = {"ssl.ca.pem": "ssl.truststore.type", "ssl.certificate.pem": "ssl.keystore.type"}
 
 
 def java_client(target: Target, *, with_secrets: bool) -> str:
@@ -29,7 +36,7 @@ def java_client(target: Target, *, with_secrets: bool) -> str:
         found = {
             name: value.reveal() if isinstance(value, Secret) else value for name, value in resolved(target).items()
         }
-        return java_text(_in_java(found))
+        return java_text(java_names(found))
     public: dict[str, str] = {}
     left_out = []
     for name, sourced in target.values.items():
@@ -42,13 +49,15 @@ def java_client(target: Target, *, with_secrets: bool) -> str:
         else:
             origin = str(value) if isinstance(value, Reference) else "in the context's file"
             left_out.append(f"# {name}: left out, it is a secret ({origin})\n")
-    return java_text(_in_java(public)) + "".join(left_out)
+    return java_text(java_names(public)) + "".join(left_out)
 
 
-def _in_java(properties: dict[str, str]) -> dict[str, str]:
+def java_names(properties: Mapping[str, str]) -> dict[str, str]:
+    """The same properties for a Java client, as far as Java has names for them."""
     found = {_RENAMED.get(name, name): text for name, text in properties.items()}
     if "ssl.ca.location" in properties and not os.path.isdir(properties["ssl.ca.location"]):
         found.setdefault("ssl.truststore.type", "PEM")
+    found |= {store: "PEM" for name, store in _PEM.items() if name in properties}
     user, password = found.pop("sasl.username", None), found.pop("sasl.password", None)
     module = _LOGIN_MODULES.get(found.get("sasl.mechanism", ""))
     if _JAAS not in found and user is not None and module is not None:

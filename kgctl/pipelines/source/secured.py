@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.contexts.handover import has_security, secrets_in, write_private
+from kgctl.contexts.java_export import java_names
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.scratch import scratch_folder
 
@@ -38,7 +39,7 @@ def secured_options(settings: RunSettings) -> Iterator[dict[str, str]]:
     if not has_security(properties):
         yield {}
     elif settings.source == "kafka":
-        yield {f"kafka.{name}": text for name, text in settings.connection_properties}
+        yield {f"kafka.{name}": text for name, text in java_names(dict(settings.connection_properties)).items()}
     else:
         with scratch_folder() as folder:
             write_private(folder / _FILE, properties)

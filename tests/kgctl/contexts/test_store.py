@@ -154,6 +154,14 @@ def test_an_export_has_javas_names(home: Home) -> None:
         'sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="al\\\\"ice";',
         "# sasl.password: left out, it is a secret (env P)",
     ]
+    home.write('[contexts.prod]\nssl.ca.pem = "c"\nssl.certificate.pem = "d"\nssl.key.pem = { env = "K" }\n')
+    assert home.kgctl("context", "export", "prod").stdout.splitlines() == [
+        "ssl.truststore.certificates=c",
+        "ssl.keystore.certificate.chain=d",
+        "ssl.truststore.type=PEM",
+        "ssl.keystore.type=PEM",
+        "# ssl.key.pem: left out, it is a secret (env K)",
+    ]
 
 
 def test_the_editor_gets_a_private_copy_and_an_invalid_result_is_refused(home: Home, tmp_path: Path) -> None:

@@ -50,10 +50,14 @@ def test_a_plaintext_cluster_needs_no_file() -> None:
         assert options == {}
 
 
-def test_sparks_own_connector_gets_properties_but_no_secret() -> None:
-    tls = (("security.protocol", "SSL"), ("ssl.truststore.location", "/ca.pem"))
+def test_sparks_own_connector_gets_javas_names_and_no_secret() -> None:
+    tls = (("security.protocol", "SSL"), ("ssl.ca.location", "/ca.pem"))
     with secured_options(settings(source="kafka", connection_properties=tls)) as options:
-        assert options == {"kafka.security.protocol": "SSL", "kafka.ssl.truststore.location": "/ca.pem"}
+        assert options == {
+            "kafka.security.protocol": "SSL",
+            "kafka.ssl.truststore.location": "/ca.pem",
+            "kafka.ssl.truststore.type": "PEM",
+        }
     with pytest.raises(CannotHandOver, match=r"--source kafka would show sasl\.password in Spark's plans"):
         check_secured(settings(source="kafka"))
 

@@ -14,6 +14,10 @@ from typing import cast
 # Whoever waits for the start reads these lines on stderr, whatever the level there.
 PROGRESS_LOGGER = "broker.progress"
 LOG_FILE_BYTES, OLD_LOG_FILES = 10 * 1024 * 1024, 5
+# How many warnings of one kind about one client are logged in a while: whoever can connect can cause them.
+MOST_WARNINGS, WARNINGS_S = 50, 10.0
+# Of how many kinds and clients warnings are counted.
+MOST_KINDS = 1000
 
 
 def start_logging(log_file: Path, to_stderr: int) -> None:
@@ -24,11 +28,36 @@ def start_logging(log_file: Path, to_stderr: int) -> None:
     file_handler = RotatingLog(log_file)
     stderr_handler = logging.StreamHandler()
     stderr_handler.addFilter(lambda record: record.levelno >= to_stderr or record.name == PROGRESS_LOGGER)
+    logging.getLogger("broker.server").addFilter(Sparing())
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for handler in (file_handler, stderr_handler):
         handler.setFormatter(layout)
         root.addHandler(handler)
+
+
+class Sparing(logging.Filter):
+    """Drops warnings that repeat too often, so that clients cannot rotate older lines away. The next one says how many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # When counting began, and how many there have been since.
+        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING:
+            return True
+        kind = str(record.msg), str(record.args[0]) if isinstance(record.args, tuple) and record.args else ""
+        since, count = self._counts.get(kind, (record.created, 0))
+        if record.created - since >= WARNINGS_S:
+            if count > MOST_WARNINGS:
+                left_out = f"{count - MOST_WARNINGS} lines like this are left out"
+                record.msg, record.args = f"{record.getMessage()} ({left_out})", None
+            since, count = record.created, 0
+        if kind not in self._counts and len(self._counts) >= MOST_KINDS:
+            self._counts.clear()
+        self._counts[kind] = since, count + 1
+        return count < MOST_WARNINGS
 
 
 class RotatingLog(logging.FileHandler):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.server.log_file import RotatingLog
+from broker.server.log_file import MOST_WARNINGS, WARNINGS_S, RotatingLog, Sparing
 from tests.harness.descriptors import no_descriptors
 
 
@@ -69,3 +69,23 @@ def test_stderr_follows_the_file_through_a_rotation(tmp_path: Path):
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "x.log")], check=True)
     assert contents(tmp_path) == {"x.log": "new\nafter", "x.log.1": "0123456789"}
+
+
+def test_warnings_that_repeat_are_left_out_and_counted():
+    sparing = Sparing()
+    shown: list[str] = []
+
+    def warn(at: float, host: str, level: int = logging.WARNING) -> None:
+        record = logging.LogRecord("x", level, "", 0, "refused %s: %s", (host, "why"), None)
+        record.created = at
+        if sparing.filter(record):
+            shown.append(record.getMessage())
+
+    for _ in range(MOST_WARNINGS + 7):
+        warn(100, "a")
+    warn(100, "b")
+    warn(100, "a", logging.ERROR)
+    assert shown == ["refused a: why"] * MOST_WARNINGS + ["refused b: why", "refused a: why"]
+    warn(100 + WARNINGS_S, "a")
+    warn(100 + WARNINGS_S, "a")
+    assert shown[-2:] == ["refused a: why (7 lines like this are left out)", "refused a: why"]

@@ -15,6 +15,7 @@ from kgctl.commands.effects import reads
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
 from kgctl.commands.times import parse_datetime
+from kgctl.contexts.names import is_secret
 from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
 from kgctl.pipelines.progress import Progress
@@ -126,7 +127,7 @@ def run(
         master=master,
         remote=remote,
         conf=tuple(_pair(text, "--conf") for text in conf or ()),
-        source_options=tuple(_pair(text, "--option") for text in option or ()),
+        source_options=tuple(map(_source_option, option or ())),
         quick=quick,
         report=report,
         timeout_s=connection.timeout,
@@ -207,3 +208,13 @@ def _pair(text: str, flag: str) -> tuple[str, str]:
     if not key or not equals:
         raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=f"'{flag}'")
     return key, value
+
+
+def _source_option(text: str) -> tuple[str, str]:
+    name, value = _pair(text, "--option")
+    if is_secret(name.removeprefix("kafka.")):
+        raise typer.BadParameter(
+            f"{name} is a secret, and other users can read command lines: use --context or --command-config.",
+            param_hint="'--option'",
+        )
+    return name, value

@@ -64,6 +64,7 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
         (["run", "decode", "--from", "yesterday", "--out", "x"], "'yesterday' is not a time"),
         (["run", "decode", "--step", "0", "--out", "x"], "0 is not a number of seconds above 0."),
         (["run", "decode", "--conf", "spark.x", "--out", "x"], "'spark.x' is not KEY=VALUE."),
+        (["run", "decode", "--option", "kafka.sasl.password=x", "--out", "x"], "other users can read command lines"),
         (["run", "decode", "--option", "failOnDataLoss", "--out", "x"], "'failOnDataLoss' is not KEY=VALUE."),
         (["run", "--out", "x"], "Missing argument 'JOB...'"),
         (["run", "decode"], "Missing option '--out'"),

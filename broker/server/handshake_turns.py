@@ -28,9 +28,11 @@ class HandshakeTurns:
     def _run(self) -> None:
         self._turn = None
         until = self._loop.time() + TURN_S
-        while self._waiting:
-            self._waiting.popleft()()
-            if self._loop.time() >= until:
-                break
-        if self._waiting:
-            self._turn = self._loop.call_soon(self._run)
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+                if self._loop.time() >= until:
+                    break
+        finally:
+            if self._waiting:
+                self._turn = self._loop.call_soon(self._run)

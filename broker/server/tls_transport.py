@@ -163,6 +163,10 @@ class TlsTransport(asyncio.Transport):
                 self._protocol.secured(self._socket.getpeercert(binary_form=True))
             except NoRuleApplies as error:
                 self._fail_handshake(str(error))
+            except BaseException:
+                # A client without a principal must not be served.
+                self._disconnect(None)
+                raise
 
     def _read(self) -> None:
         parts: list[bytes] = []

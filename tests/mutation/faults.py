@@ -1301,6 +1301,13 @@ FAULTS = (
         TLS,
     ),
     Fault(
+        "a client stays connected after an error about its principal",
+        "server/tls_transport.py",
+        "                self._disconnect(None)\n                raise\n",
+        "                raise\n",
+        TLS,
+    ),
+    Fault(
         "a handshake may take forever",
         "server/tls_transport.py",
         "        self._timer = loop.call_later(HANDSHAKE_S, self._fail_handshake,",

@@ -194,6 +194,33 @@ def test_connections_count_in_the_limits_before_their_handshake(tmp_path: Path, 
             until(lambda: len(running.broker.connections) == 1)
 
 
+def test_a_client_whose_principal_cannot_be_found_out_is_disconnected(tmp_path: Path, authority: Authority) -> None:
+    overrides = {name.replace("_", "."): value for name, value in (SSL | tls_options(authority)).items()}
+    (tls,) = listener_tls(load_config(overrides=overrides)).values()
+
+    class Failing(asyncio.Protocol):
+        def secured(self, certificate: bytes | None) -> None:
+            raise ValueError("an error in the broker")
+
+    def talk(client: socket.socket) -> bytes:
+        context = ssl.create_default_context(cafile=authority.ca_file)
+        with context.wrap_socket(client, server_hostname="127.0.0.1") as secured:
+            return secured.recv(1)
+
+    async def serve() -> bytes:
+        loop, errors = asyncio.get_running_loop(), list[object]()
+        loop.set_exception_handler(lambda _, context: errors.append(context["exception"]))
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.settimeout(5)
+        await tls.connector(Failing, loop)(ours)
+        answer = await asyncio.to_thread(talk, theirs)
+        assert [str(error) for error in errors] == ["an error in the broker"]
+        return answer
+
+    assert asyncio.run(serve()) == b""
+
+
 def test_clients_are_served_between_the_handshakes_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     # One handshake takes all the time of a turn.
     monkeypatch.setattr(handshake_turns, "TURN_S", 0.0)
@@ -209,6 +236,25 @@ def test_clients_are_served_between_the_handshakes_of_others(monkeypatch: pytest
 
     asyncio.run(serve())
     assert order == ["handshake", "client"] * 3
+
+
+def test_a_handshake_that_fails_does_not_stall_others() -> None:
+    order: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("an error in the broker")
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: order.append("failed"))
+        turns = handshake_turns.HandshakeTurns(loop)
+        for step in (fail, lambda: order.append("handshake")):
+            turns.run(step)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    asyncio.run(serve())
+    assert order == ["failed", "handshake"]
 
 
 def test_a_client_that_retries_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:

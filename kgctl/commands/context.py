@@ -73,8 +73,13 @@ def show(
     chosen.show(
         _settings(target, chosen.timeout if chosen.is_timeout_given else None), kind="context-settings", verbose=explain
     )
-    if explain and name is None:
+    if name is not None:
+        return
+    if target.name is not None:
+        note(f"Context {target.name!r}, chosen by {target.chosen_by}.")
+    elif explain:
         note(f"Chosen by: {target.chosen_by}.")
+    if explain:
         for sentence in _outranked(target):
             note(sentence)
 

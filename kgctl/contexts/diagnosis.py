@@ -14,7 +14,7 @@ from broker.protocol.messages.describe_cluster import DescribeClusterRequest, De
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.connector import ConnectionSettings, Connector
-from kgctl.client.net.errors import KgctlError, Refused, Unsupported
+from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Refused, Unsupported
 from kgctl.client.net.opening import Address, Opening
 from kgctl.client.net.steps import Endpoint
 from kgctl.contexts.connecting import connection_to
@@ -40,7 +40,7 @@ def diagnose(target: Target, timeout: float | None, environ: Mapping[str, str] =
     """The steps up to the first that fails for every bootstrap address, or all steps for the first address that works."""
     found = _Diagnosis(target, timeout or target.timeout or STEP_SECONDS)
     settings = found.take(
-        SETTINGS, None, lambda: connection_to(target, timeout=timeout, environ=environ), found.about_settings
+        SETTINGS, None, lambda: _usable(connection_to(target, timeout=timeout, environ=environ)), found.about_settings
     )
     if settings is None:
         return found.rows
@@ -48,6 +48,15 @@ def diagnose(target: Target, timeout: float | None, environ: Mapping[str, str] =
         if any(found.opens(connector, endpoint) for endpoint in settings.bootstrap):
             found.ask(connector)
     return found.rows
+
+
+def _usable(settings: ConnectionSettings) -> ConnectionSettings:
+    """The settings, after reading the files for TLS that they name."""
+    if settings.security.tls is not None:
+        from kgctl.client.net.tls import client_context
+
+        client_context(settings.security.tls)
+    return settings
 
 
 class _Diagnosis:
@@ -122,14 +131,14 @@ class _Diagnosis:
         source = self._target.values[BOOTSTRAP].source if BOOTSTRAP in self._target.values else BOOTSTRAP
         if step == PORT and isinstance(error, Refused):
             return self._target.advice
+        if step == BROKERS and isinstance(error, AuthenticationFailed):
+            # Listeners answer ApiVersions to clients that have not authenticated.
+            step = SASL
         return {
             SETTINGS: "Correct the setting that the message names; `kgctl context show --explain` says where it stands.",
             NAME: f"Check the host name in {source}, and that DNS or a VPN resolves it.",
             PORT: f"Check the port in {source}; a firewall or a missing VPN also lets connections time out.",
-            TLS: (
-                "Renew a certificate that has expired, connect by a name that it has, or trust its CA with "
-                "ssl.truststore.location; if the listener does not speak TLS, change security.protocol."
-            ),
+            TLS: "Correct ssl.* or security.protocol as the message says; `kgctl context show --explain` says where they stand.",
             SASL: "Compare security.protocol, sasl.mechanism, user and password with those of the cluster.",
             VERSIONS: "Compare security.protocol with the listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
             BROKERS: "Clients connect to the address that a broker advertises: check advertised.listeners of that broker.",

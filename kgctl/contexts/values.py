@@ -115,7 +115,7 @@ def _from_command(source: Reference, environ: Mapping[str, str]) -> str:
         raise _Unavailable(f"cannot run the command {program!r}: {getattr(error, 'strerror', None) or error}") from None
     if done.returncode:
         raise _Unavailable(f"the command {program!r} failed with exit code {done.returncode}")
-    return _text(done.stdout, f"the command {program!r}")
+    return _text(done.stdout, f"the output of the command {program!r}")
 
 
 def _from_keyring(source: Reference, environ: Mapping[str, str]) -> str:

@@ -89,7 +89,7 @@ def _with_password(mechanism: str, values: Values, module: LoginModule | None) -
     if module is None:
         username, password = values.text("sasl.username"), values.secret("sasl.password")
         missing = "sasl.username" if not username else "sasl.password" if password is None else None
-        where = "or give both in sasl.jaas.config"
+        where = f"{mechanism} needs sasl.username and sasl.password, or sasl.jaas.config"
     else:
         if values.text("sasl.username") or values.secret("sasl.password"):
             raise BadSecurity(
@@ -101,9 +101,9 @@ def _with_password(mechanism: str, values: Values, module: LoginModule | None) -
         missing = (
             "sasl.jaas.config: username" if not username else "sasl.jaas.config: password" if password is None else None
         )
-        where = f"which {mechanism} needs"
+        where = f"{mechanism} needs it"
     if missing or password is None:
-        raise BadSecurity(f"{missing} is missing, {where}")
+        raise BadSecurity(f"{missing} is missing; {where}")
     return Sasl(mechanism, username, password)
 
 

@@ -45,7 +45,7 @@ class Connection:
         self._renew: Callable[[Connection, float], None] = _never
         self._socket = stream
         # poll() does not see bytes that TLS has decrypted already: the first ones of an answer are read to find out.
-        self._is_tls = hasattr(stream, "pending")
+        self.is_encrypted = hasattr(stream, "pending")
         self._head = b""
         self._late_error: OSError | None = None
 
@@ -61,7 +61,7 @@ class Connection:
     @property
     def has_buffered(self) -> bool:
         """Whether bytes have arrived that poll() does not see."""
-        return bool(self._arrived or self._head) or (self._is_tls and self._socket.pending() > 0)  # type: ignore[attr-defined]
+        return bool(self._arrived or self._head) or (self.is_encrypted and self._socket.pending() > 0)  # type: ignore[attr-defined]
 
     def fileno(self) -> int:
         """For poll(). Ask `has_answer` when it is readable, and `has_buffered` before poll()."""
@@ -69,7 +69,7 @@ class Connection:
 
     def has_answer(self) -> bool:
         """Whether `receive` has something to read, or fails at once; for a connection that is readable or has buffered."""
-        if self._arrived or self._head or not self._is_tls:
+        if self._arrived or self._head or not self.is_encrypted:
             return True
         # A readable socket may have records of TLS itself only, such as session tickets.
         self._socket.settimeout(0)

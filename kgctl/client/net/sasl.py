@@ -98,8 +98,9 @@ class Authenticator:
             error.name = ErrorCode.UNSUPPORTED_SASL_MECHANISM.name
             raise error
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            protocol = "SSL" if connection.is_encrypted else "PLAINTEXT"
             raise AuthenticationFailed(
-                f"{connection.endpoint}: the listener does not use SASL; set security.protocol=PLAINTEXT or SSL"
+                f"{connection.endpoint}: the listener does not use SASL; set security.protocol={protocol}"
             )
         if answer.error_code:
             raise BrokerError(answer.error_code, f"{connection.endpoint}: SASL {mechanism}")

@@ -107,11 +107,12 @@ class TlsClient:
             if bad is None:
                 return "its certificate has expired" if late else "its certificate is not valid yet"
             return f"the certificate of {bad.subject} " + (
-                f"expired on {bad.expiry}" if late else f"is valid only from {bad.start}; check the clock"
+                f"expired on {bad.expiry}; renew it" if late else f"is valid only from {bad.start}; check the clock"
             )
         if error.verify_code in _WRONG_NAME:
             names = f"it names {', '.join(leaf.names)}" if leaf and leaf.names else "it names no host"
-            return f"{subject} is not for {endpoint.host!r}: {names}"
+            advice = "connect by a name that it has" if leaf and leaf.names else "it needs a subjectAltName"
+            return f"{subject} is not for {endpoint.host!r}: {names}; {advice}"
         if error.verify_code in _UNKNOWN_CA:
             issuer = f"is issued by {chain[-1].issuer}, which is not trusted" if chain else "is issued by an unknown CA"
             return f"{subject} {issuer}; name the certificate of its CA with ssl.truststore.location"

@@ -88,10 +88,17 @@ def test_the_same_context_serves_commands_and_other_processes(home: Home, secure
         ({"sasl_mechanism": '"GSSAPI"'}, "settings", "GSSAPI", "kgctl context show --explain"),
         ({"bootstrap_servers": '"nowhere.invalid:1"'}, "name", "unknown host name", "config.toml, line 2"),
         ({"bootstrap_servers": '"127.0.0.1:1"'}, "port", "connection refused", "Check the address in"),
-        ({"ssl_ca_location": ""}, "tls", "not trusted", "ssl.truststore.location"),
+        (
+            {"ssl_ca_location": '"/nowhere/ca.pem"'},
+            "settings",
+            "/nowhere/ca.pem: No such file",
+            "context show --explain",
+        ),
+        ({"ssl_ca_location": ""}, "tls", "not trusted; name the certificate of its CA", "context show --explain"),
         ({"sasl_username": '"bob"'}, "sasl", "does not accept user 'bob'", "user and password"),
         ({"sasl_mechanism": '"SCRAM-SHA-256"'}, "sasl", "it offers PLAIN", "sasl.mechanism"),
         ({"security_protocol": '"PLAINTEXT"'}, "api-versions", "TLS", "security.protocol"),
+        ({"security_protocol": '"SSL"'}, "brokers", "requires SASL", "user and password"),
     ],
 )
 def test_the_first_step_that_fails_ends_the_test_with_advice(

@@ -129,6 +129,9 @@ def test_show_explain_says_where_each_value_comes_from(home: Home) -> None:
     assert rows["sasl.username"]["source"] == f"{home.file}, line 4"
     assert (rows["timeout"]["value"], rows["timeout"]["source"]) == ("7", "--timeout")
     assert rows["security.protocol"]["source"] == "default"
+    assert (
+        home.kgctl("context", "show").stderr == f"Context 'prod', chosen by {home.file.parent / 'current-context'}.\n"
+    )
     shown = home.kgctl("context", "show", "--explain", "--bootstrap", "other:1")
     assert shown.stderr.splitlines() == [
         "Chosen by: --bootstrap.",

@@ -51,7 +51,7 @@ def test_a_secret_comes_from_a_command_which_reads_no_stdin_and_needs_no_shell(h
     ("command", "says"),
     [
         ("false", "the command 'false' failed with exit code 1"),
-        ("true", "the command 'true' is empty"),
+        ("true", "the output of the command 'true' is empty"),
         ("no-such-program-here x", "cannot run the command 'no-such-program-here': No such file"),
     ],
 )

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.protocol.acls import Operation
+from broker.protocol.acls import OPERATIONS as OPERATIONS_OF
+from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -33,7 +34,6 @@ VERSIONS, BROKERS, OPERATIONS = "api-versions", "brokers", "operations"
 STEP_SECONDS = 10.0
 _NOT_ASKED = -(2**31)
 _SOON_DAYS = 30
-_TOPIC_OPERATIONS = 8
 
 
 def diagnose(target: Target, timeout: float | None, environ: Mapping[str, str] = os.environ) -> list[StepRow]:
@@ -185,7 +185,7 @@ def _operations(connector: Connector) -> str:
     topics = [topic for topic in answer.topics if not topic.is_internal]
     counts = Counter(name for topic in topics for name in _names(topic.topic_authorized_operations))
     allowed = ", ".join(f"{name} {count}" for name, count in counts.items()) or "no operation allowed"
-    if len(counts) == _TOPIC_OPERATIONS and set(counts.values()) == {len(topics)}:
+    if len(counts) == len(OPERATIONS_OF[ResourceType.TOPIC]) and set(counts.values()) == {len(topics)}:
         allowed = "all operations allowed"
     on_topics = (
         f"{len(topics)} topic{'s' if len(topics) != 1 else ''} visible: {allowed}" if topics else "no topic visible"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
 from broker.security.quotas.entities import (
@@ -35,7 +36,8 @@ from broker.security.quotas.rates import Rate, TokenBucket, Windows
 FEW_USES = 1000
 # The most clients whose use is remembered; above it, those that used theirs longest ago start afresh.
 MOST_USES = 50_000
-
+# Longer names are remembered by their hash: clients choose their client ids, of up to 32 KiB.
+LONGEST_NAME = 256
 
 LOOPBACK = ("127.0.0.1", "::1", "0:0:0:0:0:0:0:1")
 
@@ -191,6 +193,8 @@ class ClientQuotas:
         self.keys = frozenset(key for values in self._quotas.values() for key in values)
 
     def _find(self, key: str, user: str, client_id: str) -> _Limit | None:
+        if len(user) + len(client_id) > LONGEST_NAME:
+            return self._most_specific(key, user, client_id)
         asked = key, user, client_id
         try:
             return self._limits[asked]
@@ -205,7 +209,7 @@ class ClientQuotas:
             value = self._quotas.get(entity, {}).get(key)
             if value is not None:
                 # NaN limits nothing.
-                shared = user if counts_for_user else "", client_id if counts_for_client else ""
+                shared = _short(user) if counts_for_user else "", _short(client_id) if counts_for_client else ""
                 return _Limit(value, *shared) if value == value else None
         return None
 
@@ -241,3 +245,7 @@ def _precedence(user: str, client_id: str) -> Iterator[tuple[Entity, bool, bool]
     if client_id:
         yield ((CLIENT_ID, client_id),), False, True
         yield ((CLIENT_ID, None),), False, True
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else sha256(name.encode(errors="surrogatepass")).hexdigest()

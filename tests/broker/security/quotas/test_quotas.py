@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from collections.abc import Iterable
 
 import pytest
@@ -236,3 +237,15 @@ def test_connections_are_limited_by_address() -> None:
     assert quotas().record_connection("10.0.0.1", 0) == 0
     local = quotas(Change(((IP, "localhost"),), [(CONNECTION, 1.0)]))
     assert sum(local.record_connection("127.0.0.1", 0) == 0 for _ in range(50)) == 10
+
+
+def test_long_client_ids_take_no_memory_and_have_quotas_of_their_own() -> None:
+    found = quotas(Change(((CLIENT_ID, None),), [(PRODUCE, 1.0)]))
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            assert found.record(PRODUCE, "alice", str(number) + "x" * 32_000, 1000, 0) > 0
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert found.remembered == 100

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from broker.config.option import ConfigError
 
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {char: f"\\{name}" for name, char in ESCAPES.items()} | {"\\": "\\\\"}
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
@@ -29,6 +30,11 @@ def read_properties(path: Path) -> list[tuple[int, str, str]]:
 def parse_properties(text: str) -> dict[str, str]:
     """The pairs of a text; the last value of a name wins."""
     return dict(_split_pair(line) for _, line in _logical_lines(text))
+
+
+def format_properties(values: Mapping[str, str]) -> str:
+    """The content of a file with these pairs. It is ASCII, because Java reads such files as ISO 8859-1."""
+    return "".join(f"{name}={_escape(text)}\n" for name, text in values.items())
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -78,4 +84,15 @@ def _unescape(text: str) -> str:
         else:
             out += ESCAPES.get(text[at : at + 1], text[at : at + 1])
             at += 1
-    return out
+    # Java writes a character beyond 16 bits as two escapes.
+    return out.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _escape(text: str) -> str:
+    body = "".join(_ESCAPED.get(char) or (char if char.isascii() else _in_hex(char)) for char in text)
+    return f"\\{body}" if body.startswith(" ") else body
+
+
+def _in_hex(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

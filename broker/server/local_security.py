@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.atomic_file import replace_file
 from broker.config.option import ConfigError
+from broker.config.properties import format_properties
 from broker.data_directory import ADMIN, CA_NAME, PASSWORD_NAME, SECURITY_NAME
 from broker.security.secret import Secret
 
@@ -112,8 +113,7 @@ class LocalSecurity:
             }
         if self._uses_tls:
             lines |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.directory / CA_NAME)}
-        text = "".join(f"{name}={value.replace(chr(92), chr(92) * 2)}\n" for name, value in lines.items())
-        self._write(CLIENT_PROPERTIES, text.encode())
+        self._write(CLIENT_PROPERTIES, format_properties(lines).encode())
         logger.info("a client's configuration is in %s", self.client_properties)
 
     @property

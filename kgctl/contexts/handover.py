@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker.config.properties import format_properties
 from broker.security.secret import Secret
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID, ConnectionSettings
 from kgctl.contexts.connecting import DEFAULT_TIMEOUT_S, connection_with
-from kgctl.contexts.java_properties import java_text
 from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, is_secret
 
 
@@ -56,4 +56,4 @@ def write_private(path: Path, properties: Mapping[str, str | Secret]) -> None:
     """A new client.properties that only this user can read. Raises FileExistsError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(java_text(revealed(properties)))
+        file.write(format_properties(revealed(properties)))

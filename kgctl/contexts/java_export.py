@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from broker.config.properties import format_properties
 from broker.security.secret import Secret
 from kgctl.contexts.connecting import resolved
-from kgctl.contexts.java_properties import java_text
 from kgctl.contexts.names import is_connection, is_path, is_secret
 from kgctl.contexts.target import Target
 from kgctl.contexts.values import Reference, located
@@ -36,7 +36,7 @@ def java_client(target: Target, *, with_secrets: bool) -> str:
         found = {
             name: value.reveal() if isinstance(value, Secret) else value for name, value in resolved(target).items()
         }
-        return java_text(java_names(found))
+        return format_properties(java_names(found))
     public: dict[str, str] = {}
     left_out = []
     for name, sourced in target.values.items():
@@ -49,7 +49,7 @@ def java_client(target: Target, *, with_secrets: bool) -> str:
         else:
             origin = str(value) if isinstance(value, Reference) else "in the context's file"
             left_out.append(f"# {name}: left out, it is a secret ({origin})\n")
-    return java_text(java_names(public)) + "".join(left_out)
+    return format_properties(java_names(public)) + "".join(left_out)
 
 
 def java_names(properties: Mapping[str, str]) -> dict[str, str]:

@@ -1,15 +1,12 @@
-"""A Java client.properties as Kafka's tools take it with --command-config, read and written."""
+"""A Java client.properties as Kafka's tools take it with --command-config."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from broker.security.secret import Secret
 from kgctl.contexts.names import BadContext, is_connection, is_secret
 from kgctl.contexts.values import Value
-
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def read_java_file(path: Path) -> tuple[dict[str, Value], dict[str, int]]:
@@ -33,11 +30,6 @@ def ignored_in(path: Path) -> list[str]:
     return list(dict.fromkeys(name for _, name, _ in _pairs(path) if not is_connection(name)))
 
 
-def java_text(values: Mapping[str, str]) -> str:
-    """The content of a file with these properties."""
-    return "".join(f"{name}={_escaped(text)}\n" for name, text in values.items())
-
-
 def _pairs(path: Path) -> list[tuple[int, str, str]]:
     from broker.config.option import ConfigError
     from broker.config.properties import read_properties
@@ -46,8 +38,3 @@ def _pairs(path: Path) -> list[tuple[int, str, str]]:
         return read_properties(path)
     except ConfigError as error:
         raise BadContext(str(error).replace("cannot read config file", "cannot read", 1)) from None
-
-
-def _escaped(text: str) -> str:
-    body = "".join(_ESCAPES.get(char, char) for char in text)
-    return f"\\{body}" if body.startswith((" ", "\t", "\f")) else body

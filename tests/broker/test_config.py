@@ -14,7 +14,7 @@ from broker.config.ignored_options import UNIMPLEMENTED
 from broker.config.listeners import Endpoint, NamedAddress
 from broker.config.option import INT_MAX, ConfigError, spell
 from broker.config.options import OPTIONS
-from broker.config.properties import parse_properties
+from broker.config.properties import format_properties, parse_properties
 from broker.config.renamed_options import FORMER, FORMER_PREFIXES
 from broker.security.secret import Secret
 from tests.harness import ROOT
@@ -343,6 +343,7 @@ def test_storage_and_groups_get_their_settings():
     ("text", "pairs"),
     [
         ("a=1", {"a": "1"}),
+        (r"a=\ud83d\uDE00\ud83d", {"a": "\U0001f600\ud83d"}),
         ("a: 1\nb 2\nc\t=\t3", {"a": "1", "b": "2", "c": "3"}),
         ("  # comment\n! another\n\n a = b = c ", {"a": "b = c "}),
         ("a=1,\\\n   2,\\\n   3\nb=4", {"a": "1,2,3", "b": "4"}),
@@ -359,6 +360,14 @@ def test_storage_and_groups_get_their_settings():
 )
 def test_properties_are_parsed_as_in_java(text: str, pairs: dict[str, str]):
     assert parse_properties(text) == pairs
+
+
+def test_formatted_properties_are_ascii_because_java_reads_latin_1():
+    values = {"a": " leading", "b": "\\\t\n\r\f", "c": "b\u00e4r \U0001f43b", "d": "", "e": "x=y:#!"}
+    text = format_properties(values)
+    assert text.isascii()
+    assert text.splitlines()[2] == r"c=b\u00e4r \ud83d\udc3b"
+    assert parse_properties(text) == values
 
 
 def test_a_malformed_unicode_escape_is_refused():

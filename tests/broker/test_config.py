@@ -296,7 +296,9 @@ def test_tokens_without_a_signature_do_not_authenticate_a_listener():
 
 
 def test_a_login_module_without_a_mechanism_is_ignored_with_a_warning():
-    config = options(*(f"{prefix}sasl.jaas.config=x required;" for prefix in ("", "listener.name.plaintext.")))
+    config = load_config(
+        overrides={f"{prefix}sasl.jaas.config": "x required;" for prefix in ("", "listener.name.plaintext.")}
+    )
     assert [warning.partition(" is ignored: ")[0] for warning in config.warnings] == [
         "option sasl.jaas.config",
         "option listener.name.plaintext.sasl.jaas.config",

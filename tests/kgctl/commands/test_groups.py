@@ -418,7 +418,7 @@ def test_a_rebalance_is_planned_then_triggered_and_awaited(our_cluster: Cluster)
         (row,) = kgctl.rows("groups", "describe", group, "--state")
         assert row["state"] == "PreparingRebalance"
         # The member sends no heartbeats, so it does not rejoin in time.
-        late = kgctl("groups", "rebalance", group, "--wait", "--execute", "--timeout", "0.5")
+        late = kgctl("groups", "rebalance", group, "--wait", "--execute", "--timeout", "2")
         assert late.exit_code == 3
         assert "TIMED_OUT" in late.stdout
         assert f"group '{group}' is PreparingRebalance and not yet Stable in a newer generation" in late.stderr

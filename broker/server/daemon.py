@@ -19,6 +19,7 @@ from broker.config.exposure import why_insecure
 from broker.data_directory import KILLED, Run
 from broker.directory_lock import Hold, hold, remove_stale_ready
 from broker.ready_file import Ready, ReadyFile, ReadyListener
+from broker.security import acls
 from broker.server.descriptor_limit import raise_descriptor_limit
 from broker.server.failures import (
     ADDRESS,
@@ -145,6 +146,8 @@ class _Start:
             added.add_to(log)
         if security is not None:
             security.add_admin(log)
+        elif not config.authorizer_class_name:
+            _warn_of_idle_acls(log, self.data_dir)
         program = _Program(settings, config, tls, security, self.data_dir, log_file, log, self._ready_files)
         code = program.run()
         self.note_end(program.reason, clean=True)
@@ -195,6 +198,16 @@ def _log_recovery(previous: Run | None, log: Log, accept_loss: bool) -> None:
         shown = ", ".join(log.recovered[:RECOVERED_SHOWN])
         more = len(log.recovered) - RECOVERED_SHOWN
         logger.info("recovered %s%s", shown, f" and {more} more" if more > 0 else "")
+
+
+def _warn_of_idle_acls(log: Log, data_dir: Path) -> None:
+    """A start that forgets --secure or the authorizer opens the records of this directory to everybody."""
+    if (data_dir / data_directory.SECURITY_NAME).is_dir():
+        logger.warning("an earlier start was with --secure, this one is not: every client may do everything")
+    elif log.security_records.all(acls.RECORD_KIND):
+        logger.warning(
+            "the ACLs are not in force, because authorizer.class.name is not set: every client may do everything"
+        )
 
 
 def _open_log(config: BrokerConfig, data_dir: Path, settings: Settings, held: Hold) -> Log:

@@ -17,6 +17,7 @@ from kgctl.client.admin.acl_selection import (
     Role,
     Selection,
     check_principal,
+    likely_mistakes,
     parse_operation,
 )
 from kgctl.client.net.errors import BadValue, NotFound
@@ -26,6 +27,7 @@ from kgctl.commands.help import examples
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.changes import PLANNED
+from kgctl.render import note
 
 acls_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, add and remove ACLs: who may do what.")
 
@@ -158,6 +160,8 @@ def add(
         if hosts and not principals:
             raise typer.BadParameter(f"It needs --{flag}-principal.", param_hint=f"'--{flag}-host'")
     bindings = _usage(chosen.bindings, "--operation")
+    for sentence in likely_mistakes(resources, [*(allow_host or ()), *(deny_host or ())]):
+        note(f"Warning: {sentence}")
     with settings(ctx).admin() as admin:
         rows = admin.plan_acl_addition(bindings)
         if execute:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import datetime
 import logging
+import shutil
 import ssl
 import stat
 from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from cryptography import x509
 
 from broker.config.config import BrokerConfig, load_config
@@ -206,3 +214,29 @@ def test_a_key_store_that_does_not_open_is_one_line_and_the_code_of_a_wrong_conf
     assert code == 2
     assert line == f"Error: listener SSL: {tmp_path / 'absent.pem'}: No such file or directory"
     assert not (tmp_path / "d").exists()
+
+
+def test_a_start_without_the_protection_of_an_earlier_start_warns(tmp_path: Path) -> None:
+    def log_of(*arguments: str) -> str:
+        with started(data, *arguments) as program:
+            return Path(program.ready().log_file).read_text()
+
+    data = tmp_path / "data"
+    allowed = AclBinding(
+        ResourceType.TOPIC,
+        "orders",
+        ResourcePatternType.LITERAL,
+        "User:bob",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    with LocalBroker(security="SASL_SSL", data_dir=data) as kafka:
+        admin = AdminClient(librdkafka(kafka))
+        (done,) = admin.create_acls([allowed]).values()
+        done.result(5)
+    assert "an earlier start was with --secure, this one is not: every client may do everything" in log_of()
+    shutil.rmtree(data / "security")
+    assert "the ACLs are not in force, because authorizer.class.name is not set" in log_of()
+    (data / "broker.log").unlink()
+    assert "every client" not in log_of("--override", "authorizer.class.name=StandardAuthorizer")

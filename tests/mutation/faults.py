@@ -202,14 +202,14 @@ FAULTS = (
     Fault(
         "a new ACL is lost with the process",
         "server/stored_acls.py",
-        '            self._records.put(KIND, binding.encode(), "")\n',
+        '            self._records.put(acls.RECORD_KIND, binding.encode(), "")\n',
         "            pass\n",
         ACLS,
     ),
     Fault(
         "a removed ACL is back after a start",
         "server/stored_acls.py",
-        "            self._records.delete(KIND, binding.encode())\n",
+        "            self._records.delete(acls.RECORD_KIND, binding.encode())\n",
         "            pass\n",
         ACLS,
     ),

@@ -1,1 +1,4 @@
 """ACLs as Kafka's StandardAuthorizer has them."""
+
+# Under what kind the store has them.
+RECORD_KIND = "acls"

@@ -123,3 +123,28 @@ def check_principal(text: str) -> str:
     if not (kind and colon and name):
         raise BadValue(f"{text!r} is not a principal such as User:{text.strip(':') or 'alice'}")
     return text.strip()
+
+
+def likely_mistakes(resources: Sequence[tuple[ResourceType, str]], hosts: Sequence[str]) -> list[str]:
+    """Sentences about names and hosts that brokers store, but that probably mean something else to the user."""
+    found = [
+        f"{kind.name.lower()} {name!r}: only a lone * stands for all names; for those that begin with "
+        f"{name.rstrip('*')!r} give that with --resource-pattern-type prefixed."
+        for kind, name in resources
+        if name.endswith("*") and name != WILDCARD
+    ]
+    return found + [
+        f"host {host!r} is not an IP address; Kafka compares the text with the addresses of clients."
+        for host in dict.fromkeys(hosts)
+        if host != WILDCARD and not _is_address(host)
+    ]
+
+
+def _is_address(text: str) -> bool:
+    from ipaddress import ip_address
+
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -115,6 +115,25 @@ def test_prefixes_denials_and_hosts_are_added_and_found_by_match(kgctl: Kgctl) -
     assert acls_of(kgctl.rows("acls", "remove", "--principal", "User:bob", "--operation", "All")) == everything[2:]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "warning"),
+    [
+        (
+            ("--topic", "ord*"),
+            "Warning: topic 'ord*': only a lone * stands for all names; for those that begin with 'ord' give",
+        ),
+        (("--topic", "orders", "--allow-host", "app-1"), "Warning: host 'app-1' is not an IP address;"),
+    ],
+)
+def test_acls_that_match_nothing_are_added_with_a_warning(
+    kgctl: Kgctl, arguments: tuple[str, ...], warning: str
+) -> None:
+    done = kgctl("acls", "add", *arguments, "--allow-principal", "User:alice", "--operation", "Read", "--execute")
+    assert done.exit_code == 0
+    assert done.stderr.startswith(warning)
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_removal_that_finds_nothing_exits_with_5(kgctl: Kgctl) -> None:
     result = kgctl("acls", "remove", "--topic", "none", "--execute")
     assert (result.exit_code, result.stderr) == (5, "Error: no ACL fits what is given\n")

@@ -40,6 +40,7 @@ GATE = ("tests/broker/server/authentication",)
 TLS = ("tests/broker/server/test_tls.py",)
 OVER_TLS = ("tests/broker/server/test_over_tls.py", *TLS)
 PRINCIPALS = ("tests/broker/test_principals.py",)
+REFUSALS = ("tests/broker/server/test_refusals.py",)
 LISTENERS = ("tests/broker/server/test_listeners.py", "tests/broker/server/test_connections.py")
 CONFIG = ("tests/broker/test_config.py",)
 LOCAL_SECURITY = ("tests/broker/test_local_security.py",)
@@ -190,7 +191,7 @@ FAULTS = (
         "    def run(part: CreateAclsRequest, answerable: Answerable) -> CreateAclsResponse:\n",
         "    while acls is not None and denying:\n        _create(denying.pop(), acls)\n\n"
         "    def run(part: CreateAclsRequest, answerable: Answerable) -> CreateAclsResponse:\n",
-        ACLS,
+        REFUSALS,
     ),
     Fault(
         "what is denied is removed before what is allowed",

@@ -32,8 +32,6 @@ from tests.harness.acl_requests import (
     delete,
     describe,
 )
-from tests.harness.authorization.clusters import connect_as, secured_broker
-from tests.harness.authorization.matrix import ADMIN
 from tests.harness.running import RunningBroker, until
 from tests.harness.wire_client import WireClient
 
@@ -246,14 +244,3 @@ def test_while_many_acls_change_no_more_is_allowed_than_before_or_after(running:
         until(lambda: not is_there(other, "User:bob"))
         assert not is_there(other, "User:3999")
         assert [len(row.matching_acls) for row in changing.receive().filter_results] == [1, 4001]
-
-
-def test_a_client_without_alter_changes_no_acl(tmp_path: Path) -> None:
-    denials = [creation(name, principal="User:*", operation=ALL, permission=DENY) for name in ("a", "b")]
-    with secured_broker(tmp_path / "data", "User:bob") as broker:
-        for asked in (denials, denials[:1]):
-            with connect_as(broker, "User:bob") as client:
-                refusals = ask(client, create(*asked))
-                assert [code for code, _ in refusals] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * len(asked)
-        with connect_as(broker, ADMIN) as admin:
-            assert ask(admin, describe()) == [NO_ERROR]

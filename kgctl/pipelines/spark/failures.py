@@ -42,7 +42,15 @@ def reason_of(error: BaseException) -> KgctlError:
             return step
         visited.append(step)
         step = step.__cause__ or step.__context__
-    return _from_text(str(error))
+    return _from_text(_text_of(error))
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except AssertionError:
+        # The errors of Spark ask its JVM for their text; without it they have a description.
+        return str(getattr(error, "_desc", "")) or type(error).__name__
 
 
 def _from_text(text: str) -> KgctlError:

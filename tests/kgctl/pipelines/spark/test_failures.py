@@ -72,3 +72,13 @@ def test_a_job_that_lost_records_gives_advice_that_a_run_can_follow() -> None:
     assert "failOnDataLoss" not in str(failure)
     assert "give another --out" in str(failure)
     assert exit_code_of(failure) == 6
+
+
+def test_an_error_of_spark_that_outlives_its_jvm_keeps_its_reason() -> None:
+    class Captured(Exception):
+        _desc = WORKER
+
+        def __str__(self) -> str:
+            raise AssertionError
+
+    assert str(reason_of(Captured())) == str(reason_of(RuntimeError(WORKER)))

@@ -59,8 +59,8 @@ class Authenticator:
         if version is None:
             version = self._versions[endpoint] = _sasl_version(connection, deadline)
         self._choose_mechanism(connection, deadline)
-        client = self._client(endpoint, deadline)
         try:
+            client = self._client(endpoint, deadline)
             message: bytes | None = client.start()
             lifetime = 0.0
             while message is not None:
@@ -77,7 +77,9 @@ class Authenticator:
                     )
                 message = client.step(answer.auth_bytes)
         except SaslError as error:
-            raise AuthenticationFailed(self._refusal(endpoint, str(error))) from None
+            raise AuthenticationFailed(f"{endpoint}: SASL {self._sasl.mechanism} failed: {error}") from None
+        except UnicodeEncodeError:
+            raise AuthenticationFailed(f"{endpoint}: the user name or the password is not valid Unicode") from None
         if not client.complete:
             raise AuthenticationFailed(
                 f"{endpoint}: the broker ended SASL {self._sasl.mechanism} before its last message"

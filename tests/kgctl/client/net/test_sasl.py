@@ -158,6 +158,20 @@ def test_a_conversation_that_ends_early_is_refused(node: SaslNode, endpoint: End
     assert "malformed" in str(refusal(endpoint, "SCRAM-SHA-256", PASSWORD))
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "password", "reason"),
+    [
+        ("PLAIN", "a\0b", "cannot contain a NUL"),
+        ("OAUTHBEARER", "not a token", "characters that a bearer token cannot have"),
+        ("SCRAM-SHA-256", "\ud800", "not valid Unicode"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_fail_in_one_line(
+    endpoint: Endpoint, mechanism: str, password: str, reason: str
+) -> None:
+    assert reason in str(refusal(endpoint, mechanism, password))
+
+
 def test_a_listener_without_sasl_says_so(node: SaslNode, endpoint: Endpoint) -> None:
     code = ErrorCode.ILLEGAL_SASL_STATE
     node.answers[HANDSHAKE] = lambda _: SaslHandshakeResponse(error_code=code, mechanisms=[])

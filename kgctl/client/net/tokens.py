@@ -121,7 +121,7 @@ def _run(command: str, deadline: float) -> Token:
         return Token(Secret(printed), None)
     try:
         document = json.loads(printed)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = {}
     return _from_document(document, name, time.time())
 
@@ -132,7 +132,7 @@ def _from_document(document: dict[str, Any], where: str, now: float) -> Token:
         raise AuthenticationFailed(f"no token: the answer of {where} has no access_token")
     try:
         lifetime = float(seconds or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         lifetime = 0.0
     return Token(Secret(token), now + lifetime if lifetime > 0 else None)
 
@@ -186,5 +186,5 @@ def _expiry_of(token: Secret) -> float | None:
     try:
         claims = json.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
         return float(claims["exp"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

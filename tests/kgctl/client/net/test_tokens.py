@@ -111,6 +111,13 @@ def test_a_token_is_kept_until_it_gets_old(tmp_path: Path) -> None:
     assert tokens.get("", 0).reveal() == second
 
 
+def test_a_token_that_ends_at_no_time_is_used() -> None:
+    token = jwt(exp=10**400)
+    assert token_of(source(oauthbearer_token=token)) == token
+    document = json.dumps({"access_token": "a-token", "expires_in": 10**400})
+    assert token_of(source(oauthbearer_token_command=f"echo '{document}'")) == "a-token"
+
+
 def test_an_old_token_serves_while_there_is_no_new_one(tmp_path: Path) -> None:
     path, now = tmp_path / "token", 1_000_000.0
     tokens = Tokens(source(oauthbearer_token_endpoint_url=path.as_uri()), clock=lambda: now)

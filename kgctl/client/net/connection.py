@@ -17,6 +17,9 @@ from kgctl.client.net.diagnosis import explain
 from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, TlsFailed
 from kgctl.client.net.steps import Endpoint
 
+# How much longer than its deadline a read may wait.
+_LATE_SECONDS = 0.05
+
 
 class Connection:
     """Brokers answer requests in order, so several may be sent before the first answer is read.
@@ -155,7 +158,7 @@ class Connection:
         view, at, limit = memoryview(buffer), 0, 0.0
         while at < size:
             left = remaining(deadline)
-            if not left <= limit < 2 * left:  # a system call, so not for each piece
+            if not left <= limit < left + _LATE_SECONDS:  # a system call, so not for each piece
                 limit = left
                 self._socket.settimeout(left)
             count = self._socket.recv_into(view[at:])

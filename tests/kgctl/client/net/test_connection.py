@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
 
@@ -146,3 +148,34 @@ def test_several_requests_may_be_in_flight(listen: Listener) -> None:
 def test_every_failure_is_an_error_that_the_command_line_understands(listen: Listener) -> None:
     with pytest.raises(KgctlError):
         ask(listen(answer_with(b"\0" * 64)))
+
+
+class Dripping:
+    """A stream that gives one byte of an answer at a time. `longest_wait` is the longest wait beyond the deadline."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline, self.timeout, self.longest_wait = deadline, 0.0, 0.0
+
+    def settimeout(self, seconds: float) -> None:
+        self.timeout = seconds
+
+    def sendall(self, data: bytes) -> None:
+        pass
+
+    def recv_into(self, buffer: memoryview) -> int:
+        self.longest_wait = max(self.longest_wait, time.monotonic() + self.timeout - self.deadline)
+        threading.Event().wait(0.01)
+        buffer[:1] = b"\1" if len(buffer) == 2 else b"\0"
+        return 1
+
+    def close(self) -> None:
+        pass
+
+
+def test_an_answer_that_stalls_after_its_first_bytes_takes_no_longer_than_the_timeout() -> None:
+    stream = Dripping(time.monotonic() + 0.6)
+    connection = Connection(Endpoint("a", 1), cast(socket.socket, stream), "test")
+    connection.send(ListGroupsRequest(), 0, ListGroupsResponse, stream.deadline)
+    with pytest.raises(TimedOut):
+        connection.receive(stream.deadline)
+    assert stream.longest_wait < 0.2

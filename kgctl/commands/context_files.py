@@ -14,7 +14,7 @@ from kgctl.commands.help import examples
 from kgctl.commands.settings import complete_contexts, settings
 from kgctl.contexts import java_export, store
 from kgctl.contexts.book import existing
-from kgctl.contexts.java_properties import ignored_in, read_java_file
+from kgctl.contexts.java_properties import ignored_in, misspelt_in, read_java_file
 from kgctl.contexts.names import BOOTSTRAP, BadContext, check_name, is_path
 from kgctl.contexts.target import of_context
 from kgctl.contexts.values import Value
@@ -57,6 +57,8 @@ def import_file(
     ignored = ignored_in(file)
     if ignored:
         note(f"Left out, because they are not about the connection: {', '.join(ignored)}.")
+    for sentence in misspelt_in(file):
+        note(f"Warning: {sentence}")
     if BOOTSTRAP not in values:
         note(f"Warning: the file has no {BOOTSTRAP}: kgctl context edit {wanted} --bootstrap HOST:PORT")
     literal = [key for key, value in values.items() if isinstance(value, Secret)]

@@ -51,7 +51,7 @@ class Settings:
             for sentence in self._target.notes:
                 from kgctl.render import note
 
-                note(f"Note: {sentence}.")
+                note(f"Note: {sentence}" if sentence.endswith("?") else f"Note: {sentence}.")
         return self._target
 
     def connection(self) -> ConnectionSettings:

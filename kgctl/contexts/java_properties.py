@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from broker.security.secret import Secret
-from kgctl.contexts.names import BadContext, is_connection, is_secret
+from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, BadContext, is_connection, is_secret
 from kgctl.contexts.values import Value
+
+_NEAR = 0.85
 
 
 def read_java_file(path: Path) -> tuple[dict[str, Value], dict[str, int]]:
@@ -28,6 +30,23 @@ def read_java_file(path: Path) -> tuple[dict[str, Value], dict[str, int]]:
 def ignored_in(path: Path) -> list[str]:
     """The names in the file that say nothing about the connection, such as acks."""
     return list(dict.fromkeys(name for _, name, _ in _pairs(path) if not is_connection(name)))
+
+
+def misspelt_in(path: Path) -> list[str]:
+    """Sentences about names that are left out, but probably mean a property of the connection."""
+    left_out = [(number, name) for number, name, _ in _pairs(path) if not is_connection(name)]
+    if not left_out:
+        return []
+    from difflib import get_close_matches
+
+    # What begins with ssl. or sasl. and is unknown is an error.
+    names = (BOOTSTRAP, CLIENT_ID, "security.protocol")
+    near = ((number, name, get_close_matches(name, names, 1, _NEAR)) for number, name in left_out)
+    return [
+        f"{path}, line {number}: unknown property {name!r}; did you mean {one[0]!r}?"
+        for number, name, one in near
+        if one
+    ]
 
 
 def _pairs(path: Path) -> list[tuple[int, str, str]]:

@@ -50,7 +50,7 @@ class Sourced(NamedTuple):
 class Target:
     """`name` is the context, None without one. `folder` is where relative paths of its values start, None for as they are.
 
-    `notes` are sentences about files that are ignored; `unsafe` says why its literal secrets may not be used.
+    `notes` are sentences about what is ignored in files, or files that are; `unsafe` says why its literal secrets may not be used.
     """
 
     name: str | None
@@ -158,11 +158,11 @@ def of_context(context: Context, chosen_by: str, notes: tuple[str, ...] = ()) ->
 
 
 def _of_java_file(path: Path, word: str) -> Target:
-    from kgctl.contexts.java_properties import read_java_file
+    from kgctl.contexts.java_properties import misspelt_in, read_java_file
 
     settings, lines = read_java_file(path)
     values = {name: Sourced(value, f"{path}, line {lines[name]}") for name, value in settings.items()}
-    return Target(None, word, values, java_file=path)
+    return Target(None, word, values, notes=tuple(misspelt_in(path)), java_file=path)
 
 
 def _of_files(environ: Mapping[str, str]) -> Target:

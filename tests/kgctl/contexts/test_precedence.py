@@ -147,3 +147,14 @@ def test_an_error_of_a_property_says_where_the_property_stands(home: Home) -> No
     assert done.stderr.startswith("Error: client.properties, line 2: ssl.enabled.protocols: 'SSLv9' is unknown")
     home.write('[contexts.prod]\nbootstrap.servers = "a:b"\nsecurity.protocol = "SASL_SSL"\n')
     assert f"{home.file}, line 2: 'a:b' is not an address" in home.kgctl("groups", "list", "--context", "prod").stderr
+
+
+def test_a_misspelt_property_of_a_java_file_is_named(home: Home) -> None:
+    Path("client.properties").write_text("securty.protocol=SSL\nbootstrap.servers=127.0.0.1:1\nacks=all\n")
+    sentence = "client.properties, line 1: unknown property 'securty.protocol'; did you mean 'security.protocol'?"
+    done = home.kgctl("topics", "list", "--command-config", "client.properties")
+    assert done.stderr.splitlines()[0] == f"Note: {sentence}"
+    assert len(done.stderr.splitlines()) == 2
+    imported = home.kgctl("context", "import", "client.properties")
+    assert f"Warning: {sentence}" in imported.stderr
+    assert "'acks'" not in imported.stderr

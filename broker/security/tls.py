@@ -52,7 +52,8 @@ def server_context(tls: Tls) -> ssl.SSLContext:
         # A client that closes without a TLS alert, as most do, has closed. Requests have a length, so none can be cut unnoticed.
         | ssl.OP_IGNORE_UNEXPECTED_EOF
     )
-    # Without tickets TLS 1.3 resumes no session: a resumed one would not check the client's certificate again.
+    # A resumed session does not check the client's certificate again. Without tickets TLS 1.3 resumes none. TLS 1.2 resumes one by its
+    # id as long as OpenSSL remembers it, which Python cannot forbid.
     context.num_tickets = 0
     if tls.client_auth != "none":
         context.options |= ssl.OP_NO_TICKET

@@ -185,7 +185,7 @@ class _Run:
     printed: int = 0
 
     def until_done(self) -> None:
-        from kgctl.client.net.errors import TimedOut
+        from kgctl.client.net.errors import AuthenticationFailed, TimedOut
         from kgctl.commands.interruption import Interrupted
 
         timed_out: TimedOut | None = None
@@ -196,6 +196,9 @@ class _Run:
                 pass
             except TimedOut as error:
                 timed_out = error
+            except AuthenticationFailed:
+                # Leaving the group would take more attempts with the same credentials, which may lock the user out.
+                raise
             except BaseException:
                 self._close_quietly()
                 raise

@@ -83,6 +83,33 @@ def test_wrong_credentials(config: Configured) -> None:
     assert "the broker does not accept user 'admin' with SCRAM-SHA-512: " in line
 
 
+def test_a_consumer_with_revoked_credentials_ends_with_one_reason(tmp_path: Path) -> None:
+    options = options_of("sasl_plaintext") | {"connections.max.reauth.ms": "1000"}
+    listeners = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    with RunningBroker(tmp_path / "data", listeners=listeners, **options) as running:
+        host, port = running.addresses["PLAINTEXT"]
+        admin = Kgctl(f"{host}:{port}")
+        assert admin("users", "set-password", "carol", text="carol-secret").exit_code == 0
+        assert admin("produce", "t", text="one\n").exit_code == 0
+        host, port = running.addresses["SASL_PLAINTEXT"]
+        file = tmp_path / "client.properties"
+        file.write_text(
+            f"bootstrap.servers={host}:{port}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n"
+            "sasl.username=carol\nsasl.password=carol-secret\n"
+        )
+        command = [sys.executable, "-m", "kgctl", "consume", "t", "--group", "g", "--from-beginning"]
+        with subprocess.Popen(
+            [*command, "--command-config", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as consumer:
+            assert consumer.stdout is not None
+            assert consumer.stdout.readline() == "one\n"
+            assert admin("users", "delete", "carol", "--execute").exit_code == 0
+            _, said = consumer.communicate(timeout=30)
+    assert consumer.returncode == UNREACHABLE
+    (line,) = said.splitlines()
+    assert "the broker does not accept user 'carol' with SCRAM-SHA-512" in line
+
+
 def test_the_dashboard_ends_with_the_reason(config: Configured) -> None:
     line = failure(Kgctl()("ui", "--once", *config("SASL_SSL", sasl_password="wrong-secret")))
     assert "the broker does not accept user 'admin' with SCRAM-SHA-512: " in line

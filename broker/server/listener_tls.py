@@ -12,7 +12,6 @@ from broker.security import tls
 from broker.security.cipher_suites import TLS_1_3
 from broker.security.principals import BadRule, PrincipalMapper
 from broker.server.handshake_turns import HandshakeTurns
-from broker.server.repeated_lines import RepeatedLines
 from broker.server.tls_transport import TlsTransport
 
 if TYPE_CHECKING:
@@ -55,10 +54,10 @@ class ListenerTls:
         self, make: Callable[[], SecuredProtocol], loop: asyncio.AbstractEventLoop
     ) -> Callable[[socket.socket], Coroutine[Any, Any, object]]:
         """Makes connections, each served by the protocol that `make` returns, of accepted sockets."""
-        turns, failures = HandshakeTurns(loop), RepeatedLines(loop.time)
+        turns = HandshakeTurns(loop)
 
         async def connect(client: socket.socket) -> object:
-            return TlsTransport(loop, client, self.context, make(), turns, failures)
+            return TlsTransport(loop, client, self.context, make(), turns)
 
         return connect
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections import deque
@@ -18,7 +19,6 @@ from broker.security.principals import NoRuleApplies
 
 if TYPE_CHECKING:
     from broker.server.handshake_turns import HandshakeTurns
-    from broker.server.repeated_lines import RepeatedLines
 
 # A client that does not complete its handshake in this time is disconnected.
 HANDSHAKE_S = 10.0
@@ -27,6 +27,8 @@ READ_BYTES = 64 * 1024
 # Kafka's answer to a client that does not speak TLS: a fatal alert, "internal error".
 ALERT = bytes.fromhex("15030300020250")
 _PLAINTEXT = frozenset(("HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "WRONG_VERSION_NUMBER"))
+
+logger = logging.getLogger("broker.server")
 
 
 class SecuredProtocol(Protocol):
@@ -55,7 +57,6 @@ class TlsTransport(asyncio.Transport):
         context: ssl.SSLContext,
         protocol: SecuredProtocol,
         turns: HandshakeTurns,
-        failures: RepeatedLines,
     ) -> None:
         """Raises OSError if the client has disconnected."""
         peer = client.getpeername()
@@ -64,7 +65,6 @@ class TlsTransport(asyncio.Transport):
         self._loop = loop
         self._protocol = protocol
         self._turns = turns
-        self._failures = failures
         self._file = self._socket.fileno()
         self._unwritten: deque[bytes] = deque()
         self._unwritten_bytes = 0
@@ -244,7 +244,7 @@ class TlsTransport(asyncio.Transport):
         self._turns.run(self._shake_hands)
 
     def _fail_handshake(self, reason: str) -> None:
-        self._failures.warn(f"TLS handshake with /{self.get_extra_info('peername')[0]} failed: {reason}")
+        logger.warning("TLS handshake with /%s failed: %s", self.get_extra_info("peername")[0], reason)
         # What the client has sent must be read, or the system resets the connection, and the client does not see the alert.
         with contextlib.suppress(OSError):
             socket.socket.recv(self._socket, READ_BYTES)

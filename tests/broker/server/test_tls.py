@@ -18,9 +18,8 @@ from broker.config.config import load_config
 from broker.config.option import ConfigError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
-from broker.server import connections, handshake_turns, repeated_lines, tls_transport
+from broker.server import connections, handshake_turns, tls_transport
 from broker.server.listener_tls import listener_tls
-from broker.server.repeated_lines import RepeatedLines
 from tests.harness.certificates import Authority, Issued
 from tests.harness.damaged_tls import converse
 from tests.harness.requests import create_topic, fetch_request, metadata_of, produce, values_of
@@ -255,21 +254,6 @@ def test_a_handshake_that_fails_does_not_stall_others() -> None:
 
     asyncio.run(serve())
     assert order == ["failed", "handshake"]
-
-
-def test_a_client_that_retries_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    now = 0.0
-    lines = RepeatedLines(lambda: now)
-    for _ in range(40):
-        lines.warn("a failed")
-    lines.warn("b failed")
-    now += repeated_lines.INTERVAL_S
-    lines.warn("a failed")
-    assert caplog.messages == ["a failed", "b failed", "a failed (39 more since the last line)"]
-    caplog.clear()
-    for number in range(2 * repeated_lines.MOST_KINDS):
-        lines.warn(f"{number} failed")
-    assert len(lines._kinds) == repeated_lines.MOST_KINDS
 
 
 def test_a_probe_that_connects_and_closes_logs_nothing(

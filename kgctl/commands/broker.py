@@ -310,6 +310,7 @@ def _row_of(ready: Ready) -> LocalBrokerRow:
         client_properties=ready.client_properties,
         log_file=ready.log_file,
         unimplemented_options=tuple(ready.unimplemented_options),
+        other_listeners=tuple(map(str, ready.listeners[1:])),
     )
 
 

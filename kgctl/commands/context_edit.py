@@ -13,7 +13,9 @@ from typing import Annotated
 import typer
 
 from broker.security.secret import Secret
+from kgctl.client.net.client_properties import MECHANISMS
 from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.security import PROTOCOLS
 from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 from kgctl.commands.settings import complete_contexts, settings
@@ -125,7 +127,7 @@ def _given(sets: list[str], secrets: list[str]) -> dict[str, Value]:
                 param_hint="'--set'",
             )
         try:
-            values[name] = value_of(name, _typed(name, value), Path())
+            values[name] = _valid(name, value_of(name, _typed(name, value), Path()))
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="'--set'") from None
     for text in secrets:
@@ -146,6 +148,14 @@ def _given(sets: list[str], secrets: list[str]) -> dict[str, Value]:
             except ValueError as error:
                 raise typer.BadParameter(str(error), param_hint="'--secret'") from None
     return values
+
+
+def _valid(name: str, value: Value) -> Value:
+    """The value of a property that has few. Raises ValueError; a file may hold more, for other programs."""
+    choices = {"security.protocol": PROTOCOLS, "sasl.mechanism": MECHANISMS, "sasl.mechanisms": MECHANISMS}.get(name)
+    if choices and str(value).upper() not in choices:
+        raise ValueError(f"{name}: {value!r} is not one of {', '.join(choices)}")
+    return value
 
 
 def _typed(name: str, text: str) -> object:

@@ -13,7 +13,7 @@ class LocalBrokerRow:
     """Times are UTC in ISO 8601. `unimplemented_options` are accepted but ignored.
 
     `reason` says why the broker is not running: how the last run ended, or how an unresponsive broker fails to answer.
-    `security_protocol` is that of `address`; `client_properties` is the configuration of a client, after --secure.
+    `security_protocol` is that of `address`, the first listener; `client_properties` is the configuration of a client, after --secure.
     `ended` is absent for a broker that was killed.
     """
 
@@ -29,6 +29,7 @@ class LocalBrokerRow:
     reason: str | None = None
     security_protocol: str | None = None
     client_properties: str | None = None
+    other_listeners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,9 @@ def test_a_secured_broker_is_started_found_used_and_stopped_with_one_command_eac
         assert row_of("broker", "stop")["state"] == "stopped"
         # With several listeners, that of the client.properties is used.
         two = "listeners=PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0"
-        assert kgctl("broker", "start", "--secure", "--override", two).returncode == 0
+        (row,) = json.loads(kgctl("broker", "start", "--secure", "--override", two, "-o", "json").stdout)["rows"]
+        assert (row["security_protocol"], len(row["other_listeners"])) == ("PLAINTEXT", 1)
+        assert row["other_listeners"][0].endswith(" (SASL_SSL)")
         for way in (["--context", "local-secure"], []):
             listed = kgctl(*way, "topics", "list")
             assert listed.returncode == 0, listed.stderr

@@ -104,7 +104,8 @@ def test_an_empty_value_is_a_value(home: Home) -> None:
     done = home.kgctl("context", "add", "prod", "--bootstrap", "a:1", "--set", "ssl.endpoint.identification.algorithm=")
     assert done.exit_code == 0, done.output
     assert 'ssl.endpoint.identification.algorithm = ""\n' in home.file.read_text()
-    assert home.kgctl("context", "add", "dev", "--set", "bootstrap.servers=").exit_code == 2
+    for wrong in ("bootstrap.servers=", "security.protocol=SLL", "sasl.mechanism=GSSAPI"):
+        assert home.kgctl("context", "add", "dev", "--set", wrong).exit_code == 2
 
 
 def test_use_refuses_a_context_that_does_not_exist(home: Home) -> None:

@@ -1379,6 +1379,13 @@ FAULTS = (
         CONFIG,
     ),
     Fault(
+        "other machines may reach a listener that takes unsigned tokens",
+        "config/exposure.py",
+        "    if _takes_unsigned_tokens(address, config):\n",
+        "    if False:\n",
+        CONFIG,
+    ),
+    Fault(
         "the text of a password is kept with the given options",
         "config/config.py",
         "                given[name] = HIDDEN\n",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.security.secret import Secret
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+# Those of broker.security.sasl.scram, which --help does not load.
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
 # A password is one line of at most this length.
 MAX_PASSWORD_CHARACTERS = 4096

@@ -26,7 +26,7 @@ from kgctl.model.failure import RowError
 from kgctl.model.users import UserChange, UserRow
 
 MECHANISMS = tuple(scram.TYPES)
-MIN_ITERATIONS, MAX_ITERATIONS, SALT_BYTES = scram.MIN_ITERATIONS, scram.MAX_ITERATIONS, scram.SALT_BYTES
+SALT_BYTES = scram.SALT_BYTES
 USERS_PER_REQUEST = 1000
 _NAMES = {number: name for name, number in scram.TYPES.items()}
 

@@ -12,9 +12,6 @@ class Values:
     def __init__(self, properties: Mapping[str, str | Secret]) -> None:
         self._properties = properties
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._properties
-
     def text(self, name: str, default: str = "") -> str:
         found = self._properties.get(name, default)
         return (found.reveal() if isinstance(found, Secret) else found).strip()

@@ -171,11 +171,11 @@ def _typed(name: str, text: str) -> object:
 
 
 def _asked(name: str) -> Secret:
-    import getpass
+    from kgctl.commands.secret_prompt import typed_secret
 
     if sys.stdin is None or not sys.stdin.isatty():
         raise typer.BadParameter("prompt needs a terminal.", param_hint="'--secret'")
-    text = getpass.getpass(f"{name}: ")
+    text = typed_secret(f"{name}: ")
     if not text:
         raise typer.BadParameter(f"{name}: nothing was typed.", param_hint="'--secret'")
     return Secret(text)

@@ -151,13 +151,12 @@ def _password(user: str, file: Path | None) -> Secret:
 
 
 def _typed_password(user: str) -> Secret:
-    import getpass
-
     from broker.security.secret import Secret
+    from kgctl.commands.secret_prompt import typed_secret
 
-    password = getpass.getpass(f"Password of {user}: ")
+    password = typed_secret(f"Password of {user}: ")
     if not password:
         raise typer.BadParameter("the password is empty.")
-    if getpass.getpass("Again: ") != password:
+    if typed_secret("Again: ") != password:
         raise typer.BadParameter("the passwords differ.")
     return Secret(password)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 # Frames of one authentication; the longest one that clients have needs six.
 MAX_FRAMES = 20
+_NO_SASL = "the client has not authenticated; its security.protocol must be that of the listener"
 # A client that authenticates again sooner gets ILLEGAL_SASL_STATE.
 MIN_REAUTHENTICATION_S = 1.0
 # Messages repeat names that clients choose.
@@ -76,9 +77,9 @@ class SaslGate:
                 refusal = None if self._server is None else self._server.refusal
                 raise self._failed(refusal or "a token was expected")
             case _State.START if key not in (SASL_HANDSHAKE, API_VERSIONS):
-                raise RequestRefused("the client has not authenticated")
+                raise RequestRefused(_NO_SASL)
             case _State.VERSIONS_KNOWN if key != SASL_HANDSHAKE:
-                raise RequestRefused("the client has not authenticated")
+                raise RequestRefused(_NO_SASL)
         return None
 
     def versions_answered(self) -> None:

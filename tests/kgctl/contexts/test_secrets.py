@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 
@@ -161,3 +163,33 @@ def test_client_id_and_time_limit_come_from_the_context(home: Home) -> None:
     settings = connection_to(target, environ=home.environ)
     assert (settings.client_id, settings.timeout) == ("me", 7.0)
     assert connection_to(target, timeout=2.0, environ=home.environ).timeout == 2.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("context", "add", "dev", "--secret", "sasl.password=prompt"), "sasl.password: nothing was typed."),
+        (("users", "set-password", "alice"), "the password is empty."),
+    ],
+)
+def test_the_end_of_the_input_at_a_prompt_is_a_usage_error(
+    home: Home, arguments: tuple[str, ...], message: str
+) -> None:
+    master, terminal = os.openpty()
+    program = subprocess.Popen(
+        [sys.executable, "-m", "kgctl", *arguments],
+        stdin=terminal,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # without /dev/tty, so that the prompt reads stdin
+    )
+    assert program.stderr is not None
+    shown = b""
+    while not shown.endswith(b": "):
+        shown += program.stderr.read(1) or b": "
+    os.write(master, b"\x04")
+    _, rest = program.communicate(timeout=30)
+    os.close(master)
+    os.close(terminal)
+    assert program.returncode == 2
+    assert rest.decode().rstrip().endswith(message)

@@ -1,6 +1,6 @@
-"""The principal of a client certificate: its distinguished name as Java writes it, and `ssl.principal.mapping.rules`. Pure.
+"""The principal of a client certificate by `ssl.principal.mapping.rules`. Pure.
 
-See javax.security.auth.x500.X500Principal (RFC 2253) and org.apache.kafka.common.security.ssl.SslPrincipalMapper.
+See org.apache.kafka.common.security.ssl.SslPrincipalMapper.
 """
 
 from __future__ import annotations
@@ -9,23 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-USER = "User:"
+from broker.security.certificates import subject_of
 
-_SEQUENCE, _SET, _OID, _VERSION = 0x30, 0x31, 0x06, 0xA0
-# UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString
-_TEXTS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
-_KEYWORDS = {
-    "2.5.4.3": "CN",
-    "2.5.4.6": "C",
-    "2.5.4.7": "L",
-    "2.5.4.8": "ST",
-    "2.5.4.9": "STREET",
-    "2.5.4.10": "O",
-    "2.5.4.11": "OU",
-    "0.9.2342.19200300.100.1.1": "UID",
-    "0.9.2342.19200300.100.1.25": "DC",
-}
-_ESCAPED = frozenset(',=+<>#;"\\')
+USER = "User:"
 
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)"
 _RULES = re.compile(rf"\s*({_RULE}.*?|(?:.*?))\s*(?:,\s*|$)", re.DOTALL)
@@ -35,7 +21,11 @@ class BadRule(ValueError):
     """A mapping rule that cannot be understood."""
 
 
-class NoRuleApplies(Exception):
+class NoPrincipal(Exception):
+    """The certificate of a client does not give it a principal; the text says why."""
+
+
+class NoRuleApplies(NoPrincipal):
     """No mapping rule matches the name of a certificate."""
 
 
@@ -123,70 +113,3 @@ def _references(replacement: str, pattern: re.Pattern[str]) -> Iterator[str | in
             yield pattern.groupindex[name]
         else:
             yield escaped or char
-
-
-def subject_of(certificate: bytes) -> str:
-    """The subject of a certificate (DER), the most specific part first: "CN=alice,O=Example,C=DE"."""
-    (_, fields), *_ = _elements(_content(certificate))
-    tags = list(_elements(fields))
-    # version (optional), serial number, signature algorithm, issuer, validity, subject
-    subject = tags[5 if tags[0][0] == _VERSION else 4][1]
-    parts = ["+".join(map(_attribute, _elements(names))) for _, names in _elements(subject)]
-    return ",".join(reversed(parts))
-
-
-def _attribute(element: tuple[int, bytes]) -> str:
-    (_, oid), (tag, value) = _elements(element[1])
-    dotted = _dotted(oid)
-    keyword = _KEYWORDS.get(dotted)
-    if keyword is None or tag not in _TEXTS:
-        return f"{keyword or dotted}=#{_encoded(tag, value).hex()}"
-    text = "".join(_escape(char) for char in value.decode("utf-8", "replace"))
-    bare = text.strip(" \r")
-    lead, trail = len(text) - len(text.lstrip(" \r")), len(text) - len(text.rstrip(" \r"))
-    if not bare:
-        return f"{keyword}=" + "".join("\\" + char for char in text)
-    escaped = ("".join("\\" + char for char in part) for part in (text[:lead], text[len(text) - trail :]))
-    return f"{keyword}={next(escaped)}{bare}{next(escaped)}"
-
-
-def _escape(char: str) -> str:
-    if char == "\0":
-        return "\\00"
-    return "\\" + char if char in _ESCAPED else char
-
-
-def _content(data: bytes) -> bytes:
-    (_, content), *_ = _elements(data)
-    return content
-
-
-def _elements(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The DER elements of a content: tag and content of each. OpenSSL has checked the certificate."""
-    at = 0
-    while at < len(data):
-        tag, length, at = data[at], data[at + 1], at + 2
-        if length & 0x80:
-            start, at = at, at + (length & 0x7F)
-            length = int.from_bytes(data[start:at], "big")
-        yield tag, data[at : at + length]
-        at += length
-
-
-def _encoded(tag: int, content: bytes) -> bytes:
-    length = len(content)
-    if length < 0x80:
-        return bytes((tag, length)) + content
-    size = length.to_bytes((length.bit_length() + 7) // 8, "big")
-    return bytes((tag, 0x80 | len(size))) + size + content
-
-
-def _dotted(oid: bytes) -> str:
-    numbers, value = [], 0
-    for byte in oid:
-        value = value << 7 | byte & 0x7F
-        if not byte & 0x80:
-            numbers.append(value)
-            value = 0
-    first = min(numbers[0] // 40, 2)
-    return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))

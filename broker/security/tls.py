@@ -42,7 +42,14 @@ class Tls(NamedTuple):
     cipher_suites: tuple[str, ...]
 
 
-def server_context(tls: Tls) -> ssl.SSLContext:
+class Served(NamedTuple):
+    """The context of a listener, and the certificate (DER) that it shows to clients."""
+
+    context: ssl.SSLContext
+    certificate: bytes
+
+
+def served(tls: Tls) -> Served:
     """Raises BadTls."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= (
@@ -52,8 +59,8 @@ def server_context(tls: Tls) -> ssl.SSLContext:
         # A client that closes without a TLS alert, as most do, has closed. Requests have a length, so none can be cut unnoticed.
         | ssl.OP_IGNORE_UNEXPECTED_EOF
     )
-    # A resumed session does not check the client's certificate again. Without tickets TLS 1.3 resumes none. TLS 1.2 resumes one by its
-    # id as long as OpenSSL remembers it, which Python cannot forbid.
+    # A resumed session does not verify the client's certificate again. Without tickets TLS 1.3 resumes none. TLS 1.2 resumes one by
+    # its id as long as OpenSSL remembers it, which Python cannot forbid: the listener checks the expiry of every certificate.
     context.num_tickets = 0
     if tls.client_auth != "none":
         context.options |= ssl.OP_NO_TICKET
@@ -70,7 +77,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
         raise BadTls(str(error)) from None
     except ssl.SSLError as error:
         raise BadTls(f"{_source(tls.trust_store)}: {error.reason or error}") from None
-    return context
+    return Served(context, _first_certificate(identity.chain))
 
 
 def _set_versions_and_suites(context: ssl.SSLContext, tls: Tls) -> None:
@@ -120,6 +127,11 @@ def _trusted(store: Store) -> str:
             "ssl.truststore.certificates"
         )
     return keystores.read_trusted(store.location, store.password)
+
+
+def _first_certificate(chain: str) -> bytes:
+    end = ssl.PEM_FOOTER
+    return ssl.PEM_cert_to_DER_cert(chain[: chain.index(end) + len(end)])
 
 
 def _check_pem(store: Store) -> None:

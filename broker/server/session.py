@@ -52,8 +52,10 @@ class Session:
         self.gate: Gate | None = None
 
     def secured(self, certificate: bytes | None) -> None:
-        """The TLS handshake is complete: without SASL, the client's certificate says who it is. Raises NoRuleApplies."""
+        """The TLS handshake is complete: without SASL, the client's certificate says who it is. Raises NoPrincipal."""
+        assert self.listener.tls is not None
+        if certificate is not None:
+            self.listener.tls.check(certificate)
         if not self.listener.address.uses_sasl:
-            assert self.listener.tls is not None
             self.principal = self.listener.tls.principal(certificate)
             self.authenticated = True

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from broker.security.principals import NoRuleApplies
+from broker.security.principals import NoPrincipal
 
 if TYPE_CHECKING:
     from broker.server.handshake_turns import HandshakeTurns
@@ -37,7 +37,7 @@ class SecuredProtocol(Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
     def secured(self, certificate: bytes | None) -> None:
         """The handshake is complete. `certificate` (DER) is the client's, if one was demanded and presented. Raises
-        NoRuleApplies if it has no principal."""
+        NoPrincipal if it has no principal."""
         ...
 
     def data_received(self, data: bytes) -> None: ...
@@ -161,7 +161,7 @@ class TlsTransport(asyncio.Transport):
             self._watch()
             try:
                 self._protocol.secured(self._socket.getpeercert(binary_form=True))
-            except NoRuleApplies as error:
+            except NoPrincipal as error:
                 self._fail_handshake(str(error))
             except BaseException:
                 # A client without a principal must not be served.

@@ -1,4 +1,4 @@
-"""The names of client certificates and the rules that map them. The expectations are the answers of Java 17 and Kafka 4.1."""
+"""The names and expiries of certificates, and the rules that map names. The expectations are the answers of Java 17 and Kafka 4.1."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
 
-from broker.security.principals import BadRule, NoRuleApplies, PrincipalMapper, subject_of
+from broker.security.certificates import expiry_of, subject_of
+from broker.security.principals import BadRule, NoRuleApplies, PrincipalMapper
 
 DUKE = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
 IA5 = _ASN1Type.IA5String
 KEY = ec.generate_private_key(ec.SECP256R1())
 
 
-def certificate(subject: x509.Name) -> bytes:
-    now = datetime.datetime.now(datetime.UTC)
-    builder = x509.CertificateBuilder(subject, subject, KEY.public_key(), 1, now, now + datetime.timedelta(1))
+def certificate(subject: x509.Name, end: datetime.datetime | None = None) -> bytes:
+    now = datetime.datetime(2020, 1, 1)
+    builder = x509.CertificateBuilder(subject, subject, KEY.public_key(), 1, now, end or now + datetime.timedelta(1))
     return builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
 
 
@@ -54,6 +55,11 @@ def certificate(subject: x509.Name) -> bytes:
 def test_the_name_of_a_certificate_is_written_as_in_java(attributes: list[tuple[object, ...]], name: str) -> None:
     subject = x509.Name([x509.NameAttribute(*attribute) for attribute in attributes])  # type: ignore[arg-type]
     assert subject_of(certificate(subject)) == name
+
+
+@pytest.mark.parametrize("year", [2026, 2049, 2050, 2151])
+def test_the_expiry_of_a_certificate_sorts_by_time(year: int) -> None:
+    assert expiry_of(certificate(x509.Name([]), datetime.datetime(year, 2, 3, 4, 5, 6))) == f"{year}-02-03 04:05:06"
 
 
 def test_the_attributes_of_one_part_are_joined() -> None:

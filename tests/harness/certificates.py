@@ -90,7 +90,7 @@ class Authority:
     ) -> Issued:
         key = ec.generate_private_key(ec.SECP256R1())
         now = _now()
-        start, end = (now - 10 * DAY, now - DAY) if expired else (now - DAY, now + 30 * DAY)
+        start, end = (now - 10 * DAY, now - DAY) if expired else (now - DAY, now + 60 * DAY)
         builder = (
             x509.CertificateBuilder()
             .subject_name(_name(stem))

@@ -1297,8 +1297,8 @@ FAULTS = (
     Fault(
         "a client without a principal stays connected",
         "server/tls_transport.py",
-        "            except NoRuleApplies as error:\n                self._fail_handshake(str(error))\n",
-        "            except NoRuleApplies:\n                pass\n",
+        "            except NoPrincipal as error:\n                self._fail_handshake(str(error))\n",
+        "            except NoPrincipal:\n                pass\n",
         TLS,
     ),
     Fault(

@@ -18,6 +18,7 @@ from broker.config.config import load_config
 from broker.config.option import ConfigError
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
+from broker.security.principals import NoPrincipal
 from broker.server import connections, handshake_turns, tls_transport
 from broker.server.listener_tls import listener_tls
 from tests.harness.certificates import Authority, Issued
@@ -129,6 +130,26 @@ def test_a_client_without_a_good_certificate_is_refused_in_one_line(
         with connect(running, authority.client("alice")) as client:
             assert metadata_of(client).brokers
     assert len(caplog.records) == 1
+
+
+def test_a_listener_warns_of_its_expired_certificate(authority: Authority, caplog: pytest.LogCaptureFixture) -> None:
+    def start(certificate: Issued) -> None:
+        store = {"ssl.keystore.location": str(certificate.bundle), "ssl.keystore.type": "PEM"}
+        listener_tls(load_config(overrides=SSL | store))
+
+    start(authority.server())
+    assert caplog.text == ""
+    start(authority.server("old", expired=True))
+    assert "listener SSL: its certificate expired on 20" in caplog.text
+
+
+def test_the_certificate_of_a_resumed_session_must_still_be_valid(running: RunningBroker, authority: Authority) -> None:
+    expired = ssl.PEM_cert_to_DER_cert(authority.client("expired", expired=True).certificate.read_text())
+    with connect(running) as client:
+        metadata_of(client)
+        (session,) = running.run(lambda: [each.session for each in running.broker.connections])
+        with pytest.raises(NoPrincipal, match="the client's certificate expired on 20"):
+            session.secured(expired)
 
 
 def test_a_client_of_the_wrong_protocol_is_disconnected_at_once_with_one_line(

@@ -1302,6 +1302,13 @@ FAULTS = (
         TLS,
     ),
     Fault(
+        "the certificate of a resumed session is not checked",
+        "server/session.py",
+        "            self.listener.tls.check(certificate)\n",
+        "            pass\n",
+        TLS,
+    ),
+    Fault(
         "a client stays connected after an error about its principal",
         "server/tls_transport.py",
         "                self._disconnect(None)\n                raise\n",

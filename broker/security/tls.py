@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from base64 import b64decode
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.security import keystores
@@ -130,8 +131,9 @@ def _trusted(store: Store) -> str:
 
 
 def _first_certificate(chain: str) -> bytes:
-    end = ssl.PEM_FOOTER
-    return ssl.PEM_cert_to_DER_cert(chain[: chain.index(end) + len(end)])
+    lines = chain[: chain.index(ssl.PEM_FOOTER)].splitlines()[1:]
+    # A block may begin with headers.
+    return b64decode("".join(line for line in lines if ":" not in line))
 
 
 def _check_pem(store: Store) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from broker.config.config import load_config
 from broker.config.option import ConfigError
@@ -144,7 +146,8 @@ def test_a_listener_warns_of_its_expired_certificate(authority: Authority, caplo
 
 
 def test_the_certificate_of_a_resumed_session_must_still_be_valid(running: RunningBroker, authority: Authority) -> None:
-    expired = ssl.PEM_cert_to_DER_cert(authority.client("expired", expired=True).certificate.read_text())
+    chain = authority.client("expired", expired=True).certificate.read_bytes()
+    expired = x509.load_pem_x509_certificate(chain).public_bytes(Encoding.DER)
     with connect(running) as client:
         metadata_of(client)
         (session,) = running.run(lambda: [each.session for each in running.broker.connections])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from base64 import b64encode
+from base64 import b64decode, b64encode
 
 # As in Kafka's PemParser, except that headers such as Proc-Type may stand in a block.
 _BLOCK = re.compile(r"-----BEGIN\s+([A-Z0-9 ]+?)\s*-----(.*?)-----END\s+\1\s*-----", re.DOTALL)
@@ -21,6 +21,12 @@ def certificates(text: str) -> str:
     if not found:
         raise BadPem("it has no certificate in PEM")
     return "".join(found)
+
+
+def first_certificate(text: str) -> bytes:
+    """The first certificate of a text, as DER. Raises BadPem if there is none."""
+    block = certificates(text).partition("-----END")[0]
+    return b64decode("".join(line for line in block.splitlines()[1:] if ":" not in line))
 
 
 def private_key(text: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from base64 import b64decode
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.security import keystores
+from broker.security import keystores, pem
 from broker.security.cipher_suites import UnknownSuite, openssl_names
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def served(tls: Tls) -> Served:
         raise BadTls(str(error)) from None
     except ssl.SSLError as error:
         raise BadTls(f"{_source(tls.trust_store)}: {error.reason or error}") from None
-    return Served(context, _first_certificate(identity.chain))
+    return Served(context, pem.first_certificate(identity.chain))
 
 
 def _set_versions_and_suites(context: ssl.SSLContext, tls: Tls) -> None:
@@ -128,12 +127,6 @@ def _trusted(store: Store) -> str:
             "ssl.truststore.certificates"
         )
     return keystores.read_trusted(store.location, store.password)
-
-
-def _first_certificate(chain: str) -> bytes:
-    lines = chain[: chain.index(ssl.PEM_FOOTER)].splitlines()[1:]
-    # A block may begin with headers.
-    return b64decode("".join(line for line in lines if ":" not in line))
 
 
 def _check_pem(store: Store) -> None:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,3 +174,11 @@ def test_no_bytes_crash_the_readers(data: bytes) -> None:
             pass
     with pytest.raises(jks.BadJks):
         jks.read(jks.MAGIC + data, "password")
+
+
+def test_the_first_certificate_of_a_chain_is_found_behind_text_and_headers(authority: Authority) -> None:
+    chain = authority.server().certificate.read_text()
+    first = x509.load_pem_x509_certificate(chain.encode()).public_bytes(serialization.Encoding.DER)
+    assert chain.count("BEGIN CERTIFICATE") == 2
+    begin = "-----BEGIN CERTIFICATE-----\n"
+    assert pem.first_certificate("subject: CN=x\n" + chain.replace(begin, begin + "X-Note: a header\n\n", 1)) == first

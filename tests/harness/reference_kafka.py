@@ -72,6 +72,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
+_RESERVED: list[socket.socket] = []
+
 
 class Unavailable(Exception):
     """A real Kafka cannot run on this machine; the text says why."""
@@ -263,9 +265,16 @@ class ReferenceKafka:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that stays reserved until this process ends, also while a broker on it restarts.
+
+    The bound socket keeps the system from giving the port to anyone who asks for any port. Java sets SO_REUSEADDR, so
+    it may listen there all the same.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    _RESERVED.append(reserved)
+    return int(reserved.getsockname()[1])
 
 
 def _one_group_per_partition() -> list[str]:

@@ -22,6 +22,7 @@ from broker.config.properties import read_properties
 if TYPE_CHECKING:
     from broker.config.listener_options import ListenerOption
     from broker.cores.groups.settings import GroupSettings
+    from broker.cores.transactions.settings import TransactionSettings
     from broker.storage import LogSettings
 
 # How similar an unknown option must be to a known one to suggest it (difflib's ratio).
@@ -29,6 +30,11 @@ SUGGESTION_CUTOFF = 0.8
 LISTENER_PREFIX = "listener.name."
 JAAS = "sasl.jaas.config"
 DURABILITIES = ("power", "process")
+# Options of Kafka that are checked, and what this broker does whatever they say.
+_WITHOUT_EFFECT = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "transactions are aborted when they time out",
+    "transaction.partition.verification.enable": "partitions are always verified",
+}
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 
 
@@ -81,7 +87,12 @@ class BrokerConfig(Options):
             for name in ("super.users", "allow.everyone.if.no.acl.found")
             if name in self.given and not self.authorizer_class_name
         ]
-        return ignored + unknown + without_mechanism + without_authorizer
+        without_effect = [
+            f"option {name} has no effect: {instead}"
+            for name, instead in _WITHOUT_EFFECT.items()
+            if self.value_of(name) != OPTIONS[name].default
+        ]
+        return ignored + unknown + without_mechanism + without_authorizer + without_effect
 
     @property
     def listen(self) -> list[NamedAddress]:
@@ -152,6 +163,16 @@ class BrokerConfig(Options):
 
         return GroupSettings(**{name: getattr(self, name) for name in GroupSettings._fields})
 
+    def transaction_settings(self) -> TransactionSettings:
+        """The part that the transaction coordinator reads."""
+        from broker.cores.transactions.settings import TransactionSettings
+
+        return TransactionSettings(
+            max_timeout_ms=self.transaction_max_timeout_ms,
+            expiration_ms=self.transactional_id_expiration_ms,
+            expiry_check_interval_ms=self.transaction_remove_expired_transaction_cleanup_interval_ms,
+        )
+
     def log_settings(self) -> LogSettings:
         """The part that the storage reads."""
         from broker.storage import LogSettings
@@ -178,6 +199,8 @@ class BrokerConfig(Options):
             producer_id_expiration_check_interval_ms=self.producer_id_expiration_check_interval_ms,
             offsets_topic_partitions=self.offsets_topic_num_partitions,
             offsets_topic_segment_bytes=self.offsets_topic_segment_bytes,
+            transactions_topic_partitions=self.transaction_state_log_num_partitions,
+            transactions_topic_segment_bytes=self.transaction_state_log_segment_bytes,
         )
 
 

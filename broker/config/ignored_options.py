@@ -79,11 +79,8 @@ share.fetch.purgatory.purge.interval.requests socket.connection.setup.timeout.ma
 socket.receive.buffer.bytes socket.send.buffer.bytes ssl.allow.dn.changes ssl.allow.san.changes
 ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider
 ssl.secure.random.implementation ssl.trustmanager.algorithm telemetry.max.bytes
-transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
-transaction.partition.verification.enable transaction.remove.expired.transaction.cleanup.interval.ms
-transaction.state.log.load.buffer.size transaction.state.log.min.isr transaction.state.log.num.partitions
-transaction.state.log.replication.factor transaction.state.log.segment.bytes transaction.two.phase.commit.enable
-transactional.id.expiration.ms unclean.leader.election.enable unclean.leader.election.interval.ms
+transaction.state.log.load.buffer.size transaction.state.log.min.isr transaction.state.log.replication.factor
+transaction.two.phase.commit.enable unclean.leader.election.enable unclean.leader.election.interval.ms
 unstable.api.versions.enable unstable.feature.versions.enable
 """
 

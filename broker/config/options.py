@@ -148,6 +148,46 @@ class Options(SaslOptions, SecurityOptions):
         "offsets.topic.segment.bytes", 104857600, "The default segment.bytes of __consumer_offsets.", least=1
     )
 
+    # Transactions.
+    transaction_max_timeout_ms: int = integer(
+        "transaction.max.timeout.ms", 900000, "The maximum transaction timeout that a producer may ask for.", least=1
+    )
+    transactional_id_expiration_ms: int = integer(
+        "transactional.id.expiration.ms",
+        604800000,
+        "How long a transactional id without an ongoing transaction is retained after its last use.",
+        least=1,
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = integer(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        3600000,
+        "How often to check for expired transactional ids.",
+        least=1,
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        10000,
+        "How often Kafka checks for transactions to abort. Without effect: they are aborted when they time out.",
+        least=1,
+    )
+    transaction_partition_verification_enable: bool = boolean(
+        "transaction.partition.verification.enable",
+        True,
+        "Whether to check that a partition is part of the transaction before an append. Always checked, also if false.",
+    )
+    transaction_state_log_num_partitions: int = integer(
+        "transaction.state.log.num.partitions",
+        50,
+        "The number of partitions of __transaction_state; fixed once the topic exists.",
+        least=1,
+    )
+    transaction_state_log_segment_bytes: int = integer(
+        "transaction.state.log.segment.bytes",
+        104857600,
+        "The default segment.bytes of __transaction_state.",
+        least=1,
+    )
+
     # Storage: defaults of topic configs, and settings of the broker.
     message_max_bytes: int = integer("message.max.bytes", 1048588, "The largest record batch in bytes.", least=0)
     log_message_timestamp_type: str = text(

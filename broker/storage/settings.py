@@ -38,5 +38,7 @@ class LogSettings(NamedTuple):
 
     offsets_topic_partitions: int = 50  # offsets.topic.num.partitions; fixed when the data directory is created
     offsets_topic_segment_bytes: int = 100 << 20  # offsets.topic.segment.bytes
+    transactions_topic_partitions: int = 50  # transaction.state.log.num.partitions; fixed when the topic is created
+    transactions_topic_segment_bytes: int = 100 << 20  # transaction.state.log.segment.bytes
 
     max_open_segments: int | None = None  # None: a quarter of the limit on open files

@@ -16,6 +16,7 @@ from broker.config.option import INT_MAX, ConfigError, spell
 from broker.config.options import OPTIONS
 from broker.config.properties import format_properties, parse_properties
 from broker.config.renamed_options import FORMER, FORMER_PREFIXES
+from broker.cores.transactions.settings import TransactionSettings
 from broker.security.secret import Secret
 from tests.harness import ROOT
 
@@ -231,6 +232,32 @@ def test_options_removed_in_kafka_4_warn(tmp_path: Path):
     )
     assert "option zookeeper.connect is from Kafka before 4.0 and is ignored" in config.warnings
     assert "option log.dirs is not implemented by this broker and is ignored" in config.warnings
+
+
+@pytest.mark.parametrize(
+    ("override", "instead"),
+    [
+        ("transaction.partition.verification.enable=false", "partitions are always verified"),
+        (
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms=1",
+            "transactions are aborted when they time out",
+        ),
+    ],
+)
+def test_an_option_without_effect_warns_unless_it_has_its_default(override: str, instead: str):
+    name = override.partition("=")[0]
+    assert options(override).warnings == [f"option {name} has no effect: {instead}"]
+    assert options(f"{name}={spell(OPTIONS[name].default)}").warnings == []
+
+
+def test_transaction_settings_come_from_the_options():
+    assert load_config().transaction_settings() == TransactionSettings()
+    chosen = options(
+        "transaction.max.timeout.ms=1",
+        "transactional.id.expiration.ms=2",
+        "transaction.remove.expired.transaction.cleanup.interval.ms=3",
+    )
+    assert chosen.transaction_settings() == TransactionSettings(1, 2, 3)
 
 
 def test_only_a_similar_name_is_suggested():

@@ -45,6 +45,8 @@ TOOLS = {
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "acls": "org.apache.kafka.tools.AclCommand",
     "console-producer": "org.apache.kafka.tools.ConsoleProducer",

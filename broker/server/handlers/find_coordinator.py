@@ -1,4 +1,4 @@
-"""FindCoordinator: this broker coordinates every group."""
+"""FindCoordinator: this broker coordinates every group and every transactional id."""
 
 from __future__ import annotations
 
@@ -55,11 +55,8 @@ def respond(
 
 
 def _lookup_error(key_type: int) -> tuple[ErrorCode, str]:
-    if key_type == GROUP_KEY:
+    if key_type in (GROUP_KEY, TRANSACTION_KEY):
         return ErrorCode.NONE, ""
-    if key_type == TRANSACTION_KEY:
-        # Clients retry COORDINATOR_NOT_AVAILABLE forever, and report this code at once.
-        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "this broker does not serve transactions yet"
     return ErrorCode.INVALID_REQUEST, f"key type {key_type} is not known"
 
 

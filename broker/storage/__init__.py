@@ -4,10 +4,12 @@ from broker.storage.errors import DamageError, NewerFormatError, OutOfDescriptor
 from broker.storage.file_ops import FileOps, HeldDirectory
 from broker.storage.files import FileSlice
 from broker.storage.log import Log
-from broker.storage.partition_log import LEADER_EPOCH, Appended, PartitionLog
-from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC
+from broker.storage.partition_log import LEADER_EPOCH, AbortedTransaction, Appended, PartitionLog, ProducerState
+from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from broker.storage.rows.pending_offsets import StoredPendingOffset, StoredPendingOffsets
 from broker.storage.rows.row_partition import RowPartition
 from broker.storage.rows.stored_groups import StoredGroups
+from broker.storage.rows.stored_transactions import StoredTransactions
 from broker.storage.rows.topic_row import RowLike, TopicRow
 from broker.storage.settings import LogSettings
 from broker.storage.store.catalog import Topic
@@ -19,6 +21,8 @@ __all__ = [
     "LEADER_EPOCH",
     "OFFSETS_TOPIC",
     "TOPIC_CONFIGS",
+    "TRANSACTIONS_TOPIC",
+    "AbortedTransaction",
     "Appended",
     "DamageError",
     "FileOps",
@@ -29,12 +33,16 @@ __all__ = [
     "NewerFormatError",
     "OutOfDescriptors",
     "PartitionLog",
+    "ProducerState",
     "ReplacedError",
     "RowLike",
     "RowPartition",
     "SecurityRecords",
     "StorageError",
     "StoredGroups",
+    "StoredPendingOffset",
+    "StoredPendingOffsets",
+    "StoredTransactions",
     "Topic",
     "TopicConfig",
     "TopicRow",

@@ -130,7 +130,7 @@ class FileSlice:
     The bytes were checked when it was made, and are again if they are written much later: `check` raises DamageError.
     """
 
-    __slots__ = ("_check", "_checked_at", "_source", "is_cut", "length", "position")
+    __slots__ = ("_check", "_checked_at", "_source", "end_offset", "is_cut", "length", "position")
 
     def __init__(self, source: Source, position: int, length: int, check: Callable[[OpenFile], None]) -> None:
         self._source = source
@@ -138,6 +138,7 @@ class FileSlice:
         self._checked_at = time.monotonic()
         self.position = position
         self.length = length
+        self.end_offset = -1  # behind the last batch
         self.is_cut = False  # more could be read, but checking it would take too long at once
 
     def open(self) -> OpenFile:

@@ -177,9 +177,10 @@ class Housekeeping:
     def _expire_producers(self, before_ms: int) -> None:
         store = self._shared.store
         for partition in self._loaded():
-            partition.expire_producers(before_ms)
-        if store.query("SELECT 1 FROM producers WHERE last_timestamp <= ? LIMIT 1", (before_ms,)):
-            store.execute("DELETE FROM producers WHERE last_timestamp <= ?", (before_ms,))
+            partition.transactions.expire_producers(before_ms)
+        expired = "FROM producers WHERE last_timestamp <= ? AND transaction_offset < 0"
+        if store.query(f"SELECT 1 {expired} LIMIT 1", (before_ms,)):
+            store.execute(f"DELETE {expired}", (before_ms,))
 
 
 def _is_due(last_ms: int | None, interval_ms: int, wall_ms: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,15 +15,18 @@ from broker.storage.flush import Flush
 from broker.storage.housekeeping import Housekeeping
 from broker.storage.open_files import OpenFiles
 from broker.storage.partition_log import PartitionLog
-from broker.storage.rows.declarations import OFFSETS_TOPIC, row_topics
+from broker.storage.rows.declarations import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, row_topics
+from broker.storage.rows.pending_offsets import StoredPendingOffsets
 from broker.storage.rows.row_partition import RowPartition
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.stored_groups import StoredGroups
+from broker.storage.rows.stored_transactions import StoredTransactions
 from broker.storage.rows.topic_row import RowLike
 from broker.storage.segments.leftovers import note_deleted_topic, set_aside
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import delete_partitions
 from broker.storage.segments.pending import Pending
+from broker.storage.segments.producers import open_transactions
 from broker.storage.segments.recovery import Recovery
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnds
@@ -31,6 +34,7 @@ from broker.storage.segments.topic_files import TopicFiles
 from broker.storage.settings import LogSettings
 from broker.storage.store.catalog import Catalog, Topic, Topics
 from broker.storage.store.database import Store
+from broker.storage.store.feature_levels import FeatureLevels
 from broker.storage.store.security_records import SecurityRecords
 
 SWEEP_SOON_MS = 20
@@ -111,6 +115,9 @@ class Log:
             for topic in self._row_topics.values()
         }
         self.groups = StoredGroups(store, self._row_topics[OFFSETS_TOPIC])
+        self.transactions = StoredTransactions(self._row_topics[TRANSACTIONS_TOPIC])
+        self.pending_offsets = StoredPendingOffsets(store)
+        self._features = FeatureLevels(store)
         rows = list(self._row_topics.values())
         self._flush = Flush(store, files, rows, pending, ends, self._failure)
         self._housekeeping = Housekeeping(
@@ -210,6 +217,15 @@ class Log:
         for partition in self._partitions.values():
             partition.policy_changed()
 
+    @property
+    def feature_levels(self) -> Mapping[str, int]:
+        """Finalized levels that were set; the others have their defaults."""
+        return self._features.levels
+
+    def set_feature_level(self, name: str, level: int | None) -> None:
+        """None removes the level: the default applies."""
+        self._features.set(name, level)
+
     def next_producer_id(self) -> int:
         number = int(self._store.meta("next_producer_id") or 0)
         self._store.set_meta("next_producer_id", str(number + 1))
@@ -241,6 +257,13 @@ class Log:
         if found is None:
             found = self._partitions[topic.name, index] = SegmentPartition(self._shared, topic, index)
         return found
+
+    def open_transactions(self) -> Iterator[tuple[str, int, int, int]]:
+        """(topic, partition, producer id, producer epoch) of the transactions that are open as of the last flush."""
+        for topic_id, index, producer_id, producer_epoch in open_transactions(self._store):
+            topic = self._catalog.topics.by_id(topic_id)
+            if topic is not None:
+                yield topic.name, index, producer_id, producer_epoch
 
     def append_rows(self, topic: str, rows: Sequence[RowLike]) -> None:
         """Append records to a topic kept as rows, in the transaction of the next flush."""

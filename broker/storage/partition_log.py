@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
 from broker.storage.files import FileSlice
 
@@ -19,8 +20,28 @@ class Appended(NamedTuple):
     duplicate: bool
 
 
+class AbortedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+
+
+class ProducerState(NamedTuple):
+    """The state of a producer in a partition. -1: no sequence, no coordinator epoch, no open transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_txn_start_offset: int
+
+
 class PartitionLog(Protocol):
-    """Offsets: log start <= high watermark <= log end. Readers see the records below the high watermark."""
+    """Offsets: log start <= high watermark <= log end. Readers see the records below the high watermark.
+
+    The last stable offset is the first offset of the oldest open transaction, or else the high watermark. It may be below
+    the log start: DeleteRecords passes open transactions.
+    """
 
     @property
     def log_start_offset(self) -> int: ...
@@ -29,18 +50,39 @@ class PartitionLog(Protocol):
     @property
     def high_watermark(self) -> int: ...
     @property
+    def last_stable_offset(self) -> int: ...
+    @property
     def leader_epoch(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
 
     def append(self, records: memoryview | bytes, *, wall_ms: int) -> Appended | ErrorCode:
-        """Append one batch of a client. It is durable and visible after the next flush."""
+        """Append one batch of a client. It is durable and visible after the next flush.
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes | FileSlice | None:
+        A transactional batch begins a transaction, unless one of its producer is open: the caller has verified that it is
+        ongoing.
+        """
+
+    def append_marker(self, marker: Marker, *, wall_ms: int) -> Appended | ErrorCode:
+        """Append the marker that ends a producer's transaction, also if none is open here."""
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether this producer has written to a transaction here, with this epoch, and no marker ended it."""
+
+    def read(
+        self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False
+    ) -> bytes | FileSlice | None:
         """Return whole batches from the one with `offset`, at most `max_bytes` (or one batch, if `at_least_one`).
 
-        Empty at the high watermark, None out of range. DamageError if stored bytes are missing or changed.
+        Empty at the high watermark, or with `committed` from the last stable offset on; None out of range. DamageError if
+        stored bytes are missing or changed.
         """
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records at start <= offset < end."""
+
+    def producer_states(self) -> list[ProducerState]:
+        """All producers that the partition knows."""
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
         """Return (offset, timestamp) of the first record at or after `timestamp`."""

@@ -725,8 +725,8 @@ FAULTS = (
     Fault(
         "the high watermark is one too low",
         "storage/segments/partition.py",
-        "            self.high_watermark = active.end_offset\n",
-        "            self.high_watermark = max(0, active.end_offset - 1)\n",
+        "            self.high_watermark = self._visible.high_watermark\n",
+        "            self.high_watermark = max(0, self._visible.high_watermark - 1)\n",
         STORAGE,
     ),
     Fault(
@@ -746,15 +746,15 @@ FAULTS = (
     Fault(
         "a producer with an older epoch is not fenced",
         "storage/segments/producers.py",
-        "            return ErrorCode.INVALID_PRODUCER_EPOCH\n",
-        "            return ErrorCode.NONE\n",
+        "        elif header.producer_epoch < entry.epoch:\n",
+        "        elif False:\n",
         STORAGE,
     ),
     Fault(
         "a gap in the sequence numbers of a producer is accepted",
         "storage/segments/producers.py",
-        "            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER\n        if",
-        "            return ErrorCode.NONE\n        if",
+        "                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER\n        elif",
+        "                return ErrorCode.NONE\n        elif",
         STORAGE,
     ),
     Fault(

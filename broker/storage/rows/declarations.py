@@ -18,6 +18,7 @@ from broker.storage.store.database import Store
 
 OFFSETS_TOPIC = "__consumer_offsets"
 EVENTS_TOPIC = "__kgctl_group_events"
+TRANSACTIONS_TOPIC = "__transaction_state"
 
 
 class RowTopicDeclaration(NamedTuple):
@@ -42,6 +43,16 @@ def row_topics(settings: LogSettings) -> list[RowTopicDeclaration]:
             tables=_offsets_tables,
         ),
         RowTopicDeclaration(
+            name=TRANSACTIONS_TOPIC,
+            partition_count=settings.transactions_topic_partitions,
+            configs={
+                "cleanup.policy": "compact",
+                "compression.type": "uncompressed",
+                "segment.bytes": str(settings.transactions_topic_segment_bytes),
+            },
+            tables=_transactions_tables,
+        ),
+        RowTopicDeclaration(
             name=EVENTS_TOPIC,
             # A reader follows one position and sees the events of all groups in order; events are few.
             partition_count=1,
@@ -62,3 +73,7 @@ def _offsets_tables(store: Store, partition_count: int) -> CompactedTables:
     return CompactedTables(
         store, OFFSETS_TOPIC, partition_count, prefix="offsets", derive=partial(update_group_index, store)
     )
+
+
+def _transactions_tables(store: Store, partition_count: int) -> CompactedTables:
+    return CompactedTables(store, TRANSACTIONS_TOPIC, partition_count, prefix="transactions", meta="transactions_")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeAlias
 
+from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import Record, build_batch
 from broker.storage.files import FileSlice
-from broker.storage.partition_log import LEADER_EPOCH, Appended
+from broker.storage.partition_log import LEADER_EPOCH, AbortedTransaction, Appended, ProducerState
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.topic_row import StoredRow
 
@@ -40,6 +41,11 @@ class RowPartition:
         return self._topic.high_watermark(self.index)
 
     @property
+    def last_stable_offset(self) -> int:
+        """Rows of the topic are never part of a transaction."""
+        return self.high_watermark
+
+    @property
     def size_bytes(self) -> int:
         return self._topic.size_bytes(self.index)
 
@@ -47,7 +53,22 @@ class RowPartition:
         """Refuse: only the broker writes, through `Log.append_rows`."""
         return ErrorCode.INVALID_TOPIC_EXCEPTION
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes | FileSlice | None:
+    def append_marker(self, marker: Marker, *, wall_ms: int) -> Appended | ErrorCode:
+        """Refuse: nothing here is part of a transaction."""
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        return False
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        return []
+
+    def producer_states(self) -> list[ProducerState]:
+        return []
+
+    def read(
+        self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False
+    ) -> bytes | FileSlice | None:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             return None
         batches: list[bytes] = []

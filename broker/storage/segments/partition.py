@@ -6,12 +6,14 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from broker.protocol.control_records import Marker, build_marker_batch
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader, parse_header, patch, set_log_append_time
 from broker.storage.errors import OutOfDescriptors, StorageError
 from broker.storage.files import FileSlice, OpenFile
-from broker.storage.partition_log import LEADER_EPOCH, Appended
+from broker.storage.partition_log import LEADER_EPOCH, AbortedTransaction, Appended, ProducerState
 from broker.storage.segments.batch_fields import empty_batch, set_create_time
+from broker.storage.segments.checkpoint import Checkpoint
 from broker.storage.segments.partition_table import (
     add_partition,
     delete_segment,
@@ -26,13 +28,12 @@ from broker.storage.segments.segment import Segment
 from broker.storage.segments.segment_file import Place
 from broker.storage.segments.shared import Shared
 from broker.storage.segments.synced_ends import SyncedEnd
-from broker.storage.segments.time_lookup import first_newest, first_not_older, newest_batch
+from broker.storage.segments.time_lookup import first_newest, first_since
+from broker.storage.segments.transactions import Transactions
 from broker.storage.segments.validation import check_batch
+from broker.storage.segments.visible import Visible
 from broker.storage.store.catalog import Topic
 
-# A checkpoint follows after this much was written: it bounds what a start after a crash has to read.
-CHECKPOINT_BYTES = 8 << 20
-CHECKPOINT_BATCHES = 4000
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
@@ -49,16 +50,10 @@ class SegmentPartition:
         self.partition_id = 0  # 0: no row in the store yet
         self.log_start_offset = 0
         self.high_watermark = 0
+        self.last_stable_offset = 0
         self.segments: list[Segment] = []
         self.deleted = False
-        self._visible_position = 0  # of the high watermark, in the segment that holds it
-        self._visible_base = 0
-        self._visible_max = (-1, -1)
-        self._beyond_checkpoint = False  # the store knows that the active segment may reach beyond its checkpoint
-        self._changed_segments: dict[Segment, None] = {}
-        self._bytes_since_checkpoint = 0
-        self._batches_since_checkpoint = 0
-        self._producers: Producers | None = None
+        self._visible = Visible()
         self._load()
 
     # -- state
@@ -89,32 +84,35 @@ class SegmentPartition:
 
     @property
     def producers(self) -> Producers:
-        if self._producers is None:
-            if self.partition_id:
-                self._producers = Producers.load(self._shared.store, self.partition_id)
-            else:
-                self._producers = Producers()
-        return self._producers
+        return self.transactions.producers
 
     def _load(self) -> None:
         store = self._shared.store
         row = load_partition(store, self.topic.topic_id, self.index)
+        self.transactions = Transactions(store, row.partition_id if row is not None else 0)
+        is_passed = row is not None and row.beyond_checkpoint
+        self._checkpoint = Checkpoint(store, self.transactions, is_passed=is_passed)
         if row is None:
             return
         self.partition_id, self.log_start_offset = row.partition_id, row.log_start_offset
-        self._beyond_checkpoint = row.beyond_checkpoint
         interval_bytes = self.policy.index_interval_bytes
         self.segments = load_segments(store, self.partition_id, self._shared.files, self.place, interval_bytes)
+        if row.has_open_transactions:
+            _ = self.producers
         self.advance()
 
     def advance(self) -> None:
         """Everything appended is durable: show it to readers."""
         if self.segments:
-            active = self.active
-            self.high_watermark = active.end_offset
-            self._visible_base = active.base_offset
-            self._visible_position = active.size_bytes
-            self._visible_max = (active.max_timestamp, active.max_timestamp_offset)
+            self._visible.advance(self.active)
+            self.high_watermark = self._visible.high_watermark
+            self._stabilize()
+
+    def _stabilize(self) -> None:
+        """Show readers of committed records what is before the oldest open transaction."""
+        visible = self._visible
+        visible.stabilize(self.segments, self.transactions.first_open_offset, self.log_start_offset)
+        self.last_stable_offset = visible.last_stable_offset
 
     def policy_changed(self) -> None:
         self.policy = self._shared.policy_of(self.topic)
@@ -147,8 +145,22 @@ class SegmentPartition:
         header = parse_header(batch)
         self._write(batch, header)
         if header.producer_id >= 0:
-            self.producers.note(header)
+            self.transactions.note(header)
         return Appended(header.base_offset, wall_ms if log_append_time else -1, self.log_start_offset, duplicate=False)
+
+    def append_marker(self, marker: Marker, *, wall_ms: int) -> Appended | ErrorCode:
+        self._shared.failure.check()
+        if self.deleted:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error = self.producers.check_marker(marker)
+        if error is not ErrorCode.NONE:
+            return error
+        offset = self.log_end_offset
+        batch = build_marker_batch(marker, timestamp_ms=wall_ms, base_offset=offset, leader_epoch=LEADER_EPOCH)
+        header = parse_header(batch)
+        self._write(batch, header)
+        self.transactions.note_marker(marker, header)
+        return Appended(offset, -1, self.log_start_offset, duplicate=False)
 
     def restore(self, batch: bytes, header: BatchHeader) -> None:
         """Append a batch that has its offset already: the log end. Its producer is not noted."""
@@ -157,7 +169,7 @@ class SegmentPartition:
 
     def start_segment(self, base_offset: int) -> None:
         """Begin a segment at this offset, which is not before the log end."""
-        if not self._beyond_checkpoint:
+        if not self._checkpoint.is_passed:
             self._begin_writing()
         self.roll(base_offset)
 
@@ -169,7 +181,7 @@ class SegmentPartition:
             shared.files.hold_spares()
             if file is None or self._is_full(len(batch), header):
                 file = self.roll()
-            if not self._beyond_checkpoint:
+            if not self._checkpoint.is_passed:
                 self._begin_writing()
             self.active.append(batch, header)
         except OutOfDescriptors:
@@ -179,18 +191,18 @@ class SegmentPartition:
             shared.failure.remember(error)
             raise
         shared.pending.touch(self, file)
-        self._bytes_since_checkpoint += len(batch)
-        self._batches_since_checkpoint += 1
+        self._checkpoint.count(len(batch))
 
     def _begin_writing(self) -> None:
         """Note in the store, before anything is acknowledged, that this partition has bytes beyond its checkpoint."""
         store = self._shared.store
         if self.partition_id == 0:
             self.partition_id = add_partition(store, self.topic.topic_id, self.index)
+            self.transactions.partition_id = self.partition_id
             self._shared.ends.announce(self.partition_id, self.topic.topic_id, self.index, store.evidence.last_commit)
         else:
             mark_beyond_checkpoint(store, self.partition_id, True)
-        self._beyond_checkpoint = True
+        self._checkpoint.is_passed = True
 
     def _is_full(self, size: int, header: BatchHeader) -> bool:
         active, policy = self.active, self.policy
@@ -216,23 +228,30 @@ class SegmentPartition:
             sealed = self.active
             self._shared.pending.touch(self, sealed.seal())
             sealed.save_index()
-            self._changed_segments[sealed] = None
+            self._checkpoint.changed[sealed] = None
             self._shared.keep_index(sealed)
         self._shared.pending.touch(self, file)
         self._shared.pending.touch_directory(self.directory)
         self.segments.append(segment)
-        self._changed_segments[segment] = None
+        self._checkpoint.changed[segment] = None
         return file
+
+    # -- transactions
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        return self.producers.has_open_transaction(producer_id, producer_epoch)
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        return self.transactions.aborted_between(start, end)
+
+    def producer_states(self) -> list[ProducerState]:
+        return list(self.producers.states())
 
     # -- flushing
 
     def synced(self) -> None:
         """The appended bytes are on disk: write a checkpoint if one is due."""
-        if (
-            self._changed_segments
-            or self._bytes_since_checkpoint >= CHECKPOINT_BYTES
-            or self._batches_since_checkpoint >= CHECKPOINT_BATCHES
-        ):
+        if self._checkpoint.is_due:
             self.checkpoint()
 
     def flushed(self) -> tuple[int, SyncedEnd]:
@@ -256,31 +275,13 @@ class SegmentPartition:
     @property
     def is_beyond_checkpoint(self) -> bool:
         """Bytes are on disk that the store does not list yet."""
-        return self._beyond_checkpoint and not self.deleted
+        return self._checkpoint.is_passed and not self.deleted
 
     def checkpoint(self, *, complete: bool = False) -> None:
         """Write ends and producers to the store. `complete`: no append is pending, so the store then lists everything."""
-        store = self._shared.store
-        self._changed_segments[self.active] = None
-        for segment in self._changed_segments:
-            segment.save_index()
-        save_segments(store, self.partition_id, self._changed_segments)
-        self._changed_segments.clear()
-        self._bytes_since_checkpoint = 0
-        self._batches_since_checkpoint = 0
-        if self._producers is not None:
-            self._producers.save(store, self.partition_id)
-        if complete:
-            mark_beyond_checkpoint(store, self.partition_id, False)
-            self._beyond_checkpoint = False
+        self._checkpoint.write(self.active, complete=complete)
 
     # -- reading
-
-    def _visible_end(self, segment: Segment) -> int:
-        """The position up to which readers may see this segment."""
-        if segment.base_offset < self._visible_base:
-            return segment.size_bytes
-        return self._visible_position if segment.base_offset == self._visible_base else 0
 
     def _segment_at(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=lambda segment: segment.base_offset) - 1)
@@ -290,13 +291,17 @@ class SegmentPartition:
             self._shared.keep_index(segment)
         return segment
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes | FileSlice | None:
+    def read(
+        self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False
+    ) -> bytes | FileSlice | None:
         if self.deleted or not self.log_start_offset <= offset <= self.log_end_offset:
             return None
-        if offset >= self.high_watermark:
+        until = self.last_stable_offset if committed else self.high_watermark
+        if offset >= until:
             return b""
+        end_in = self._visible.stable_end_in if committed else self._visible.end_in
         for segment in self.segments[self._segment_at(offset) :]:
-            visible = self._visible_end(segment)
+            visible = end_in(segment)
             spot = self._use(segment).find_offset(offset, visible)
             if spot is None:
                 continue
@@ -304,36 +309,21 @@ class SegmentPartition:
                 return b""
             return segment.slice(spot, min(visible, spot.position + max_bytes))
         # No file has these offsets, as if compaction had removed them: without a batch, readers would stay here.
-        batch = empty_batch(offset, self.high_watermark)
+        batch = empty_batch(offset, until)
         return batch if at_least_one or len(batch) <= max_bytes else b""
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
-        for segment, visible, newest in self._visible_segments():
-            if newest[0] >= timestamp:
-                found = first_not_older(segment, visible, self.log_start_offset, timestamp)
-                if found is not None:
-                    return found
-        return None
+        return first_since(self._visible_segments(), self.log_start_offset, timestamp)
 
     def offset_of_max_timestamp(self) -> tuple[int, int] | None:
-        log_start = self.log_start_offset
-        return first_newest(
-            (
-                (segment, visible, newest_batch(segment, visible, newest, log_start))
-                for segment, visible, newest in self._visible_segments()
-            ),
-            log_start,
-        )
+        return first_newest(self._visible_segments(), self.log_start_offset)
 
     def _visible_segments(self) -> Iterator[tuple[Segment, int, tuple[int, int]]]:
         """Yield segments with visible records: (segment, end position, (max timestamp, base offset of its batch))."""
         for segment in self.segments:
-            visible = self._visible_end(segment)
+            visible = self._visible.end_in(segment)
             if segment.end_offset > self.log_start_offset and visible:
-                newest = (segment.max_timestamp, segment.max_timestamp_offset)
-                if segment.base_offset == self._visible_base:
-                    newest = self._visible_max
-                yield self._use(segment), visible, newest
+                yield self._use(segment), visible, self._visible.newest_in(segment)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return (LEADER_EPOCH, self.high_watermark) if epoch == LEADER_EPOCH else (-1, -1)
@@ -364,6 +354,8 @@ class SegmentPartition:
             delete_segment(shared.store, self.partition_id, segment.base_offset)
             self.forget_segment(segment)
         del self.segments[:count]
+        self.transactions.drop_before(self.log_start_offset)
+        self._stabilize()
 
     def forget(self) -> None:
         """The topic was deleted. The caller removes its rows and files."""
@@ -375,17 +367,13 @@ class SegmentPartition:
     def forget_segment(self, segment: Segment) -> None:
         """Remove its files once the store no longer lists it."""
         self._shared.loaded_indexes.pop(segment, None)
-        self._changed_segments.pop(segment, None)
+        self._checkpoint.changed.pop(segment, None)
         self._shared.pending.unlink_after(segment.path)
         self._shared.pending.unlink_after(segment.index_path)
 
     def segment_changed(self, segment: Segment) -> None:
         """Save a changed sealed segment to the store."""
         save_segments(self._shared.store, self.partition_id, [segment])
-
-    def expire_producers(self, before_ms: int) -> None:
-        if self._producers is not None:
-            self._producers.expire(before_ms)
 
     def replace_segment(self, old: Segment, new: Segment | None) -> None:
         """Put `new` (synced, or None if nothing is left) in the place of a sealed segment."""

@@ -16,17 +16,20 @@ class PartitionRow(NamedTuple):
     partition_id: int
     log_start_offset: int
     beyond_checkpoint: bool
+    has_open_transactions: bool
 
 
 def load_partition(store: Store, topic_id: bytes, index: int) -> PartitionRow | None:
     rows = store.query(
-        "SELECT partition_id, log_start_offset, unrecorded FROM partitions WHERE topic_id = ? AND partition = ?",
+        "SELECT partition_id, log_start_offset, unrecorded, EXISTS (SELECT 1 FROM producers AS s"
+        " WHERE s.partition_id = p.partition_id AND s.transaction_offset >= 0)"
+        " FROM partitions AS p WHERE topic_id = ? AND partition = ?",
         (topic_id, index),
     )
     if not rows:
         return None
-    partition_id, log_start, beyond_checkpoint = (int(value or 0) for value in rows[0])
-    return PartitionRow(partition_id, log_start, bool(beyond_checkpoint))
+    partition_id, log_start, beyond_checkpoint, has_open = map(as_int, rows[0])
+    return PartitionRow(partition_id, log_start, bool(beyond_checkpoint), bool(has_open))
 
 
 def add_partition(store: Store, topic_id: bytes, index: int, number: int | None = None) -> int:
@@ -56,7 +59,7 @@ def set_log_start(store: Store, partition_id: int, offset: int) -> None:
 def delete_partitions(store: Store, topic_id: bytes) -> list[int]:
     """Delete all rows of the partitions of a topic; return their numbers."""
     numbers = [as_int(n) for (n,) in store.query("SELECT partition_id FROM partitions WHERE topic_id = ?", (topic_id,))]
-    for table in ("segments", "producers"):
+    for table in ("segments", "producers", "aborted_transactions"):
         store.execute(
             f"DELETE FROM {table} WHERE partition_id IN (SELECT partition_id FROM partitions WHERE topic_id = ?)",
             (topic_id,),

@@ -1,21 +1,27 @@
-"""Idempotence: the last batches of each producer in one partition, and which batch may follow.
+"""The producers of one partition: which batch may follow, and which transactions are open.
 
-The rules are Kafka's: a batch equal to one of the producer's last five is a duplicate; any other must continue the
-sequence, or start at 0 with a newer epoch. An unknown producer may start anywhere.
+The rules are Kafka's (ProducerStateManager). A batch equal to one of the producer's last five is a duplicate; any other
+must continue the sequence, or start at 0 with a newer epoch. An unknown producer may start anywhere. The first
+transactional batch begins a transaction, and a marker ends it. A marker may carry a newer epoch (KIP-890).
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader
+from broker.storage.partition_log import ProducerState
 from broker.storage.store.database import Store
 from broker.storage.store.values import Value, as_bytes, as_int
 
 REMEMBERED_BATCHES = 5
 MAX_SEQUENCE = 2**31 - 1
+NO_SEQUENCE = -1
+NO_OFFSET = -1
 
 _BATCH = struct.Struct(">iiqqq")
 
@@ -29,26 +35,60 @@ class Remembered(NamedTuple):
 
 
 class ProducerEntry:
-    __slots__ = ("batches", "epoch", "last_timestamp")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "transaction_offset")
 
-    def __init__(self, epoch: int, last_timestamp: int, batches: list[Remembered]) -> None:
+    def __init__(
+        self,
+        epoch: int,
+        last_timestamp: int,
+        batches: list[Remembered],
+        coordinator_epoch: int = -1,
+        transaction_offset: int = NO_OFFSET,
+    ) -> None:
         self.epoch = epoch
         self.last_timestamp = last_timestamp
-        self.batches = batches
+        self.batches = batches  # of this epoch; none if it has written only markers
+        self.coordinator_epoch = coordinator_epoch
+        self.transaction_offset = transaction_offset
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def use_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches = []
 
 
 class Producers:
-    """The producers of one partition."""
+    """The producers of one partition. `open` has the offset at which each open transaction begins, in order of offsets."""
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
         self._changed: set[int] = set()
+        self.open: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __contains__(self, producer_id: int) -> bool:
         return producer_id in self._entries
+
+    @property
+    def first_open_offset(self) -> int | None:
+        """Where the oldest open transaction begins."""
+        for offset in self.open.values():
+            return offset
+        return None
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        return producer_id in self.open and self._entries[producer_id].epoch == producer_epoch
+
+    def begins_transaction(self, header: BatchHeader) -> bool:
+        return header.is_transactional and header.producer_id not in self.open
+
+    # -- batches
 
     def check(self, header: BatchHeader) -> Remembered | ErrorCode:
         """Return NONE to append the batch, the batch that it duplicates, or the error to answer with."""
@@ -61,28 +101,79 @@ class Producers:
             for batch in entry.batches:
                 if batch.first_sequence == first and batch.last_sequence == last:
                     return batch
-            if first == _advance(entry.batches[-1].last_sequence, 1):
-                return ErrorCode.NONE
-            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        if header.producer_epoch < entry.epoch:
+            if first != _advance(entry.last_sequence, 1):
+                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        elif header.producer_epoch < entry.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        return ErrorCode.NONE if first == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        elif first != 0:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if entry.transaction_offset >= 0 and not header.is_transactional:
+            return ErrorCode.INVALID_TXN_STATE
+        return ErrorCode.NONE
 
     def note(self, header: BatchHeader) -> None:
-        """Remember an appended batch; its header has the assigned offsets."""
-        entry = self._entries.get(header.producer_id)
-        if entry is None or entry.epoch != header.producer_epoch:
-            entry = self._entries[header.producer_id] = ProducerEntry(header.producer_epoch, -1, [])
+        """Remember an appended batch of records; its header has the assigned offsets."""
+        producer_id = header.producer_id
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry(header.producer_epoch, -1, [])
+        else:
+            entry.use_epoch(header.producer_epoch)
         first = header.base_sequence
         last = _advance(first, header.record_count - 1)
         entry.batches.append(Remembered(first, last, header.base_offset, header.last_offset, header.max_timestamp))
         del entry.batches[:-REMEMBERED_BATCHES]
         entry.last_timestamp = header.max_timestamp
-        self._changed.add(header.producer_id)
+        if header.is_transactional and entry.transaction_offset < 0:
+            entry.transaction_offset = self.open[producer_id] = header.base_offset
+        self._changed.add(producer_id)
+
+    # -- markers
+
+    def check_marker(self, marker: Marker) -> ErrorCode:
+        entry = self._entries.get(marker.producer_id)
+        if entry is not None:
+            if marker.producer_epoch < entry.epoch:
+                return ErrorCode.INVALID_PRODUCER_EPOCH
+            if marker.coordinator_epoch < entry.coordinator_epoch:
+                return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        return ErrorCode.NONE
+
+    def note_marker(self, marker: Marker, timestamp: int) -> int | None:
+        """Remember an appended marker. Return where the transaction that it ends begins, if there is one."""
+        producer_id = marker.producer_id
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry(marker.producer_epoch, timestamp, [])
+        else:
+            entry.use_epoch(marker.producer_epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.transaction_offset = NO_OFFSET
+        self._changed.add(producer_id)
+        return self.open.pop(producer_id, None)
+
+    # -- all producers
+
+    def states(self) -> Iterator[ProducerState]:
+        for producer_id, entry in self._entries.items():
+            yield ProducerState(
+                producer_id,
+                entry.epoch,
+                entry.last_sequence,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.transaction_offset,
+            )
 
     def expire(self, before_ms: int) -> None:
-        """Forget producers that last wrote at or before `before_ms`."""
-        for producer_id in [key for key, entry in self._entries.items() if entry.last_timestamp <= before_ms]:
+        """Forget producers that last wrote at or before `before_ms` and have no open transaction."""
+        expired = [
+            producer_id
+            for producer_id, entry in self._entries.items()
+            if entry.last_timestamp <= before_ms and entry.transaction_offset < 0
+        ]
+        for producer_id in expired:
             del self._entries[producer_id]
             self._changed.discard(producer_id)
 
@@ -92,11 +183,18 @@ class Producers:
     def load(cls, store: Store, partition_id: int) -> Producers:
         producers = cls()
         rows = store.query(
-            "SELECT producer_id, epoch, last_timestamp, batches FROM producers WHERE partition_id = ?", (partition_id,)
+            "SELECT producer_id, epoch, last_timestamp, batches, coordinator_epoch, transaction_offset FROM producers"
+            " WHERE partition_id = ?",
+            (partition_id,),
         )
-        for producer_id, epoch, timestamp, packed in rows:
-            batches = [Remembered(*fields) for fields in _BATCH.iter_unpack(as_bytes(packed))]
-            producers._entries[as_int(producer_id)] = ProducerEntry(as_int(epoch), as_int(timestamp), batches)
+        opened: list[tuple[int, int]] = []
+        for row in rows:
+            producer_id, epoch, timestamp, coordinator_epoch, offset = map(as_int, (*row[:3], *row[4:]))
+            batches = [Remembered(*fields) for fields in _BATCH.iter_unpack(as_bytes(row[3]))]
+            producers._entries[producer_id] = ProducerEntry(epoch, timestamp, batches, coordinator_epoch, offset)
+            if offset >= 0:
+                opened.append((offset, producer_id))
+        producers.open = {producer_id: offset for offset, producer_id in sorted(opened)}
         return producers
 
     def save(self, store: Store, partition_id: int) -> None:
@@ -107,13 +205,20 @@ class Producers:
         for producer_id in self._changed:
             entry = self._entries[producer_id]
             packed = b"".join([_BATCH.pack(*batch) for batch in entry.batches])
-            rows.append((partition_id, producer_id, entry.epoch, entry.last_timestamp, packed))
-        store.execute_many(
-            "INSERT INTO producers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " epoch = excluded.epoch, last_timestamp = excluded.last_timestamp, batches = excluded.batches",
-            rows,
-        )
+            numbers = entry.coordinator_epoch, entry.transaction_offset
+            rows.append((partition_id, producer_id, entry.epoch, entry.last_timestamp, packed, *numbers))
+        store.execute_many("INSERT OR REPLACE INTO producers VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         self._changed.clear()
+
+
+def open_transactions(store: Store) -> Iterator[tuple[bytes, int, int, int]]:
+    """(topic id, partition, producer id, producer epoch) of all open transactions, as of the last checkpoints."""
+    rows = store.query(
+        "SELECT p.topic_id, p.partition, s.producer_id, s.epoch FROM producers AS s"
+        " CROSS JOIN partitions AS p ON p.partition_id = s.partition_id WHERE s.transaction_offset >= 0"
+    )
+    for topic_id, partition, producer_id, epoch in rows:
+        yield as_bytes(topic_id), as_int(partition), as_int(producer_id), as_int(epoch)
 
 
 def _advance(sequence: int, by: int) -> int:

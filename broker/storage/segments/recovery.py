@@ -1,7 +1,8 @@
 """Recovery at the start: compare segment files with what the store lists, and read the tails that it does not list.
 
 Whole valid batches beyond the checkpoint of a partition are kept, as they may have been acknowledged; they are synced
-and listed. What follows them is a torn write and is cut, unless the synced end proves that it was acknowledged.
+and listed. What follows them is a torn write and is cut, unless the synced end proves that it was acknowledged. A batch
+that begins or ends a transaction is cut, too: its commit, which would have moved the checkpoint past it, never was.
 
 Nothing on disk changes before all partitions of a batch are checked, so a start that is refused leaves the evidence.
 Each batch of partitions is committed, so the next start continues where one was killed.
@@ -168,7 +169,7 @@ class Recovery:
             self._begin()
             for partition, end, headers in partitions:
                 for header in headers:
-                    partition.producers.note(header)
+                    partition.transactions.note(header)
                 _settle(partition, end, self._shared, damaged)
                 recovered.append(f"{partition.name} up to offset {partition.log_end_offset}")
             self._commit()
@@ -187,7 +188,8 @@ def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) ->
     if not partition.segments:
         return []
     active = partition.active
-    headers = [header for header in active.scan_tail() if header.producer_id >= 0]
+    transactions = partition.transactions
+    headers = [h for h in active.scan_tail(transactions.changes_open_transactions) if h.producer_id >= 0]
     if end is None:
         return headers
     if end.end_offset > active.end_offset:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -254,20 +254,22 @@ class Segment(SegmentFile):
         longest = max(spot.position + SLICE_BYTES, spot.end)
         limit = max(limit, spot.end)
         file = self._file()
-        end, is_cut = checked_end(
+        end, end_offset, is_cut = checked_end(
             file.read, self.damage, spot.base_offset, spot.position, min(limit, longest), SLICE_BATCHES
         )
         check = partial(check_again, self.damage, spot.base_offset, spot.position, end)
         found = self.files.slice(file, spot.position, end - spot.position, check)
+        found.end_offset = end_offset
         found.is_cut = is_cut or limit > longest
         return found
 
     # -- recovery
 
-    def scan_tail(self) -> Iterator[BatchHeader]:
+    def scan_tail(self, is_uncommitted: Callable[[BatchHeader], bool] | None = None) -> Iterator[BatchHeader]:
         """Yield the whole, valid batches behind the checkpoint, counting each as part of the segment.
 
-        Stop at the first bytes that are not the next batch: zeros, a torn batch, or damage.
+        Stop at the first bytes that are not the next batch, be it zeros, a torn batch or damage, and at the first batch
+        that `is_uncommitted`.
         """
         file = self.writable()
         length = file.size()
@@ -285,6 +287,7 @@ class Segment(SegmentFile):
                 or header.size_bytes != size
                 or header.last_offset_delta < 0
                 or not check_crc(batch, 0, header)
+                or (is_uncommitted is not None and is_uncommitted(header))
             ):
                 return
             self.note(header, position, size)

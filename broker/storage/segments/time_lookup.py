@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from broker.protocol.wire_types import DecodeError
 from broker.storage.segments.bounded_records import scanned
@@ -11,9 +12,21 @@ from broker.storage.segments.verification import StoredBatch
 
 NOTHING = (-1, -1)
 
+# (segment, end position, (max timestamp, base offset of its batch))
+VisibleSegments: TypeAlias = Iterable[tuple[Segment, int, tuple[int, int]]]
 
-def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: int) -> tuple[int, int] | None:
+
+def first_since(segments: VisibleSegments, log_start: int, timestamp: int) -> tuple[int, int] | None:
     """Return (offset, timestamp) of the first record at or after both `log_start` and `timestamp`."""
+    for segment, visible, newest in segments:
+        if newest[0] >= timestamp:
+            found = _first_not_older(segment, visible, log_start, timestamp)
+            if found is not None:
+                return found
+    return None
+
+
+def _first_not_older(segment: Segment, visible: int, log_start: int, timestamp: int) -> tuple[int, int] | None:
     for batch in segment.find_timestamp(timestamp, visible):
         if batch.header.next_offset > log_start:
             for offset, stamp in timestamps(batch):
@@ -22,7 +35,7 @@ def first_not_older(segment: Segment, visible: int, log_start: int, timestamp: i
     return None
 
 
-def newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_start: int) -> tuple[int, int]:
+def _newest_batch(segment: Segment, visible: int, known: tuple[int, int], log_start: int) -> tuple[int, int]:
     """Return (timestamp, base offset) of the first batch with the largest timestamp from the log start on.
 
     `known` is that pair for the whole segment.
@@ -50,9 +63,13 @@ def _scan_newest(segment: Segment, visible: int, log_start: int) -> tuple[int, i
     return best
 
 
-def first_newest(candidates: Iterable[tuple[Segment, int, tuple[int, int]]], log_start: int) -> tuple[int, int] | None:
-    """Return (offset, timestamp) of the first record with the largest timestamp of (segment, visible end, newest)."""
-    found = [candidate for candidate in candidates if candidate[2] != NOTHING]
+def first_newest(segments: VisibleSegments, log_start: int) -> tuple[int, int] | None:
+    """Return (offset, timestamp) of the first record with the largest timestamp at or after `log_start`."""
+    found = []
+    for segment, visible, newest in segments:
+        newest = _newest_batch(segment, visible, newest, log_start)
+        if newest != NOTHING:
+            found.append((segment, visible, newest))
     while found:
         at = max(range(len(found)), key=lambda index: (found[index][2][0], -index))
         segment, visible, (timestamp, base_offset) = found[at]

@@ -64,15 +64,19 @@ def checked_batches(
 
 def checked_end(
     read: Read, damage: Damage, offset: int, start: int, limit: int, most: int | None = None
-) -> tuple[int, bool]:
+) -> tuple[int, int, bool]:
     """Where the whole, undamaged batches from `start` on end, at most at `limit`, and whether `most` batches end there.
+
+    The end is a position and an offset.
 
     Raise `damage` if the first is bad.
     """
     end, count = start, 0
+    last, last_at = b"", 0
     try:
-        for position, _, _, size in _checked(read, damage, offset, start, limit, PIECE_BYTES):
+        for position, chunk, at, size in _checked(read, damage, offset, start, limit, PIECE_BYTES):
             end = position + size
+            last, last_at = chunk, at
             count += 1
             if count == most:
                 break
@@ -80,7 +84,8 @@ def checked_end(
         # It is reported when it is the first: readers get what lies before it.
         if end == start:
             raise
-    return end, count == most
+    base_offset, *_, last_delta = _FIELDS.unpack_from(last, last_at)
+    return end, base_offset + last_delta + 1, count == most
 
 
 def check_again(damage: Damage, offset: int, start: int, end: int, file: OpenFile) -> None:

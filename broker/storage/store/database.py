@@ -22,9 +22,16 @@ from broker.storage.store.evidence import Evidence, stamp_of
 from broker.storage.store.values import Row, Value, as_int
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 # The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
-_SCRIPTS = {2: "schema_2.sql", 3: "schema_3.sql", 4: None, 5: "schema_5.sql", 6: "schema_6.sql"}
+_SCRIPTS = {
+    2: "schema_2.sql",
+    3: "schema_3.sql",
+    4: None,
+    5: "schema_5.sql",
+    6: "schema_6.sql",
+    7: "schema_7.sql",
+}
 WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_HEADER_BYTES = 32
 WAL_KEPT_BYTES = 64 << 20

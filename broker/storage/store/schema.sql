@@ -1,7 +1,7 @@
 -- The store of one broker, format 1. schema_N.sql turns format N - 1 into format N; see FORMAT_VERSION in database.py.
 
 CREATE TABLE meta (
-    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows, group_events_start, groups_indexed
+    name  TEXT PRIMARY KEY,  -- cluster_id, next_producer_id, next_partition_id, settled_seq, compacted_seq, compacted_rows (also with the prefix transactions_), group_events_start, groups_indexed
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 

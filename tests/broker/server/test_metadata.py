@@ -14,7 +14,7 @@ from tests.harness.requests import create_topic, metadata_of, produce
 from tests.harness.running import RunningBroker
 from tests.harness.wire_client import WireClient
 
-OFFSETS, EVENTS = "__consumer_offsets", "__kgctl_group_events"
+INTERNAL = ["__consumer_offsets", "__kgctl_group_events", "__transaction_state"]
 
 
 def names(answer: Any) -> list[str]:
@@ -41,14 +41,14 @@ def test_every_version_answers_broker_and_partitions(running: RunningBroker, cli
 def test_an_empty_list_means_all_topics_in_version_0_and_none_later(client: WireClient) -> None:
     create_topic(client, "t")
 
-    assert names(client.ask(MetadataRequest(topics=[]), 0)) == [OFFSETS, EVENTS, "t"]
+    assert names(client.ask(MetadataRequest(topics=[]), 0)) == [*INTERNAL, "t"]
     for version in range(1, 14):
         assert names(client.ask(MetadataRequest(topics=[]), version)) == []
-        assert names(client.ask(MetadataRequest(topics=None), version)) == [OFFSETS, EVENTS, "t"]
+        assert names(client.ask(MetadataRequest(topics=None), version)) == [*INTERNAL, "t"]
 
 
 def test_the_offsets_topic_exists_from_the_start(client: WireClient) -> None:
-    (topic,) = metadata_of(client, OFFSETS).topics
+    (topic,) = metadata_of(client, INTERNAL[0]).topics
 
     assert (topic.error_code, topic.is_internal, len(topic.partitions)) == (ErrorCode.NONE, True, 50)
 
@@ -57,7 +57,7 @@ def test_a_missing_topic_is_created_at_once(client: WireClient) -> None:
     (topic,) = metadata_of(client, "new").topics
 
     assert (topic.error_code, len(topic.partitions), topic.is_internal) == (ErrorCode.NONE, 1, False)
-    assert names(client.ask(MetadataRequest(topics=None))) == [OFFSETS, EVENTS, "new"]
+    assert names(client.ask(MetadataRequest(topics=None))) == [*INTERNAL, "new"]
     assert metadata_of(client, "new").topics[0].topic_id == topic.topic_id
 
 
@@ -99,7 +99,7 @@ def test_an_invalid_name_is_an_invalid_topic(client: WireClient) -> None:
         assert [(topic.error_code, topic.name) for topic in found] == [
             (ErrorCode.INVALID_TOPIC_EXCEPTION, name) for name in invalid
         ]
-    assert names(client.ask(MetadataRequest(topics=None))) == [OFFSETS, EVENTS]
+    assert names(client.ask(MetadataRequest(topics=None))) == INTERNAL
 
 
 def test_the_longest_name_is_249_characters(client: WireClient) -> None:
@@ -184,7 +184,7 @@ def test_pages_of_partitions_have_no_gaps(client: WireClient) -> None:
 
 def test_a_request_without_topics_describes_all_topics(client: WireClient) -> None:
     create_topic(client, "t")
-    assert names(page(client)) == [OFFSETS, EVENTS, "t"]
+    assert names(page(client)) == [*INTERNAL, "t"]
 
 
 def test_the_cluster_is_one_broker_which_is_the_controller(running: RunningBroker, client: WireClient) -> None:
@@ -214,4 +214,4 @@ def test_log_dirs_report_the_sizes_of_the_named_partitions(running: RunningBroke
     (topic,) = directory.topics
     assert [(p.partition_index, p.partition_size > 1000) for p in topic.partitions] == [(0, True), (1, False)]
     everything = client.ask(DescribeLogDirsRequest(topics=None)).results[0]
-    assert sorted(topic.name for topic in everything.topics) == [OFFSETS, EVENTS, "t"]
+    assert sorted(topic.name for topic in everything.topics) == [*INTERNAL, "t"]

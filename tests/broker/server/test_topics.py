@@ -127,7 +127,7 @@ def test_an_invalid_topic_is_refused_with_a_reason(
     assert fine.error_code == ErrorCode.NONE
     assert (refused.error_code, bool(refused.error_message)) == (code, True)
     found = [row.name for row in client.ask(MetadataRequest(topics=None)).topics]
-    assert found == ["__consumer_offsets", "__kgctl_group_events", "fine", "there", "with.dot"]
+    assert found == ["__consumer_offsets", "__kgctl_group_events", "__transaction_state", "fine", "there", "with.dot"]
 
 
 def test_a_topic_named_twice_is_not_created(client: WireClient) -> None:

@@ -365,7 +365,7 @@ def test_a_missing_file_is_detected(tmp_path: Path, name: str) -> None:
 def test_lost_commits_are_counted_and_may_be_accepted(tmp_path: Path) -> None:
     committed(tmp_path, 20, clean=False)
     wal = tmp_path / "store.db-wal"
-    os.truncate(wal, 120_000)
+    os.truncate(wal, 200_000)
     with pytest.raises(DamageError, match=r"acknowledged commits \d+ to 21 are lost"):
         open_log(tmp_path)
     log = open_log(tmp_path, accept_loss=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.protocol.errors import ErrorCode
-from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, DamageError, Log, PartitionLog, TopicRow
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, DamageError, Log, PartitionLog, TopicRow
 from broker.storage.rows.retained_tables import SLICE_ROWS
 from tests.broker.storage.test_stored_groups import group_key, offset_key
 from tests.harness.stores import NOW, batch, open_log, stored, sweep
@@ -114,7 +114,7 @@ def test_a_store_of_format_1_is_migrated_and_keeps_its_data(tmp_path: Path) -> N
     for _ in range(2):
         log = open_log(tmp_path / "store")
         assert log.losses == []
-        assert sorted(log.topics) == ["__consumer_offsets", EVENTS_TOPIC, "t"]
+        assert sorted(log.topics) == ["__consumer_offsets", EVENTS_TOPIC, TRANSACTIONS_TOPIC, "t"]
         partition = log.partition("t", 0)
         assert partition is not None
         assert [record.value for record in stored(partition)] == [b"one", b"two"]

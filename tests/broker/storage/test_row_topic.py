@@ -17,10 +17,6 @@ NAME = "__transaction_state"
 
 def opened(path: Path) -> tuple[Store, CompactedTables, RowTopic]:
     store = Store(Files(FileOps(), durable=False), str(path), Failure(), accept_loss=False)
-    if store.is_new:
-        for table in ("log", "positions", "latest"):
-            (sql,) = store.query("SELECT sql FROM sqlite_master WHERE name = ?", (f"offsets_{table}",))[0]
-            store.execute(str(sql).replace("offsets_", "transactions_"))
     tables = CompactedTables(store, NAME, 2, prefix="transactions", meta="transactions_")
     return store, tables, RowTopic(NAME, tables, store)
 

@@ -63,7 +63,7 @@ def test_topics_and_configs_survive_a_kill(tmp_path: Path) -> None:
     log.create_topic("uncommitted", 1, {})
     log.close(clean=False)
     log = open_log(tmp_path)
-    assert list(log.topics) == ["__consumer_offsets", "__kgctl_group_events", "t"]
+    assert list(log.topics) == ["__consumer_offsets", "__kgctl_group_events", "__transaction_state", "t"]
     topic = log.topics["t"]
     assert (topic.topic_id, topic.partition_count, topic.configs) == (made.topic_id, 5, {"cleanup.policy": "compact"})
     assert log.topic_by_id(made.topic_id) is topic

@@ -1,0 +1,79 @@
+"""Producers and aborted transactions of one partition, loaded from the store at first use."""
+
+from __future__ import annotations
+
+from broker.protocol.control_records import Marker
+from broker.protocol.record_batch import BatchHeader
+from broker.storage.partition_log import AbortedTransaction
+from broker.storage.segments.aborted_transactions import AbortedTransactions
+from broker.storage.segments.producers import Producers
+from broker.storage.store.database import Store
+
+
+class Transactions:
+    """`partition_id` is 0 as long as the store does not know the partition."""
+
+    def __init__(self, store: Store, partition_id: int) -> None:
+        self._store = store
+        self.partition_id = partition_id
+        self._producers: Producers | None = None
+        self._aborted: AbortedTransactions | None = None
+        self.changed = False  # a transaction began or ended since the last checkpoint, so one is due
+
+    @property
+    def producers(self) -> Producers:
+        if self._producers is None:
+            self._producers = Producers.load(self._store, self.partition_id) if self.partition_id else Producers()
+        return self._producers
+
+    @property
+    def aborted(self) -> AbortedTransactions:
+        if self._aborted is None:
+            self._aborted = AbortedTransactions(self._store, self.partition_id)
+        return self._aborted
+
+    @property
+    def first_open_offset(self) -> int | None:
+        """Where the oldest open transaction begins. A partition that has one loads its producers when it is opened."""
+        return None if self._producers is None else self._producers.first_open_offset
+
+    def note(self, header: BatchHeader) -> None:
+        """Remember an appended batch of records with a producer id."""
+        producers = self.producers
+        if header.is_transactional and producers.begins_transaction(header):
+            self.changed = True
+        producers.note(header)
+
+    def note_marker(self, marker: Marker, header: BatchHeader) -> None:
+        self.changed = True
+        first_offset = self.producers.note_marker(marker, header.max_timestamp)
+        if first_offset is not None and not marker.is_commit:
+            stable = self.producers.first_open_offset
+            self.aborted.note(
+                marker.producer_id,
+                first_offset,
+                header.last_offset,
+                header.next_offset if stable is None else stable,
+            )
+
+    def changes_open_transactions(self, header: BatchHeader) -> bool:
+        """Whether this batch begins or ends a transaction. Such a batch is on disk only with its checkpoint."""
+        return header.is_control or (header.is_transactional and self.producers.begins_transaction(header))
+
+    def aborted_between(self, start: int, end: int) -> list[AbortedTransaction]:
+        return self.aborted.between(self.partition_id, start, end) if self.partition_id else []
+
+    def expire_producers(self, before_ms: int) -> None:
+        if self._producers is not None:
+            self._producers.expire(before_ms)
+
+    def drop_before(self, log_start: int) -> None:
+        self.aborted.drop_before(self.partition_id, log_start)
+
+    def save(self) -> None:
+        """Write the changes since the last checkpoint to the store."""
+        self.changed = False
+        if self._producers is not None:
+            self._producers.save(self._store, self.partition_id)
+        if self._aborted is not None:
+            self._aborted.save(self.partition_id)

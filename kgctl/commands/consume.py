@@ -86,6 +86,7 @@ def consume(
     isolation: Annotated[
         Isolation,
         typer.Option(
+            "--isolation",
             "--isolation-level",
             metavar="|".join(level.value for level in Isolation),
             help="read_committed leaves out records of open and aborted transactions.",

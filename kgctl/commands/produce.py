@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.arguments import only_one
+from kgctl.commands.arguments import not_empty, only_one
 from kgctl.commands.effects import changes
 from kgctl.commands.help import examples
 from kgctl.commands.settings import settings
@@ -18,14 +16,10 @@ from kgctl.commands.settings import settings
 if TYPE_CHECKING:
     from kgctl.client.producer.producer import Producer, ProducerSettings
     from kgctl.client.producer.records import Headers, OutgoingRecord
+    from kgctl.client.producer.transaction import TransactionSettings
     from kgctl.commands.input_lines import LineReader
-    from kgctl.commands.interruption import Interruption
+    from kgctl.commands.line_transactions import LineTransactions
     from kgctl.model.records import Produced
-
-_PIECE_BYTES = 65_536
-_UNBOUNDED_SECONDS = 86_400.0
-# The broker decides what is too large for a topic; this bounds the memory of kgctl.
-_MAX_LINE_BYTES = 33_554_432
 
 
 class Compression(StrEnum):
@@ -46,6 +40,7 @@ EPILOG = examples(
     "kgctl produce orders < lines.txt",
     "kgctl produce users --key-separator '\\t' --null-marker NULL < users.tsv",
     "kgctl consume orders --from-end --json | kgctl produce copy --json",
+    "kgctl produce orders --transactional-id import --transaction-records 1000 < a.txt",
 )
 
 
@@ -103,6 +98,37 @@ def produce(
     linger_ms: Annotated[
         int, typer.Option("--linger-ms", min=0, metavar="MS", help="How long a batch waits for more records.")
     ] = 5,
+    transactional_id: Annotated[
+        str | None,
+        typer.Option(
+            "--transactional-id",
+            metavar="ID",
+            callback=not_empty,
+            help="Write in transactions, as the only producer with this id. [default: no transactions]",
+        ),
+    ] = None,
+    transaction_records: Annotated[
+        int | None,
+        typer.Option(
+            "--transaction-records",
+            min=1,
+            metavar="N",
+            help="Commit every N records. [default: all in one transaction]",
+        ),
+    ] = None,
+    transaction_seconds: Annotated[
+        float | None,
+        typer.Option("--transaction-seconds", min=0.001, metavar="S", help="Commit S seconds after the first record."),
+    ] = None,
+    transaction_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--transaction-timeout",
+            min=0.001,
+            metavar="SECONDS",
+            help="How long a transaction may be open before the broker aborts it. [default: 60]",
+        ),
+    ] = None,
 ) -> None:
     """Write records from stdin to a topic, one per line.
 
@@ -118,27 +144,50 @@ def produce(
 
     Retries neither duplicate nor reorder records. --timeout bounds the time until a record is acknowledged. A bad line
     ends the command with exit code 1, after the lines before it are written.
+
+    With --transactional-id, read_committed readers see all records of a transaction or none. A bad line, an error or
+    Ctrl-C aborts the open transaction; then stderr says which lines are committed, and at which line to continue. An
+    older producer with the same id is fenced. The input must end before --transaction-timeout, unless
+    --transaction-records or --transaction-seconds divides it.
     """
     from kgctl.client.net.connector import Connector
     from kgctl.client.producer.producer import Producer
+    from kgctl.commands.produce_run import send_in_transactions, send_lines
     from kgctl.render import note
 
     chosen = settings(ctx)
     read = _reader(json, key_separator, null_marker)
     headers = _headers(header or [])
+    transaction = _transaction(
+        transactional_id, transaction_records, transaction_seconds, transaction_timeout, acks, idempotence
+    )
     connection = chosen.connection()
     connector = Connector(connection)
-    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection.timeout)
+    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection.timeout, transaction)
     producer = Producer(connector, topic, options)
+    transactions = None
+    if transaction is not None:
+        from kgctl.commands.line_transactions import LineTransactions
+
+        transactions = LineTransactions(
+            producer, transaction, connection.timeout, records=transaction_records, seconds=transaction_seconds
+        )
+
+    def record_of(line: bytes, number: int) -> OutgoingRecord | None:
+        return None if json and not line.strip() else _complete(read(line, number), headers, partition)
+
     try:
         producer.open(connection.timeout)
         if producer.has_created_topic:
             note(created_note(topic, producer.partition_count))
         producer.check_partition(partition)
         try:
-            _send_all(producer, read, headers, partition, json)
+            if transactions is None:
+                send_lines(producer, record_of)
+            else:
+                send_in_transactions(producer, record_of, transactions)
         finally:
-            _show_summary(summary(producer), chosen.output)
+            _show_summary(summary(producer, transactions), transactions, chosen.output)
     finally:
         producer.close()
         connector.close()
@@ -150,8 +199,8 @@ def created_note(topic: str, partition_count: int) -> str:
     return f"Topic {topic!r} did not exist; the broker created it with {partitions}."
 
 
-def summary(producer: Producer) -> Produced:
-    """The records that were acknowledged so far, or with acks=0 sent."""
+def summary(producer: Producer, transactions: LineTransactions | None) -> Produced:
+    """The records that were acknowledged so far, with acks=0 sent, in transactions committed."""
     from kgctl.model.records import Produced, ProducedPartition
 
     rows = tuple(
@@ -159,46 +208,13 @@ def summary(producer: Producer) -> Produced:
         for where, one in sorted(producer.tally.partitions.items())
     )
     return Produced(
-        producer.topic, producer.tally.records, producer.tally.payload_bytes, producer.is_acknowledged, rows
+        producer.topic,
+        producer.tally.records,
+        producer.tally.payload_bytes,
+        producer.is_acknowledged,
+        rows,
+        None if transactions is None else transactions.row(),
     )
-
-
-def _send_all(producer: Producer, read: LineReader, headers: Headers, partition: int | None, json: bool) -> None:
-    from kgctl.commands.input_lines import BadLine, LineSplitter
-    from kgctl.commands.interruption import Interrupted, Interruption
-
-    splitter = LineSplitter(_MAX_LINE_BYTES)
-    with Interruption() as interruption:
-        source = _Stdin(interruption)
-        try:
-            while (piece := source.read(producer)) is not None:
-                for number, line in splitter.feed(piece) if piece else splitter.finish():
-                    if json and not line.strip():
-                        continue
-                    record = _complete(read(line, number), headers, partition)
-                    _check_partition(record, producer)
-                    while not producer.send(record):
-                        producer.poll(1.0, watch=[interruption.fileno])
-                        if interruption.requested:
-                            raise Interrupted
-        except BadLine:
-            producer.flush()
-            raise
-        except Interrupted:
-            pass
-        producer.flush()
-        # Ctrl-C ends typed input as Ctrl-D does; any other input may be incomplete.
-        if interruption.signal is not None and not source.is_terminal:
-            raise typer.Exit(128 + interruption.signal)
-
-
-def _check_partition(record: OutgoingRecord, producer: Producer) -> None:
-    from kgctl.client.net.errors import missing_partition
-    from kgctl.commands.input_lines import BadLine
-
-    count = producer.partition_count
-    if record.partition is not None and record.partition >= count:
-        raise BadLine(record.number, str(missing_partition(producer.topic, record.partition, count)))
 
 
 def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -> OutgoingRecord:
@@ -208,50 +224,12 @@ def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -
     return replace(record, headers=headers + record.headers, partition=own)
 
 
-class _Stdin:
-    """Reads stdin without blocking the producer."""
-
-    def __init__(self, interruption: Interruption) -> None:
-        from kgctl.client.net.errors import KgctlError
-        from kgctl.render import note
-
-        self._interruption = interruption
-        self._ended = False
-        if sys.stdin is None:
-            raise KgctlError("cannot read the records: standard input is closed")
-        try:
-            self._fileno: int | None = sys.stdin.fileno()
-        except (OSError, ValueError):  # an in-memory stream
-            self._fileno = None
-        self.is_terminal = self._fileno is not None and os.isatty(self._fileno)
-        if self.is_terminal:
-            note("Type one record per line; end with Ctrl-D.")
-
-    def read(self, producer: Producer) -> bytes | None:
-        """The next bytes; b"" at the end, then None. Raises Interrupted after a signal."""
-        from kgctl.commands.interruption import Interrupted
-
-        if self._ended:
-            return None
-        if self._fileno is None:
-            producer.poll(0)
-            piece = sys.stdin.buffer.read(_PIECE_BYTES)
-        else:
-            watch = [self._fileno, self._interruption.fileno]
-            ready: set[int] = set()
-            while not ready:
-                ready = producer.poll(_UNBOUNDED_SECONDS, watch=watch)
-            if self._interruption.requested:
-                raise Interrupted
-            piece = os.read(self._fileno, _PIECE_BYTES)
-        self._ended = not piece
-        return piece
-
-
-def _show_summary(produced: Produced, output: str) -> None:
+def _show_summary(produced: Produced, transactions: LineTransactions | None, output: str) -> None:
     from kgctl.render import TABLES, note, show
 
     note(produced.sentence())
+    for sentence in transactions.sentences() if transactions is not None else ():
+        note(sentence)
     if output not in TABLES:
         show([produced], output, kind="produced")
 
@@ -280,8 +258,39 @@ def _headers(texts: list[str]) -> Headers:
     return tuple(headers)
 
 
+def _transaction(
+    transactional_id: str | None,
+    records: int | None,
+    seconds: float | None,
+    timeout: float | None,
+    acks: Acks,
+    idempotence: bool,
+) -> TransactionSettings | None:
+    from kgctl.client.producer.transaction import TransactionSettings
+
+    only_one({"--transaction-records": records, "--transaction-seconds": seconds})
+    if transactional_id is None:
+        given = {"--transaction-records": records, "--transaction-seconds": seconds, "--transaction-timeout": timeout}
+        for option, value in given.items():
+            if value is not None:
+                raise typer.BadParameter("needs --transactional-id.", param_hint=f"'{option}'")
+        return None
+    for option, is_right in {"--acks": acks is Acks.ALL, "--no-idempotence": idempotence}.items():
+        if not is_right:
+            raise typer.BadParameter("transactions need acks=all and idempotence.", param_hint=f"'{option}'")
+    if timeout is None:
+        return TransactionSettings(transactional_id)
+    return TransactionSettings(transactional_id, round(timeout * 1000))
+
+
 def _producer_settings(
-    compression: Compression, acks: Acks, idempotence: bool, batch_size: int, linger_ms: int, timeout: float
+    compression: Compression,
+    acks: Acks,
+    idempotence: bool,
+    batch_size: int,
+    linger_ms: int,
+    timeout: float,
+    transaction: TransactionSettings | None,
 ) -> ProducerSettings:
     from broker.protocol.compression import Codec
     from kgctl.client.producer.producer import ProducerSettings
@@ -297,4 +306,4 @@ def _producer_settings(
         record_noun="line",
     )
     codec = Codec[compression.name]
-    return ProducerSettings(codec=codec, batch_bytes=batch_size, linger_ms=linger_ms, sender=sender)
+    return ProducerSettings(codec, batch_size, linger_ms, sender=sender, transaction=transaction)

@@ -21,14 +21,34 @@ class ProducedPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducedTransactions:
+    """How many transactions are committed, and up to which line of the input.
+
+    `outcome` is that of the last transaction: committed, aborted, times out (the broker aborts it later), or unknown. If it
+    is not committed, these are its lines.
+    """
+
+    transactional_id: str
+    committed: int
+    committed_line: int | None
+    outcome: str
+    first_line: int | None
+    last_line: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Produced:
-    """The result of one run of `kgctl produce`; `bytes` counts keys and values."""
+    """The result of one run of `kgctl produce`; `bytes` counts keys and values.
+
+    In transactions, the records are those that are committed.
+    """
 
     topic: str
     records: int
     bytes: int
     acknowledged: bool
     partitions: tuple[ProducedPartition, ...]
+    transactions: ProducedTransactions | None = None
 
     def sentence(self) -> str:
         parts = []
@@ -41,6 +61,8 @@ class Produced:
             parts.append(where)
         amount = f"{_count(self.records, 'record')} ({_count(self.bytes, 'byte')})"
         outcome = f"acknowledged by {self.topic}" if self.acknowledged else f"sent to {self.topic}, not acknowledged"
+        if self.transactions is not None:
+            outcome = f"committed to {self.topic} in {_count(self.transactions.committed, 'transaction')}"
         return f"{amount} {outcome}" + (f": {', '.join(parts)}" if parts else "")
 
 

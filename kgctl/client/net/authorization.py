@@ -23,7 +23,7 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     3: {TOPIC: "DESCRIBE"},  # Metadata
     8: {GROUP: "READ", TOPIC: "READ"},  # OffsetCommit
     9: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # OffsetFetch
-    10: {GROUP: "DESCRIBE"},  # FindCoordinator
+    10: {GROUP: "DESCRIBE", TRANSACTION: "DESCRIBE"},  # FindCoordinator
     11: {GROUP: "READ"},  # JoinGroup
     12: {GROUP: "READ"},  # Heartbeat
     13: {GROUP: "READ"},  # LeaveGroup
@@ -33,6 +33,9 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     19: {TOPIC: "CREATE", CLUSTER: "CREATE"},  # CreateTopics
     20: {TOPIC: "DELETE"},  # DeleteTopics
     22: {TRANSACTION: "WRITE"},  # InitProducerId
+    24: {TOPIC: "WRITE", TRANSACTION: "WRITE"},  # AddPartitionsToTxn
+    26: {TRANSACTION: "WRITE"},  # EndTxn
+    27: {CLUSTER: "ALTER"},  # WriteTxnMarkers
     29: {CLUSTER: "DESCRIBE"},  # DescribeAcls
     30: {CLUSTER: "ALTER"},  # CreateAcls
     31: {CLUSTER: "ALTER"},  # DeleteAcls
@@ -44,6 +47,8 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     50: {CLUSTER: "DESCRIBE"},  # DescribeUserScramCredentials
     51: {CLUSTER: "ALTER"},  # AlterUserScramCredentials
     60: {CLUSTER: "DESCRIBE"},  # DescribeCluster
+    61: {TOPIC: "READ"},  # DescribeProducers
+    65: {TRANSACTION: "DESCRIBE"},  # DescribeTransactions
     69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
@@ -57,6 +62,7 @@ class Asked(NamedTuple):
     request: type[Message]
     group: str = ""
     topic: str = ""
+    transactional_id: str = ""
 
 
 def missing_permission(code: int, asked: Asked) -> str | None:
@@ -67,6 +73,6 @@ def missing_permission(code: int, asked: Asked) -> str | None:
     operation = _OPERATIONS.get(asked.request.API_KEY, {}).get(resource)
     if resource == CLUSTER and asked.request.API_KEY == _INIT_PRODUCER_ID:
         return "not authorised for WRITE on any topic, or for IDEMPOTENT_WRITE on the cluster"
-    name = {GROUP: asked.group, TOPIC: asked.topic}.get(resource, "")
+    name = {GROUP: asked.group, TOPIC: asked.topic, TRANSACTION: asked.transactional_id}.get(resource, "")
     what = "the cluster" if resource == CLUSTER else f"{resource} {name}".rstrip()
     return f"not authorised for {operation or asked.request.__name__.removesuffix('Request')} on {what}"

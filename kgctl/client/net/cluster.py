@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from broker.protocol.errors import ErrorCode
@@ -16,7 +17,9 @@ from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, Refused, T
 from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
-GROUP = 0
+# What a coordinator is responsible for, by Kafka's number.
+GROUP, TRANSACTION = 0, 1
+NOUNS = {GROUP: "group", TRANSACTION: "transactional id"}
 # Seconds; about three in total until a failing item becomes a row with its error.
 RETRY_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
@@ -73,7 +76,8 @@ class Cluster:
     group_types: dict[str, str] = field(default_factory=dict)
     _ranges: dict[Endpoint, dict[int, tuple[int, int]]] = field(default_factory=dict)
     _leaders: dict[TopicPartition, Node] = field(default_factory=dict)
-    _coordinators: dict[str, Node] = field(default_factory=dict)
+    _coordinators: dict[tuple[int, str], Node] = field(default_factory=dict)
+    _features: dict[Endpoint, dict[str, int]] = field(default_factory=dict)
 
     # --- requests ---
 
@@ -126,6 +130,10 @@ class Cluster:
         """The version range that a node offers for an API; None if it does not offer it, or has not been asked."""
         return self._ranges.get(endpoint, {}).get(api_key)
 
+    def feature_level(self, name: str) -> int:
+        """The finalized level of a feature (KIP-584), as the nodes that have been asked say; 0 if they do not know it."""
+        return min((levels.get(name, 0) for levels in self._features.values()), default=0)
+
     def highest_version(
         self, endpoint: Endpoint, request: type[Message], min_version: int = 0, max_version: int = 1 << 15
     ) -> int | Unsupported:
@@ -175,6 +183,7 @@ class Cluster:
                     self._ranges[endpoint] = {
                         row.api_key: (row.min_version, row.max_version) for row in answer.api_keys
                     }
+                    self._features[endpoint] = {row.name: row.max_version_level for row in answer.finalized_features}
             unknown = again
         return failures
 
@@ -235,55 +244,58 @@ class Cluster:
 
     # --- coordinators ---
 
-    def coordinators(self, groups: Iterable[str]) -> Steps[dict[str, Node | KgctlError]]:
-        """The coordinator of each group, or an error: one request for all where the broker can (v4), else one per group."""
-        wanted = list(dict.fromkeys(groups))
-        missing = [group for group in wanted if group not in self._coordinators]
+    def coordinators(self, keys: Iterable[str], kind: int = GROUP) -> Steps[dict[str, Node | KgctlError]]:
+        """The coordinator of each group or transactional id, or an error. One request for all where the broker can (v4)."""
+        wanted = list(dict.fromkeys(keys))
+        missing = [key for key in wanted if (kind, key) not in self._coordinators]
         errors: dict[str, KgctlError] = {}
         for chunk in chunks(missing, 1000):
-            errors |= yield from self._find_coordinators(chunk)
-        return {group: self._coordinators.get(group) or errors[group] for group in wanted}
+            errors |= yield from self._find_coordinators(chunk, kind)
+        return {key: self._coordinators.get((kind, key)) or errors[key] for key in wanted}
 
-    def forget_coordinator(self, group: str) -> None:
-        self._coordinators.pop(group, None)
+    def forget_coordinator(self, key: str, kind: int = GROUP) -> None:
+        self._coordinators.pop((kind, key), None)
 
-    def _find_coordinators(self, groups: Sequence[str]) -> Steps[dict[str, KgctlError]]:
+    def _find_coordinators(self, keys: Sequence[str], kind: int) -> Steps[dict[str, KgctlError]]:
         errors: dict[str, KgctlError] = {}
         try:
-            request = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=list(groups))
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=list(keys))
             answer = yield from self.ask_any(request, FindCoordinatorResponse, min_version=4)
         except Unsupported:
-            for group in groups:
-                request = FindCoordinatorRequest(key=group, key_type=GROUP)
-                one = yield from self.ask_any(request, FindCoordinatorResponse, max_version=3)
-                errors |= self._note_coordinator(group, one)
+            for key in keys:
+                request = FindCoordinatorRequest(key=key, key_type=kind)
+                lowest = 0 if kind == GROUP else 1
+                one = yield from self.ask_any(request, FindCoordinatorResponse, min_version=lowest, max_version=3)
+                errors |= self._note_coordinator(key, kind, one)
             return errors
         for row in answer.coordinators:
-            errors |= self._note_coordinator(row.key, row)
+            errors |= self._note_coordinator(row.key, kind, row)
         return errors
 
     def _note_coordinator(
-        self, group: str, row: FindCoordinatorResponse | FindCoordinatorResponse.Coordinator
+        self, key: str, kind: int, row: FindCoordinatorResponse | FindCoordinatorResponse.Coordinator
     ) -> dict[str, KgctlError]:
         if row.error_code:
-            asked = Asked(FindCoordinatorRequest, group=group)
-            return {group: BrokerError(row.error_code, f"group {group!r}", row.error_message, asked=asked)}
-        self._coordinators[group] = Node(row.node_id, row.host, row.port)
+            asked = Asked(FindCoordinatorRequest, **{"group" if kind == GROUP else "transactional_id": key})
+            return {key: BrokerError(row.error_code, f"{NOUNS[kind]} {key!r}", row.error_message, asked=asked)}
+        self._coordinators[kind, key] = Node(row.node_id, row.host, row.port)
         return {}
 
     # --- batches with retries ---
 
     def at_coordinators(
         self,
-        groups: Iterable[str],
+        keys: Iterable[str],
         make: Callable[[Node, list[str]], list[Batch[str]]],
         repeated: Repeated[str] | None = None,
+        kind: int = GROUP,
     ) -> Steps[Found[str]]:
-        """Send each coordinator the batches that `make` builds for its groups; a result or error per group.
+        """Send each coordinator the batches that `make` builds for its groups or transactional ids; a result or error per key.
 
         Looks up coordinators and retries. `repeated` interprets the result of a retry after a lost answer.
         """
-        return (yield from self._retrying(groups, self.coordinators, self.forget_coordinator, make, repeated))
+        find, forget = partial(self.coordinators, kind=kind), partial(self.forget_coordinator, kind=kind)
+        return (yield from self._retrying(keys, find, forget, make, repeated))
 
     def at_leaders(
         self,

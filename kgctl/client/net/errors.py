@@ -119,7 +119,12 @@ class BrokerError(KgctlError):
         text = f"{about}: {reason.rstrip('.')}"
         if asked is not None and (permission := missing_permission(code, asked)):
             # Often the resource is all that the error is about.
-            is_resource = about in (f"group {asked.group!r}", f"topic {asked.topic!r}")
+            resources = (
+                f"group {asked.group!r}",
+                f"topic {asked.topic!r}",
+                f"transactional id {asked.transactional_id!r}",
+            )
+            is_resource = about in resources
             text = permission if is_resource else f"{about}: {permission}"
         super().__init__(f"{text} ({self.name})")
 

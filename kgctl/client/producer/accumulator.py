@@ -74,6 +74,12 @@ class RecordAccumulator:
         queue = self._queues.get(partition)
         return queue.popleft() if queue else None
 
+    def clear(self) -> None:
+        """Drop all batches that were not taken."""
+        for queue in self._queues.values():
+            while queue:
+                self.release(queue.popleft())
+
     def release(self, batch: Batch) -> None:
         """Free the buffer space of a batch that was acknowledged or failed."""
         self._used_bytes -= batch.memory_bytes

@@ -11,14 +11,7 @@ from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, NotFound
 from kgctl.client.net.steps import Pause, Steps
-
-
-@dataclass(frozen=True, slots=True)
-class ProducerIdentity:
-    """Identifies the producer in the broker's check for duplicates."""
-
-    producer_id: int
-    producer_epoch: int
+from kgctl.client.producer.transaction import ProducerIdentity
 
 
 @dataclass(frozen=True, slots=True)

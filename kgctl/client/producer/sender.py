@@ -33,6 +33,7 @@ class SenderSettings:
     max_request_bytes: int = 1_048_576
     retry_backoff_ms: int = 100
     record_noun: str = "record"
+    transactional_id: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -158,6 +159,29 @@ class Sender:
             else:
                 self._fail(batch, error)
 
+    def discard(self) -> bool:
+        """Forget the failure and drop everything that is not acknowledged. Nothing may be in flight.
+
+        Returns whether sequences are lost: then the producer needs a new epoch.
+        """
+        assert not self.in_flight
+        lost = self.failure is not None
+        for lane in self._lanes.values():
+            lost = lost or bool(lane.retries)
+            for batch in lane.retries:
+                self._accumulator.release(batch)
+            lane.retries.clear()
+        self._accumulator.clear()
+        self.failure = None
+        return lost
+
+    def restart_sequences(self, *, is_known: bool) -> None:
+        """Continue with a new epoch, for which sequences start at 0. `is_known`: the producer id stays the same."""
+        assert self.is_idle
+        self._lanes = {
+            partition: _Lane(has_sequence=is_known and lane.has_sequence) for partition, lane in self._lanes.items()
+        }
+
     # --- choosing ---
 
     def _take_batches(
@@ -220,7 +244,10 @@ class Sender:
             topic = topics.setdefault(name, ProduceRequest.Topic(name=name, partition_data=[]))
             topic.partition_data.append(ProduceRequest.Partition(index=index, records=batch.encoded))
         return ProduceRequest(
-            acks=self._settings.acks, timeout_ms=self._settings.request_timeout_ms, topic_data=list(topics.values())
+            transactional_id=self._settings.transactional_id,
+            acks=self._settings.acks,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=list(topics.values()),
         )
 
     # --- results ---
@@ -242,7 +269,9 @@ class Sender:
             # A node may learn about a new topic a little later than the client.
             is_new = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and now_ms - batch.created_ms < NEW_TOPIC_MS
             if error.retriable or is_new:
-                self.stale.add(batch.partition)
+                # While the transaction before ends, another leader would answer the same.
+                if code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                    self.stale.add(batch.partition)
                 self._retry(batch, error, now_ms)
             else:
                 self._fail(batch, error)

@@ -52,6 +52,7 @@ def test_the_summary_is_a_row_on_stdout_when_asked_for(kgctl: Kgctl) -> None:
                 "bytes": 4,
                 "acknowledged": True,
                 "partitions": [{"partition": 1, "records": 3, "first_offset": 0, "last_offset": 2}],
+                "transactions": None,
             }
         ],
     }
@@ -62,7 +63,7 @@ def test_empty_input_writes_no_records(kgctl: Kgctl) -> None:
     result = kgctl("produce", topic, "-o", "json", text="")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["rows"] == [
-        {"topic": topic, "records": 0, "bytes": 0, "acknowledged": True, "partitions": []}
+        {"topic": topic, "records": 0, "bytes": 0, "acknowledged": True, "partitions": [], "transactions": None}
     ]
 
 

@@ -11,6 +11,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
+from broker.protocol.messages.end_txn import EndTxnRequest
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.produce import ProduceRequest
@@ -19,11 +20,14 @@ from kgctl.client.net.errors import BrokerError
 from kgctl.exit_codes import UNREACHABLE, exit_code_of
 from tests.harness import ROOT
 
-GROUP, TOPIC, CLUSTER = (
+GROUP, TOPIC, CLUSTER, TRANSACTION = (
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
+
+REFUSALS = (GROUP, TOPIC, CLUSTER, TRANSACTION)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +37,11 @@ GROUP, TOPIC, CLUSTER = (
         (GROUP, Asked(DeleteGroupsRequest, group="orders"), "not authorised for DELETE on group orders"),
         (TOPIC, Asked(OffsetDeleteRequest, "orders", "sales"), "not authorised for READ on topic sales"),
         (TOPIC, Asked(ProduceRequest, topic="sales"), "not authorised for WRITE on topic sales"),
+        (
+            TRANSACTION,
+            Asked(EndTxnRequest, transactional_id="import"),
+            "not authorised for WRITE on transactional id import",
+        ),
         (CLUSTER, Asked(CreateTopicsRequest, topic="sales"), "not authorised for CREATE on the cluster"),
         (
             CLUSTER,
@@ -70,6 +79,6 @@ def test_every_request_of_kgctl_that_can_be_refused_has_its_operations() -> None
     }
     assert {"FetchRequest", "DescribeGroupsRequest"} <= used
     for name in sorted(used - never_refused):
-        refusals = [missing_permission(code, Asked(requests[name], "g", "t")) for code in (GROUP, TOPIC, CLUSTER)]
+        refusals = [missing_permission(code, Asked(requests[name], "g", "t")) for code in REFUSALS]
         named = [text for text in refusals if text and name.removesuffix("Request") not in text]
         assert named, f"{name} has no operations in kgctl/client/net/authorization.py"

@@ -222,6 +222,11 @@ class Log:
         """Finalized levels that were set; the others have their defaults."""
         return self._features.levels
 
+    @property
+    def feature_epoch(self) -> int:
+        """How often levels were set."""
+        return self._features.epoch
+
     def set_feature_level(self, name: str, level: int | None) -> None:
         """None removes the level: the default applies."""
         self._features.set(name, level)

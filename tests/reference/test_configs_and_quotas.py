@@ -1,4 +1,4 @@
-"""Requests about configs and client quotas are answered as by a real Kafka, and Kafka's own tool works on our broker."""
+"""Requests about configs, quotas and features are answered as by a real Kafka, and Kafka's own tools work on our broker."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from broker.protocol.messages.describe_client_quotas import DescribeClientQuotas
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest
 from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from broker.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from tests.harness import feature_requests
 from tests.harness.reference_kafka import KafkaTools, ReferenceKafka
 from tests.harness.requests import batch, create_topic, fetch_request, produce_request
 from tests.harness.running import RunningBroker, until
@@ -382,7 +383,27 @@ def test_requests_are_throttled_alike(theirs: ReferenceKafka, ours: RunningBroke
     assert all(abs(our - their) < 1000 for our, their in zip(found, expected, strict=True)), (found, expected)
 
 
-# -- Kafka's tool
+# -- features
+
+
+def test_a_kafka_updates_features_as_we_expect(theirs: ReferenceKafka) -> None:
+    with connect(theirs) as client:
+        feature_requests.check_all(client)
+
+
+# -- Kafka's tools
+
+
+def test_kafkas_tool_shows_and_changes_the_level_of_transactions(tools: KafkaTools, ours: RunningBroker) -> None:
+    def run(*arguments: str) -> str:
+        done = tools.run("features", "--bootstrap-server", "{}:{}".format(*ours.address), *arguments)
+        return done.stdout + done.stderr
+
+    shown = "Feature: transaction.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 2\tFinalizedVersionLevel: {}\t"
+    assert run("describe").startswith(shown.format(2))
+    assert "was downgraded to 1." in run("downgrade", "--feature", "transaction.version=1")
+    assert run("describe").startswith(shown.format(1))
+    assert "only supports versions 0-2" in run("upgrade", "--feature", "transaction.version=3")
 
 
 def test_kafkas_tool_sets_and_shows_quotas_and_configs(tools: KafkaTools, ours: RunningBroker) -> None:

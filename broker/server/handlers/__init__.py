@@ -28,6 +28,7 @@ _FAMILIES = {
     "describe_configs": (32,),
     "alter_configs": (33, 44),
     "client_quotas": (48, 49),
+    "features": (57,),
     "cluster": (35, 60),
     "scram_credentials": (50, 51),
     "list_config_resources": (74,),

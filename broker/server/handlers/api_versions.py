@@ -1,4 +1,4 @@
-"""ApiVersions: derived from the declared requests and the versions of their messages."""
+"""ApiVersions: derived from the declared requests, the versions of their messages, and the features."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.server.declaration import Declaration
+from broker.server.features import SUPPORTED, level_of
 from broker.server.guards import OPEN
 from broker.server.handlers import SERVED_KEYS
 
@@ -32,7 +33,22 @@ def api_versions(request: ApiVersionsRequest, exchange: Exchange, resources: Res
     gate = exchange.connection.session.gate
     if gate is not None:
         gate.versions_answered()
-    return ApiVersionsResponse(api_keys=[_range(key) for key in SERVED_KEYS])
+    log = resources.log
+    return ApiVersionsResponse(
+        api_keys=[_range(key) for key in SERVED_KEYS],
+        supported_features=[
+            ApiVersionsResponse.SupportedFeature(name=name, min_version=feature.least, max_version=feature.most)
+            for name, feature in SUPPORTED.items()
+            # Older clients cannot read a minimum of 0 (KAFKA-17011).
+            if feature.least > 0 or exchange.version >= 4
+        ],
+        finalized_features_epoch=log.feature_epoch,
+        finalized_features=[
+            ApiVersionsResponse.FinalizedFeature(name=name, max_version_level=level, min_version_level=level)
+            for name in SUPPORTED
+            if (level := level_of(log, name)) > 0
+        ],
+    )
 
 
 def _range(key: int) -> ApiVersionsResponse.ApiKey:

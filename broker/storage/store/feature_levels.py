@@ -9,12 +9,13 @@ from broker.storage.store.values import as_int, as_text
 
 
 class FeatureLevels:
-    """Changes are part of the next flush."""
+    """Changes are part of the next flush. `epoch` counts them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         rows = store.query("SELECT name, level FROM feature_levels")
         self._levels = {as_text(name): as_int(level) for name, level in rows}
+        self.epoch = int(store.meta("feature_epoch") or 0)
 
     @property
     def levels(self) -> Mapping[str, int]:
@@ -22,6 +23,8 @@ class FeatureLevels:
 
     def set(self, name: str, level: int | None) -> None:
         """None removes the level: the default applies."""
+        self.epoch += 1
+        self._store.set_meta("feature_epoch", str(self.epoch))
         if level is None:
             self._levels.pop(name, None)
             self._store.execute("DELETE FROM feature_levels WHERE name = ?", (name,))

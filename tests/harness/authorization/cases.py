@@ -343,6 +343,11 @@ def _alter_quotas(R: Any, version: int, world: World) -> Message:
     return R(entries=entries, validate_only=True)
 
 
+def _update_features(R: Any, version: int, world: World) -> Message:
+    updates = [R.Update(feature=name, max_version_level=1) for name in ("no-such-feature", "nor-this")]
+    return R(feature_updates=updates)
+
+
 def _list_configs(R: Any, version: int, world: World) -> Message:
     return R(resource_types=[16])
 
@@ -446,6 +451,7 @@ _CASES = (
     Case(49, "", _alter_quotas, (on_cluster(O.ALTER_CONFIGS),)),
     Case(50, "", _describe_users, (on_cluster(O.DESCRIBE),)),
     Case(51, "", _alter_users, (on_cluster(O.ALTER),)),
+    Case(57, "", _update_features, (on_cluster(O.ALTER),)),
     Case(60, "", _describe_cluster, (on_cluster(O.DESCRIBE),)),
     Case(74, "", _list_configs, (on_cluster(O.DESCRIBE_CONFIGS),)),
     Case(75, "", _describe_topic_partitions, (DESCRIBE_MINE, *GHOST)),

@@ -69,6 +69,9 @@ class PartitionLog(Protocol):
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether this producer has written to a transaction here, with this epoch, and no marker ended it."""
 
+    def note_unverified(self, records: memoryview | bytes, *, wall_ms: int) -> None:
+        """Keep a later batch from overtaking this transactional one: verification of its transaction failed, so it comes again."""
+
     def read(
         self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False
     ) -> bytes | FileSlice | None:

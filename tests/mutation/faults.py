@@ -739,22 +739,22 @@ FAULTS = (
     Fault(
         "a duplicate batch is appended again",
         "storage/segments/producers.py",
-        "                    return batch\n",
-        "                    return ErrorCode.NONE\n",
+        "                        return batch\n",
+        "                        return ErrorCode.NONE\n",
         STORAGE,
     ),
     Fault(
         "a producer with an older epoch is not fenced",
         "storage/segments/producers.py",
-        "        elif header.producer_epoch < entry.epoch:\n",
-        "        elif False:\n",
+        "            elif header.producer_epoch < entry.epoch:\n",
+        "            elif False:\n",
         STORAGE,
     ),
     Fault(
         "a gap in the sequence numbers of a producer is accepted",
         "storage/segments/producers.py",
-        "                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER\n        elif",
-        "                return ErrorCode.NONE\n        elif",
+        "    if header.base_sequence != expected:\n",
+        "    if False:\n",
         STORAGE,
     ),
     Fault(

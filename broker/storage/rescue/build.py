@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from broker.protocol.record_batch import BatchHeader
 from broker.storage.errors import StorageError
 from broker.storage.file_ops import FileOps
 from broker.storage.log import Log
@@ -17,7 +16,6 @@ from broker.storage.rescue.partitions import Gap, PartitionPlan, SegmentStart, c
 from broker.storage.rescue.plan import RescuePlan, TopicPlan
 from broker.storage.rescue.reading import Progress
 from broker.storage.segments.partition import SegmentPartition
-from broker.storage.segments.producers import REMEMBERED_BATCHES
 from broker.storage.settings import LogSettings
 
 DRAFT_NAME = ".rescue-draft"
@@ -83,48 +81,16 @@ def _write_partition(log: Log, partition: SegmentPartition, plan: PartitionPlan,
 
 
 def _batches(partition: SegmentPartition, plan: PartitionPlan) -> Iterator[Batch]:
-    """Start segments where the old ones start, yield all batches, and then let the partition know its producers."""
-    producers = _LastBatches()
+    """Start segments where the old ones start, and yield all batches."""
     for part in plan.parts():
         if isinstance(part, SegmentStart):
             partition.start_segment(part.base_offset)
         elif isinstance(part, Gap):
-            producers.clear()
+            partition.transactions.forget_sequences()
             if part.until - partition.log_end_offset <= MOST_COVERED:
                 yield from cover(partition.log_end_offset, part.until)
         else:
-            producers.note(part.header)
             yield part
-    for header in producers.headers():
-        partition.producers.note(header)
-
-
-class _LastBatches:
-    """The last batches of each producer, by which the partition recognizes a duplicate.
-
-    A gap may hide batches, and compaction changes sequences. A producer whose last batch is not known as it was sent
-    is forgotten, so that it can continue with any sequence.
-    """
-
-    def __init__(self) -> None:
-        self._headers: dict[int, list[BatchHeader]] = {}
-
-    def note(self, header: BatchHeader) -> None:
-        if header.producer_id < 0:
-            return
-        if header.record_count != header.last_offset_delta + 1:
-            self._headers.pop(header.producer_id, None)
-            return
-        headers = self._headers.setdefault(header.producer_id, [])
-        headers.append(header)
-        del headers[:-REMEMBERED_BATCHES]
-
-    def clear(self) -> None:
-        self._headers.clear()
-
-    def headers(self) -> Iterator[BatchHeader]:
-        for headers in self._headers.values():
-            yield from headers
 
 
 def _check(plan: RescuePlan, draft: Path) -> None:

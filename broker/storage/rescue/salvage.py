@@ -149,7 +149,7 @@ class Salvage:
                 self.deleted_topics.add(bytes.fromhex(path))
             case Cell(None, (str(name), str(value))):
                 (self.broker_configs if name in _BROKER_CONFIGS else self.meta)[name] = value
-            case Cell(None, (int(), int(producer_id), int(), int(), bytes())):
+            case Cell(None, (int(), int(producer_id), int(), int(), bytes(), *_)):
                 self.largest_producer_id = max(self.largest_producer_id, producer_id)
 
     def _note_security(self, cell: Cell) -> None:

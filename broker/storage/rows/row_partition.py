@@ -60,6 +60,9 @@ class RowPartition:
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         return False
 
+    def note_unverified(self, records: memoryview | bytes, *, wall_ms: int) -> None:
+        return
+
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         return []
 

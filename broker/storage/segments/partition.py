@@ -130,7 +130,7 @@ class SegmentPartition:
             return checked
         log_append_time = self.policy.log_append_time
         if checked.producer_id >= 0:
-            verdict = self.producers.check(checked)
+            verdict = self.producers.check(checked, wall_ms)
             if isinstance(verdict, ErrorCode):
                 if verdict is not ErrorCode.NONE:
                     return verdict
@@ -163,9 +163,10 @@ class SegmentPartition:
         return Appended(offset, -1, self.log_start_offset, duplicate=False)
 
     def restore(self, batch: bytes, header: BatchHeader) -> None:
-        """Append a batch that has its offset already: the log end. Its producer is not noted."""
+        """Append a batch that has its offset already: the log end."""
         self._shared.failure.check()
         self._write(batch, header)
+        self.transactions.replay(header, batch)
 
     def start_segment(self, base_offset: int) -> None:
         """Begin a segment at this offset, which is not before the log end."""
@@ -240,6 +241,11 @@ class SegmentPartition:
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         return self.producers.has_open_transaction(producer_id, producer_epoch)
+
+    def note_unverified(self, records: memoryview | bytes, *, wall_ms: int) -> None:
+        header = parse_header(records)
+        if header.producer_id >= 0:
+            self.producers.note_unverified(header, wall_ms)
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         return self.transactions.aborted_between(start, end)

@@ -8,7 +8,7 @@ transactional batch begins a transaction, and a marker ends it. A marker may car
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from broker.protocol.control_records import Marker
@@ -61,12 +61,29 @@ class ProducerEntry:
             self.batches = []
 
 
+class _Unverified:
+    """The first batches of transactions that the partition has not taken yet: Kafka's VerificationStateEntry."""
+
+    __slots__ = ("epoch", "lowest_sequence", "since_ms")
+
+    def __init__(self, epoch: int, sequence: int, wall_ms: int) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = sequence
+        self.since_ms = wall_ms
+
+    def note(self, epoch: int, sequence: int) -> None:
+        if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
+            self.epoch, self.lowest_sequence = epoch, sequence
+
+
 class Producers:
     """The producers of one partition. `open` has the offset at which each open transaction begins, in order of offsets."""
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
         self._changed: set[int] = set()
+        self._forgotten: set[int] = set()
+        self._unverified: dict[int, _Unverified] = {}
         self.open: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -90,26 +107,29 @@ class Producers:
 
     # -- batches
 
-    def check(self, header: BatchHeader) -> Remembered | ErrorCode:
+    def check(self, header: BatchHeader, wall_ms: int) -> Remembered | ErrorCode:
         """Return NONE to append the batch, the batch that it duplicates, or the error to answer with."""
+        if header.is_transactional and not self.has_open_transaction(header.producer_id, header.producer_epoch):
+            self.note_unverified(header, wall_ms)
         entry = self._entries.get(header.producer_id)
-        if entry is None:
-            return ErrorCode.NONE
         first = header.base_sequence
-        if header.producer_epoch == entry.epoch:
-            last = _advance(first, header.record_count - 1)
-            for batch in entry.batches:
-                if batch.first_sequence == first and batch.last_sequence == last:
-                    return batch
-            if first != _advance(entry.last_sequence, 1):
-                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        elif header.producer_epoch < entry.epoch:
-            return ErrorCode.INVALID_PRODUCER_EPOCH
-        elif first != 0:
+        if entry is not None:
+            if header.producer_epoch == entry.epoch:
+                last = _advance(first, header.record_count - 1)
+                for batch in entry.batches:
+                    if batch.first_sequence == first and batch.last_sequence == last:
+                        return batch
+            elif header.producer_epoch < entry.epoch:
+                return ErrorCode.INVALID_PRODUCER_EPOCH
+        unverified = self._unverified.get(header.producer_id) if self._unverified else None
+        if unverified is not None and first > unverified.lowest_sequence:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        if entry.transaction_offset >= 0 and not header.is_transactional:
-            return ErrorCode.INVALID_TXN_STATE
-        return ErrorCode.NONE
+        return ErrorCode.NONE if entry is None else _follows(entry, header)
+
+    def note_unverified(self, header: BatchHeader, wall_ms: int) -> None:
+        """A batch of a transaction that is not open here arrived: none with a higher sequence may overtake it."""
+        epoch, sequence = header.producer_epoch, header.base_sequence
+        self._unverified.setdefault(header.producer_id, _Unverified(epoch, sequence, wall_ms)).note(epoch, sequence)
 
     def note(self, header: BatchHeader) -> None:
         """Remember an appended batch of records; its header has the assigned offsets."""
@@ -120,10 +140,12 @@ class Producers:
         else:
             entry.use_epoch(header.producer_epoch)
         first = header.base_sequence
-        last = _advance(first, header.record_count - 1)
+        last = _advance(first, header.last_offset_delta)
         entry.batches.append(Remembered(first, last, header.base_offset, header.last_offset, header.max_timestamp))
         del entry.batches[:-REMEMBERED_BATCHES]
         entry.last_timestamp = header.max_timestamp
+        if header.is_transactional:
+            self._unverified.pop(producer_id, None)
         if header.is_transactional and entry.transaction_offset < 0:
             entry.transaction_offset = self.open[producer_id] = header.base_offset
         self._changed.add(producer_id)
@@ -151,6 +173,7 @@ class Producers:
         entry.last_timestamp = timestamp
         entry.transaction_offset = NO_OFFSET
         self._changed.add(producer_id)
+        self._unverified.pop(producer_id, None)
         return self.open.pop(producer_id, None)
 
     # -- all producers
@@ -174,8 +197,25 @@ class Producers:
             if entry.last_timestamp <= before_ms and entry.transaction_offset < 0
         ]
         for producer_id in expired:
-            del self._entries[producer_id]
-            self._changed.discard(producer_id)
+            self.forget(producer_id)
+        for producer_id in [key for key, entry in self._unverified.items() if entry.since_ms <= before_ms]:
+            del self._unverified[producer_id]
+
+    def ids(self) -> Iterable[int]:
+        return self._entries.keys()
+
+    def forget(self, producer_id: int) -> None:
+        del self._entries[producer_id]
+        self._changed.discard(producer_id)
+        self._forgotten.add(producer_id)
+
+    def forget_sequences(self, producer_id: int) -> None:
+        """The producer may continue with any sequence, or if its transaction is open, after that was aborted."""
+        if producer_id in self.open:
+            self._entries[producer_id].batches = []
+            self._changed.add(producer_id)
+        else:
+            self.forget(producer_id)
 
     # -- in the store
 
@@ -199,6 +239,12 @@ class Producers:
 
     def save(self, store: Store, partition_id: int) -> None:
         """Store the changes since the last save."""
+        if self._forgotten:
+            store.execute_many(
+                "DELETE FROM producers WHERE partition_id = ? AND producer_id = ?",
+                [(partition_id, producer_id) for producer_id in self._forgotten],
+            )
+            self._forgotten.clear()
         if not self._changed:
             return
         rows: list[tuple[Value, ...]] = []
@@ -209,6 +255,16 @@ class Producers:
             rows.append((partition_id, producer_id, entry.epoch, entry.last_timestamp, packed, *numbers))
         store.execute_many("INSERT OR REPLACE INTO producers VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         self._changed.clear()
+
+
+def _follows(entry: ProducerEntry, header: BatchHeader) -> ErrorCode:
+    """Whether the batch, of this epoch or a newer one, continues what the producer has written."""
+    expected = _advance(entry.last_sequence, 1) if header.producer_epoch == entry.epoch else 0
+    if header.base_sequence != expected:
+        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    if entry.transaction_offset >= 0 and not header.is_transactional:
+        return ErrorCode.INVALID_TXN_STATE
+    return ErrorCode.NONE
 
 
 def open_transactions(store: Store) -> Iterator[tuple[bytes, int, int, int]]:

@@ -273,9 +273,9 @@ class Rebuild:
             return listed
         compacted_at_ms = listed.compacted_at_ms if listed is not None else -1
         segment = new_segment(self._partition, files, source.base_offset, source.revision, compacted_at_ms)
-        for header in segment.scan_tail():
-            if header.producer_id >= 0 and header.base_offset >= self._known_until:
-                self._partition.producers.note(header)
+        for batch in segment.scan_tail():
+            if batch.header.base_offset >= self._known_until:
+                self._partition.transactions.replay(batch.header, batch.content)
         if is_last:
             segment.cut_remains()
         self._finish(segment, is_last)

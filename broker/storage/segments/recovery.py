@@ -189,7 +189,8 @@ def _scan(partition: SegmentPartition, end: SyncedEnd | None, shared: Shared) ->
         return []
     active = partition.active
     transactions = partition.transactions
-    headers = [h for h in active.scan_tail(transactions.changes_open_transactions) if h.producer_id >= 0]
+    tail = active.scan_tail(transactions.changes_open_transactions)
+    headers = [batch.header for batch in tail if batch.header.producer_id >= 0]
     if end is None:
         return headers
     if end.end_offset > active.end_offset:

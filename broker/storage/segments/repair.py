@@ -86,7 +86,7 @@ def rewrite(
 ) -> list[Offsets]:
     """Write a new file with the whole batches of a damaged one, ending at `end_offset`; return what is lost.
 
-    The partition's producers know the batches before `known_until` already.
+    The partition's state of producers includes the batches before `known_until` already.
     """
     files = made.files
     files.make_directories(made.place.directory)
@@ -96,12 +96,14 @@ def rewrite(
         if header.base_offset > made.end_offset:
             lost.append((made.end_offset, header.base_offset - 1))
             _cover(made, file, header.base_offset)
+            partition.transactions.forget_sequences()
         _add(made, file, content, header)
-        if header.producer_id >= 0 and header.base_offset >= known_until:
-            partition.producers.note(header)
+        if header.base_offset >= known_until:
+            partition.transactions.replay(header, content)
     if end_offset > made.end_offset:
         lost.append((made.end_offset, end_offset - 1))
         _cover(made, file, end_offset)
+        partition.transactions.forget_sequences()
     return lost
 
 

@@ -265,7 +265,7 @@ class Segment(SegmentFile):
 
     # -- recovery
 
-    def scan_tail(self, is_uncommitted: Callable[[BatchHeader], bool] | None = None) -> Iterator[BatchHeader]:
+    def scan_tail(self, is_uncommitted: Callable[[BatchHeader], bool] | None = None) -> Iterator[StoredBatch]:
         """Yield the whole, valid batches behind the checkpoint, counting each as part of the segment.
 
         Stop at the first bytes that are not the next batch, be it zeros, a torn batch or damage, and at the first batch
@@ -291,4 +291,4 @@ class Segment(SegmentFile):
             ):
                 return
             self.note(header, position, size)
-            yield header
+            yield StoredBatch(position, header, batch)

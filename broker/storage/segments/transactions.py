@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from broker.protocol.control_records import Marker
+from contextlib import suppress
+
+from broker.protocol.control_records import Marker, read_marker
 from broker.protocol.record_batch import BatchHeader
+from broker.protocol.wire_types import DecodeError
 from broker.storage.partition_log import AbortedTransaction
 from broker.storage.segments.aborted_transactions import AbortedTransactions
 from broker.storage.segments.producers import Producers
@@ -56,6 +59,25 @@ class Transactions:
                 header.next_offset if stable is None else stable,
             )
 
+    def replay(self, header: BatchHeader, content: bytes) -> None:
+        """Note a batch that is in the log already, in the order of offsets; compaction may have changed it."""
+        if header.producer_id < 0:
+            return
+        if header.is_control:
+            with suppress(DecodeError):
+                marker = read_marker(content)
+                if marker is not None:
+                    self.note_marker(marker, header)
+        else:
+            self.note(header)
+            if _last_sequence_is_unknown(header):
+                self.producers.forget_sequences(header.producer_id)
+
+    def forget_sequences(self) -> None:
+        """Batches are lost: each producer may continue with any sequence."""
+        for producer_id in list(self.producers.ids()):
+            self.producers.forget_sequences(producer_id)
+
     def changes_open_transactions(self, header: BatchHeader) -> bool:
         """Whether this batch begins or ends a transaction. Such a batch is on disk only with its checkpoint."""
         return header.is_control or (header.is_transactional and self.producers.begins_transaction(header))
@@ -77,3 +99,8 @@ class Transactions:
             self._producers.save(self._store, self.partition_id)
         if self._aborted is not None:
             self._aborted.save(self.partition_id)
+
+
+def _last_sequence_is_unknown(header: BatchHeader) -> bool:
+    """Compaction stretches a batch over offsets that it removes, but not the emptied last batch of a producer."""
+    return header.record_count not in (0, header.last_offset_delta + 1)

@@ -5,13 +5,23 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from broker.protocol.record_batch import Buffer, Record, build_batch, decode_records, parse_header
+import google_crc32c
+
+from broker.protocol.record_batch import Buffer, decode_records, parse_header
 from broker.protocol.wire_types import DecodeError
 
 _VERSION = 0
 _ABORT, _COMMIT = 0, 1
 _KEY = struct.Struct(">hh")  # version, type
 _VALUE = struct.Struct(">hi")  # version, coordinator epoch
+# A batch of one record without headers. Base offset, length, leader epoch, format and checksum:
+_HEAD = struct.Struct(">qiibI")
+# Attributes, delta of the last offset, two timestamps, producer id and epoch, sequence, count; then the record: its size, its key
+# and its value, both with their sizes as varints. The empty bytes are attributes and deltas before, and no headers after.
+_CHECKED = struct.Struct(">hiqqqhiiB3xBhhBhix")
+_CHECKED_FROM = 9  # bytes of the head that count towards the length
+_FORMAT, _TRANSACTIONAL_CONTROL, _NO_SEQUENCE = 2, 0x30, -1
+_RECORD_SIZE, _KEY_SIZE, _VALUE_SIZE = (2 * size for size in (16, _KEY.size, _VALUE.size))
 
 
 class Marker(NamedTuple):
@@ -25,16 +35,13 @@ class Marker(NamedTuple):
 
 def build_marker_batch(marker: Marker, *, timestamp_ms: int, base_offset: int = 0, leader_epoch: int = -1) -> bytes:
     """A control batch with one record, which takes one offset."""
-    key = _KEY.pack(_VERSION, _COMMIT if marker.is_commit else _ABORT)
-    value = _VALUE.pack(_VERSION, marker.coordinator_epoch)
-    return build_batch(
-        [Record(base_offset, timestamp_ms, key, value)],
-        leader_epoch=leader_epoch,
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        is_transactional=True,
-        is_control=True,
-    )
+    producer = (marker.producer_id, marker.producer_epoch, _NO_SEQUENCE)
+    key = (_KEY_SIZE, _VERSION, _COMMIT if marker.is_commit else _ABORT)
+    value = (_VALUE_SIZE, _VERSION, marker.coordinator_epoch)
+    times = (timestamp_ms, timestamp_ms)
+    checked = _CHECKED.pack(_TRANSACTIONAL_CONTROL, 0, *times, *producer, 1, _RECORD_SIZE, *key, *value)
+    crc = google_crc32c.value(checked)
+    return _HEAD.pack(base_offset, _CHECKED_FROM + len(checked), leader_epoch, _FORMAT, crc) + checked
 
 
 def read_marker(buffer: Buffer, position: int = 0) -> Marker | None:

@@ -94,11 +94,12 @@ def _check_bumping(record: TransactionRecord, request: EndTxnRequest) -> Check:
         return Check(ErrorCode.CONCURRENT_TRANSACTIONS)
     is_present = request.producer_epoch == record.producer_epoch
     retries_rotation = (
-        request.producer_id == record.previous_producer_id
+        request.producer_id == record.previous_producer_id != NO_PRODUCER_ID
         and request.producer_epoch == transition.MAX_EPOCH - 1
         and record.producer_epoch == 0
     )
-    is_retry = retries_rotation or request.producer_epoch + 1 == record.producer_epoch
+    # The last epoch is that of a fence, which no producer gets.
+    is_retry = retries_rotation or request.producer_epoch + 1 == record.producer_epoch != transition.MAX_EPOCH
     if request.producer_id != record.producer_id and not retries_rotation:
         return Check(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     has_completed = record.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)

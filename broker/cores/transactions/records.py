@@ -28,9 +28,9 @@ Partition: TypeAlias = "tuple[str, int]"  # topic and index
 class TransactionRecord:
     """The state of a transactional id.
 
-    `previous_producer_id` is the producer id before the latest change of state. `next_producer_id` takes over when the transaction
-    completes; it is set only if the epochs of `producer_id` are exhausted. `client_transaction_version` is the level of
-    transaction.version that the client used.
+    `partitions` are sorted. `previous_producer_id` is set while `producer_id` is new: until the next change of state.
+    `next_producer_id` takes over when the transaction completes; it is set only if the epochs of `producer_id` are exhausted. Kafka 4.1
+    forgets both in a restart. `client_transaction_version` is the level of transaction.version that the client used.
     """
 
     transactional_id: str

@@ -1,4 +1,4 @@
-"""The next record of a transactional id for each transition. Every transition keeps the producer id that it found as the previous one."""
+"""The next record of a transactional id for each transition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def new(transactional_id: str, producer_id: int, timeout_ms: int, wall_ms: int) 
     return TransactionRecord(
         transactional_id=transactional_id,
         producer_id=producer_id,
-        previous_producer_id=producer_id,
         producer_epoch=0,
         timeout_ms=timeout_ms,
         state=TransactionState.EMPTY,
@@ -40,7 +39,7 @@ def initialized(
     return replace(
         record,
         producer_id=producer_id,
-        previous_producer_id=record.producer_id,
+        previous_producer_id=NO_PRODUCER_ID if producer_id == record.producer_id else record.producer_id,
         producer_epoch=epoch,
         timeout_ms=timeout_ms,
         state=TransactionState.EMPTY,
@@ -56,9 +55,9 @@ def ongoing(
     """The transaction begins, or continues, with these partitions."""
     return replace(
         record,
-        previous_producer_id=record.producer_id,
+        previous_producer_id=NO_PRODUCER_ID,
         state=TransactionState.ONGOING,
-        partitions=tuple(dict.fromkeys((*record.partitions, *added))),
+        partitions=tuple(sorted({*record.partitions, *added})),
         start_timestamp_ms=wall_ms if record.state.is_idle else record.start_timestamp_ms,
         update_timestamp_ms=wall_ms,
         client_transaction_version=client_version,
@@ -77,7 +76,7 @@ def prepared(
     """The outcome is decided. A transaction that had no partition starts now."""
     return replace(
         record,
-        previous_producer_id=record.producer_id,
+        previous_producer_id=NO_PRODUCER_ID,
         next_producer_id=next_producer_id,
         producer_epoch=epoch,
         state=TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT,
@@ -94,7 +93,7 @@ def completed(record: TransactionRecord, wall_ms: int) -> TransactionRecord:
     return replace(
         record,
         producer_id=record.next_producer_id if rotates else record.producer_id,
-        previous_producer_id=record.producer_id,
+        previous_producer_id=record.producer_id if rotates else NO_PRODUCER_ID,
         next_producer_id=NO_PRODUCER_ID,
         producer_epoch=0 if rotates else record.producer_epoch,
         state=TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,

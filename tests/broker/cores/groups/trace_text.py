@@ -44,7 +44,7 @@ def _show_fields(value: Struct, version: int) -> str:
             or item in (declared.default, "", b"", None)
         ):
             continue
-        if declared.name == "error_code":
+        if declared.name.endswith("error_code"):
             shown.insert(0, ERRORS[item])
         elif declared.name != "authorized_operations":
             shown.append(f"{declared.name}={_show(item, version)}")

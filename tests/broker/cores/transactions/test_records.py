@@ -16,7 +16,7 @@ from broker.protocol.wire_types import DecodeError
 text = st.text(min_size=1, max_size=12)
 int64, epochs = st.integers(-1, 2**62), st.integers(0, 2**15 - 1)
 partitions = st.dictionaries(text, st.sets(st.integers(0, 99), min_size=1, max_size=3), max_size=3).map(
-    lambda topics: tuple((topic, index) for topic, indexes in topics.items() for index in indexes)
+    lambda topics: tuple(sorted((topic, index) for topic, indexes in topics.items() for index in indexes))
 )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.server.connection import MakeGate
     from broker.server.listener_tls import ListenerTls
     from broker.server.stored_acls import StoredAcls
+    from broker.server.transaction_runner import TransactionRunner
     from broker.storage import Log
 
 # How long a stop waits for clients to read their answers.
@@ -60,6 +61,7 @@ class Broker:
         # A client whose fetch waits is not idle, but Kafka closes its connection as if it were: answer the fetch before.
         self.waiters = FetchWaiters(self._loop, self._flusher.fail, config.connections_max_idle_ms)
         self.groups: GroupRunner
+        self._transactions: TransactionRunner | None = None
         self.listeners: list[Listener] = []
         self._throttle = Throttle(config, log, self._loop.time)
         self.connections = Connections(
@@ -103,7 +105,7 @@ class Broker:
         self._close_listeners()
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
-        self.groups.stop()
+        self._stop_cores()
         self.waiters.end_all()
         self._flusher.flush()
         await self.connections.close_all(STOP_GRACE_S)
@@ -122,7 +124,30 @@ class Broker:
             config.offsets_retention_check_interval_ms,
         )
         self.groups.recover()
-        return Resources(config, self._log, self.groups, self.waiters, self._throttle, self._authorizer())
+        if not (self._log.transactions.is_empty and self._log.pending_offsets.is_empty) or any(
+            self._log.open_transactions()
+        ):
+            self._find_transactions()
+            # No client may see a transaction half ended.
+            self._flusher.flush()
+        return Resources(
+            config, self._log, self.groups, self.waiters, self._throttle, self._find_transactions, self._authorizer()
+        )
+
+    def _find_transactions(self) -> TransactionRunner:
+        """The runner of transactions, which a broker that serves none does not load."""
+        if self._transactions is None:
+            from broker.server.transaction_runner import start
+
+            self._transactions = start(
+                self._config, self._log, self.groups, self._flusher, self.waiters, self._loop, wall_ms
+            )
+        return self._transactions
+
+    def _stop_cores(self) -> None:
+        self.groups.stop()
+        if self._transactions is not None:
+            self._transactions.stop()
 
     def _authorizer(self) -> StoredAcls | None:
         if not self._config.authorizer_class_name:
@@ -162,7 +187,7 @@ class Broker:
     def _fail(self, cause: BaseException) -> None:
         logger.critical("stopping: %s", cause)
         self._close_listeners()
-        self.groups.stop()
+        self._stop_cores()
         self.connections.abort_all()
         if not self.failed.done():
             self.failed.set_result(None)

@@ -68,6 +68,12 @@ def completed(exchange: Answerable, response: Message) -> Message:
     return response if complete is None else complete(response)
 
 
+def complete_first(exchange: Answerable, complete: Callable[[Any], Message]) -> None:
+    """Let a handler change an answer that is made elsewhere, before a guard completes it."""
+    after = exchange.complete
+    exchange.complete = complete if after is None else lambda response: after(complete(response))
+
+
 class Exchange:
     """A request in progress. `answer` may be called at once or later; only the first call counts.
 

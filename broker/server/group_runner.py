@@ -6,12 +6,13 @@ Its state records become rows of `__consumer_offsets`, removals of offsets and g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.cores.groups.events import to_json
 from broker.cores.groups.records import GenerationFloor, GroupRemoval, TopicRemoval, from_row, to_row
+from broker.protocol.offsets_topic import partition_for
 from broker.server.group_lines import log_events
 from broker.server.group_loads import GroupLoads
 from broker.server.group_upkeep import GroupUpkeep
@@ -75,7 +76,26 @@ class GroupRunner:
 
     def load_and_submit(self, request: Message, exchange: Answerable, group_ids: Sequence[str]) -> None:
         """Run one request that needs the committed offsets of these groups."""
-        self._loads.when_loaded(group_ids, partial(self.runner.submit, request, exchange))
+        self.when_loaded(group_ids, partial(self.runner.submit, request, exchange))
+
+    def when_loaded(self, group_ids: Sequence[str], run: Callable[[], None]) -> None:
+        """Call `run` once the committed offsets of these groups are in memory: now, unless they are many."""
+        self._loads.when_loaded(group_ids, run)
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that holds a group."""
+        return partition_for(group_id, self._partitions)
+
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        offsets_partitions: Collection[int],
+        *,
+        is_commit: bool,
+        limit: int = 1_000,
+    ) -> bool:
+        return False
 
     def topic_deleted(self, topic: str) -> None:
         """Drop the offsets that groups committed for a deleted topic."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
-from broker.protocol.wire_types import NEVER
+from broker.protocol.wire_types import NEVER, Gradual
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message, Struct
@@ -102,6 +102,11 @@ def split(entries: Iterable[E], allowed: Callable[[E], bool]) -> tuple[list[E], 
     for entry in entries:
         (passed if allowed(entry) else denied).append(entry)
     return passed, denied
+
+
+def only(entries: Any, keep: Callable[[Any], bool]) -> Any:
+    """The entries of an answer for which `keep` is true."""
+    return entries.only(keep) if isinstance(entries, Gradual) else list(filter(keep, entries))
 
 
 def on_each(acl: Acl, asked: str, name: Callable[[Any], str], answered: str, refusal: Callable[[Any], Struct]) -> Guard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -18,18 +19,23 @@ if TYPE_CHECKING:
     from broker.server.own_configs import OwnConfigs
     from broker.server.stored_acls import StoredAcls
     from broker.server.throttle import Throttle
+    from broker.server.transaction_runner import TransactionRunner
     from broker.storage import Log, Topic
 
 
 @dataclass(slots=True)
 class Resources:
-    """The parts of one broker that handlers use. Without an authorizer, everything is allowed."""
+    """The parts of one broker that handlers use. Without an authorizer, everything is allowed.
+
+    `find_transactions` starts the coordinator of transactions at its first call.
+    """
 
     config: BrokerConfig
     log: Log
     groups: GroupRunner
     waiters: FetchWaiters
     throttle: Throttle
+    find_transactions: Callable[[], TransactionRunner]
     authorizer: StoredAcls | None = None
     _own_configs: OwnConfigs | None = field(default=None, init=False)
     _scram_users: ScramUsers | None = field(default=None, init=False)
@@ -38,6 +44,10 @@ class Resources:
     @property
     def node_id(self) -> int:
         return self.config.node_id
+
+    @property
+    def transactions(self) -> TransactionRunner:
+        return self.find_transactions()
 
     def scram_users(self) -> ScramUsers:
         """The users in the store, which are read when they are first needed."""

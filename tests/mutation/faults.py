@@ -1153,7 +1153,7 @@ FAULTS = (
     ),
     Fault(
         "a long list shows hidden groups",
-        "server/handlers/group_guards.py",
+        "server/guards.py",
         "    return entries.only(keep) if isinstance(entries, Gradual) else list(filter(keep, entries))\n",
         "    return entries if isinstance(entries, Gradual) else list(filter(keep, entries))\n",
         GUARDS,

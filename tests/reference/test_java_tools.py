@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -181,16 +180,3 @@ def test_the_api_versions_tool_lists_the_broker(java: Java) -> None:
     output = java.run("broker-api-versions")
     assert re.search(r"JoinGroup\(11\): 0 to 9 \[usable: 9\]", output)
     assert "id: 1" in output
-
-
-def test_a_transactional_java_producer_fails_immediately(tools: KafkaTools, our_cluster: Cluster) -> None:
-    java = Java(tools, our_cluster)
-    topic = topic_with(java, 0)
-    began = time.monotonic()
-    refused = java.tools.run(
-        "producer-perf-test",
-        *("--topic", topic, "--num-records", 10, "--record-size", 10, "--throughput", -1),
-        *("--transactional-id", "t", "--producer-props", f"bootstrap.servers={java.bootstrap}"),
-    )
-    assert time.monotonic() - began < 20
-    assert "this broker does not serve transactions" in refused.stderr or "TransactionalId" in refused.stderr, refused

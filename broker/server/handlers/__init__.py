@@ -24,6 +24,8 @@ _FAMILIES = {
     "topics": (19, 20, 37),
     "delete_records": (21,),
     "init_producer_id": (22,),
+    "transactions": (24, 25, 26, 65, 66),
+    "write_txn_markers": (27,),
     "acls": (29, 30, 31),
     "describe_configs": (32,),
     "alter_configs": (33, 44),
@@ -32,6 +34,7 @@ _FAMILIES = {
     "cluster": (35, 60),
     "scram_credentials": (50, 51),
     "list_config_resources": (74,),
+    "describe_producers": (61,),
     "describe_topic_partitions": (75,),
 }
 _MODULES = {key: module for module, keys in _FAMILIES.items() for key in keys}

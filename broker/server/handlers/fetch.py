@@ -65,6 +65,7 @@ class Reading:
         self._exchange = exchange
         self._resources = resources
         self._by_id = exchange.version >= TOPIC_IDS_SINCE
+        self._committed = request.isolation_level == READ_COMMITTED
         self._max_bytes = min(request.max_bytes, resources.config.fetch_max_bytes)
         if exchange.work is not None:
             self._max_bytes = min(self._max_bytes, resources.throttle.most_fetched(exchange))
@@ -119,7 +120,9 @@ class Reading:
                 found.is_cut = True
             try:
                 # `at_least_one`: a batch larger than the client's limits must be readable.
-                records = log.read(asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0)
+                records = log.read(
+                    asked.fetch_offset, max_bytes, at_least_one=found.bytes_read == 0, committed=self._committed
+                )
             except DamageError as error:
                 # Clients report this code to their users and do not retry.
                 logger.error("%s", error)
@@ -134,11 +137,21 @@ class Reading:
         return FetchResponse.Partition(
             partition_index=asked.partition,
             high_watermark=log.high_watermark,
-            last_stable_offset=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
             log_start_offset=log.log_start_offset,
-            aborted_transactions=[] if self._request.isolation_level == READ_COMMITTED else None,
+            aborted_transactions=_aborted(log, asked.fetch_offset, records) if self._committed else None,
             records=records,
         )
+
+
+def _aborted(log: PartitionLog, offset: int, records: bytes | FileSlice) -> list[FetchResponse.AbortedTransaction]:
+    """The aborted transactions of which these records may have some. Those kept as rows have none."""
+    if type(records) is not FileSlice:
+        return []
+    return [
+        FetchResponse.AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+        for aborted in log.aborted_transactions(offset, records.end_offset)
+    ]
 
 
 def _error(index: int, code: ErrorCode) -> FetchResponse.Partition:

@@ -18,8 +18,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCo
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceResponse
-from broker.protocol.wire_types import Gradual
-from broker.server.guards import PASS, Acl, Guard, Narrowed, Refused, Verdict, on_each, split
+from broker.server.guards import PASS, Acl, Guard, Narrowed, Refused, Verdict, on_each, only, split
 
 if TYPE_CHECKING:
     from broker.protocol.messages.list_groups import ListGroupsRequest
@@ -64,14 +63,10 @@ def _check_list(request: ListGroupsRequest, access: Access, exchange: Answerable
 
     def complete(response: ListGroupsResponse) -> ListGroupsResponse:
         groups: Any = response.groups
-        response.groups = _only(groups, lambda group: visible[group.group_id])
+        response.groups = only(groups, lambda group: visible[group.group_id])
         return response
 
     return Narrowed(request, complete)
-
-
-def _only(entries: Any, keep: Callable[[Any], bool]) -> Any:
-    return entries.only(keep) if isinstance(entries, Gradual) else list(filter(keep, entries))
 
 
 def _check_describe(

@@ -1,4 +1,4 @@
-"""InitProducerId: ids for idempotent producers. Transactions are not served; their clients get an error here."""
+"""InitProducerId: ids for idempotent producers, and for transactional ones, which the coordinator of transactions gives out."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ if TYPE_CHECKING:
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
-# Java's client and librdkafka fail at once on this error; most other errors they retry.
-TRANSACTIONS_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
 
 def init_producer_id(
     request: InitProducerIdRequest, exchange: Exchange, resources: Resources
-) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        return InitProducerIdResponse(error_code=TRANSACTIONS_REFUSED, producer_epoch=-1)
+) -> InitProducerIdResponse | None:
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
-    return InitProducerIdResponse(producer_id=resources.log.next_producer_id(), producer_epoch=0)
+    if request.transactional_id is None:
+        return InitProducerIdResponse(producer_id=resources.log.next_producer_id(), producer_epoch=0)
+    resources.transactions.submit(request, exchange)
+    return None
 
 
 def _check(request: InitProducerIdRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
     transactional_id = request.transactional_id
     if transactional_id is not None:
         allowed = access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
-        code = TRANSACTIONS_REFUSED
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     else:
         # KIP-679: whoever may write to any topic may write idempotently.
         allowed = access.allows_on_cluster(Operation.IDEMPOTENT_WRITE) or access.allows_any_of_type(

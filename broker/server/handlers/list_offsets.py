@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("broker.server")
 
+READ_COMMITTED = 1
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 # The first version that knows each special timestamp.
 SPECIAL_SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
@@ -41,6 +42,7 @@ def list_offsets(request: ListOffsetsRequest, exchange: Exchange, resources: Res
 def _answer(
     request: ListOffsetsRequest, version: int, resources: Resources
 ) -> Generator[None, None, ListOffsetsResponse]:
+    committed = request.isolation_level == READ_COMMITTED
     times_asked = Counter((topic.name, row.partition_index) for topic in request.topics for row in topic.partitions)
     topics = []
     for topic in request.topics:
@@ -49,13 +51,15 @@ def _answer(
             if times_asked[topic.name, asked.partition_index] > 1:
                 rows.append(_offset_error(asked, ErrorCode.INVALID_REQUEST))
             else:
-                rows.append((yield from _offset(topic.name, asked, version, resources)))
+                rows.append((yield from _offset(topic.name, asked, version, committed, resources)))
                 yield
         topics.append(ListOffsetsResponse.Topic(name=topic.name, partitions=rows))
     return ListOffsetsResponse(topics=topics)
 
 
-def _offset(topic: str, asked: ListOffsetsRequest.Partition, version: int, resources: Resources) -> _Rows:
+def _offset(
+    topic: str, asked: ListOffsetsRequest.Partition, version: int, committed: bool, resources: Resources
+) -> _Rows:
     if asked.timestamp < 0 and version < SPECIAL_SINCE.get(asked.timestamp, version + 1):
         return _offset_error(asked, ErrorCode.UNSUPPORTED_VERSION)
     log = resources.log.partition(topic, asked.partition_index)
@@ -65,7 +69,7 @@ def _offset(topic: str, asked: ListOffsetsRequest.Partition, version: int, resou
     if refusal is not None:
         return _offset_error(asked, refusal)
     try:
-        found = yield from _find(log, asked.timestamp)
+        found = yield from _find(log, asked.timestamp, log.last_stable_offset if committed else log.high_watermark)
     except DamageError as error:
         logger.error("%s", error)
         return _offset_error(asked, ErrorCode.CORRUPT_MESSAGE)
@@ -79,10 +83,10 @@ def _offset(topic: str, asked: ListOffsetsRequest.Partition, version: int, resou
     )
 
 
-def _find(log: PartitionLog, timestamp: int) -> _Found:
-    """The offset and timestamp asked for; the timestamp is -1 where the offset has none."""
+def _find(log: PartitionLog, timestamp: int, end: int) -> _Found:
+    """The offset and timestamp asked for, before `end`; the timestamp is -1 where the offset has none."""
     if timestamp == LATEST:
-        return log.high_watermark, -1
+        return end, -1
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1
     if timestamp == LATEST_TIERED:
@@ -91,8 +95,7 @@ def _find(log: PartitionLog, timestamp: int) -> _Found:
         found = yield from log.search_max_timestamp() if timestamp == MAX_TIMESTAMP else log.search_timestamp(timestamp)
     else:
         found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
-    # Never expose unsynced offsets.
-    return found if found is not None and found[0] < log.high_watermark else None
+    return found if found is not None and found[0] < end else None
 
 
 def _offset_error(asked: ListOffsetsRequest.Partition, code: ErrorCode) -> ListOffsetsResponse.Partition:

@@ -13,11 +13,12 @@ from broker.protocol.record_batch import HEADER_BYTES, is_transactional, parse_h
 from broker.server.declaration import Declaration
 from broker.server.exchange import RequestRefused, completed
 from broker.server.guards import Acl, Guard, Refused, Verdict, on_each_topic
-from broker.server.handlers.init_producer_id import TRANSACTIONS_REFUSED
 from broker.server.resources import wall_ms
 from broker.storage import Appended, DamageError, OutOfDescriptors
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from broker.server.access import Access
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
@@ -32,14 +33,26 @@ logger = logging.getLogger("broker.server")
 
 def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -> ProduceResponse | None:
     now_ms = wall_ms()
-    refusal = _refusal(request)
+    refusal = None if request.acks in ACKS else ErrorCode.INVALID_REQUIRED_ACKS
     by_id = exchange.version >= TOPIC_IDS_SINCE
+    unverified: Mapping[tuple[str, int], ErrorCode] = {}
+    if _has_transactional(request):
+        if request.transactional_id is None:
+            refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        elif refusal is None:
+            from broker.server.handlers.transactional_produce import verify
+
+            refusal, unverified = verify(request, exchange.version, resources)
     answers = []
     for asked in request.topic_data:
         topic = resources.topic(asked.name, asked.topic_id, by_id)
         rows = []
         for partition in asked.partition_data:
-            found = refusal or _append(topic, partition, by_id, exchange.version, resources, now_ms)
+            found: Appended | ErrorCode | None = refusal
+            if unverified and topic is not None:
+                found = unverified.get((topic.name, partition.index))
+            if found is None:
+                found = _append(topic, partition, by_id, exchange.version, resources, now_ms)
             rows.append(_row(partition.index, found))
         answers.append(ProduceResponse.Topic(name=asked.name, topic_id=asked.topic_id, partition_responses=rows))
     response = ProduceResponse(responses=answers)
@@ -57,10 +70,8 @@ def _check_unanswered(response: Any) -> None:
         raise RequestRefused(f"Produce with acks=0 failed: {reason}")
 
 
-def _refusal(request: ProduceRequest) -> ErrorCode | None:
-    if request.transactional_id is not None:
-        return TRANSACTIONS_REFUSED
-    return None if request.acks in ACKS else ErrorCode.INVALID_REQUIRED_ACKS
+def _has_transactional(request: ProduceRequest) -> bool:
+    return any(is_transactional(row.records or b"") for topic in request.topic_data for row in topic.partition_data)
 
 
 def _append(
@@ -106,7 +117,7 @@ def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
 
 
 def _check(request: ProduceRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
-    if any(is_transactional(row.records or b"") for topic in request.topic_data for row in topic.partition_data):
+    if _has_transactional(request):
         name = request.transactional_id
         if name is None or not access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
             refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

@@ -1,4 +1,4 @@
-"""Produce: acks, versions, errors per partition, and no transactions."""
+"""Produce: acks, versions and errors per partition."""
 
 from __future__ import annotations
 
@@ -112,20 +112,6 @@ def test_zstd_needs_version_7(client: WireClient) -> None:
 
     assert row_of(client.ask(request, 6)).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert row_of(client.ask(request, 7)).error_code == ErrorCode.NONE
-
-
-def test_transactions_are_refused_with_an_error_that_clients_do_not_retry(client: WireClient) -> None:
-    create_topic(client, "t")
-    request = produce_request("t", batch(b"x"))
-    request.transactional_id = "tx"
-    refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert not refused.retriable
-
-    assert row_of(client.ask(request, 12)).error_code == refused
-    asked = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000)
-    assert client.ask(asked).error_code == refused
-    transactional = produce_request("t", batch(b"x", is_transactional=True, producer_id=1, producer_epoch=0))
-    assert row_of(client.ask(transactional, 12)).error_code != ErrorCode.NONE
 
 
 def test_a_producer_id_is_assigned_once(running: RunningBroker) -> None:

@@ -22,7 +22,10 @@ MINE, THEIRS = "mine", "theirs"
 MY_GHOST, THEIR_GHOST = "mine-ghost", "theirs-ghost"
 # A topic that those who may do so delete.
 DOOMED = "doomed"
-TRANSACTION = "mine-transaction"
+# Transactional ids with an ongoing transaction.
+TRANSACTION, THEIR_TRANSACTION = "mine-transaction", "theirs-transaction"
+# A producer id that none of them has.
+NO_PRODUCER = 10**9
 NO_MEMBER = "no-such-member"
 
 
@@ -137,8 +140,58 @@ def _delete_records(R: Any, version: int, world: World) -> Message:
     return R(topics=[R.Topic(name=name, partitions=rows) for name in (MINE, THEIRS, THEIR_GHOST)], timeout_ms=1000)
 
 
-def _producer_id(R: Any, version: int, world: World, transactional_id: str | None = None) -> Message:
-    return R(transactional_id=transactional_id, transaction_timeout_ms=1000)
+def _producer_id(R: Any, version: int, world: World) -> Message:
+    return R(transactional_id=None, transaction_timeout_ms=1000)
+
+
+# ---- transactions
+
+
+def _transactional_id(R: Any, version: int, world: World) -> Message:
+    return R(transactional_id=TRANSACTION, transaction_timeout_ms=-1)
+
+
+def _add_partitions(R: Any, version: int, world: World, *names: str) -> Message:
+    topics = [R.Topic(name=name, partitions=[0]) for name in names]
+    if version >= 4:
+        row = R.Transaction(transactional_id=TRANSACTION, producer_id=NO_PRODUCER, producer_epoch=0, topics=topics)
+        return R(transactions=[row])
+    return R(
+        v3_and_below_transactional_id=TRANSACTION, v3_and_below_producer_id=NO_PRODUCER, v3_and_below_topics=topics
+    )
+
+
+def _add_offsets(R: Any, version: int, world: World) -> Message:
+    return R(transactional_id=TRANSACTION, producer_id=NO_PRODUCER, producer_epoch=0, group_id=MINE)
+
+
+def _end(R: Any, version: int, world: World) -> Message:
+    return R(transactional_id=TRANSACTION, producer_id=NO_PRODUCER, producer_epoch=0, committed=True)
+
+
+def _write_markers(R: Any, version: int, world: World) -> Message:
+    topics = [R.Topic(name=name, partition_indexes=[0]) for name in (MY_GHOST, THEIR_GHOST)]
+    made = {"producer_epoch": 0, "transaction_result": False, "coordinator_epoch": 0}
+    return R(markers=[R.Marker(producer_id=NO_PRODUCER, topics=topics, **made)])
+
+
+def _commit_in_transaction(R: Any, version: int, world: World) -> Message:
+    rows = [R.Partition(partition_index=0, committed_offset=1, committed_metadata="")]
+    topics = [R.Topic(name=name, partitions=rows) for name in (MINE, THEIRS, MY_GHOST, THEIR_GHOST)]
+    return R(transactional_id=TRANSACTION, group_id=MINE, producer_id=NO_PRODUCER, producer_epoch=0, topics=topics)
+
+
+def _describe_producers(R: Any, version: int, world: World) -> Message:
+    names = (MINE, THEIRS, MY_GHOST, THEIR_GHOST, "theirs?")
+    return R(topics=[R.Topic(name=name, partition_indexes=[0, 7]) for name in names])
+
+
+def _describe_transactions(R: Any, version: int, world: World) -> Message:
+    return R(transactional_ids=[TRANSACTION, THEIR_TRANSACTION, MY_GHOST])
+
+
+def _list_transactions(R: Any, version: int, world: World) -> Message:
+    return R(state_filters=[], producer_id_filters=[])
 
 
 # ---- metadata
@@ -367,7 +420,6 @@ _CASES = (
         "in a transaction",
         _call(_produce, TRANSACTION),
         (on_transaction(O.WRITE), on_topic(O.WRITE)),
-        only_refusals=True,
     ),
     Case(1, "", _fetch, (READ_MINE, on_topic(O.READ, MY_GHOST))),
     Case(1, "of a follower", _call(_fetch, 7), (on_cluster(O.CLUSTER_ACTION),), only_refusals=True),
@@ -389,7 +441,6 @@ _CASES = (
         _call(_find, 1, TRANSACTION),
         (on_transaction(O.DESCRIBE),),
         range(1, LATER),
-        only_refusals=True,
     ),
     Case(
         10,
@@ -424,9 +475,24 @@ _CASES = (
     Case(21, "", _delete_records, (on_topic(O.DELETE),)),
     Case(22, "", _producer_id, (on_cluster(O.IDEMPOTENT_WRITE),)),
     Case(22, "of a writer", _producer_id, (on_topic(O.WRITE),)),
-    Case(22, "of a transaction", _call(_producer_id, TRANSACTION), (on_transaction(O.WRITE),), only_refusals=True),
+    Case(22, "of a transaction", _transactional_id, (on_transaction(O.WRITE),)),
     Case(23, "", _epochs, (DESCRIBE_MINE,)),
     Case(23, "of a broker", _epochs, (on_cluster(O.CLUSTER_ACTION),)),
+    Case(
+        24,
+        "",
+        _call(_add_partitions, MINE, THEIRS, MY_GHOST),
+        (on_transaction(O.WRITE), on_topic(O.WRITE), on_topic(O.WRITE, MY_GHOST)),
+        range(4),
+    ),
+    Case(
+        24, "to topics that exist", _call(_add_partitions, MINE), (on_transaction(O.WRITE), on_topic(O.WRITE)), range(4)
+    ),
+    Case(24, "of a broker", _call(_add_partitions, MINE), (on_cluster(O.CLUSTER_ACTION),), range(4, LATER)),
+    Case(25, "", _add_offsets, (on_transaction(O.WRITE), READ_GROUP)),
+    Case(26, "", _end, (on_transaction(O.WRITE),)),
+    Case(27, "", _write_markers, (on_cluster(O.ALTER),)),
+    Case(27, "of a broker", _write_markers, (on_cluster(O.CLUSTER_ACTION),)),
     Case(29, "", _describe_acls, (on_cluster(O.DESCRIBE),)),
     Case(30, "", _create_acls, (on_cluster(O.ALTER),)),
     Case(31, "", _delete_acls, (on_cluster(O.ALTER),)),
@@ -453,6 +519,9 @@ _CASES = (
     Case(51, "", _alter_users, (on_cluster(O.ALTER),)),
     Case(57, "", _update_features, (on_cluster(O.ALTER),)),
     Case(60, "", _describe_cluster, (on_cluster(O.DESCRIBE),)),
+    Case(61, "", _describe_producers, (READ_MINE,)),
+    Case(65, "", _describe_transactions, (on_transaction(O.DESCRIBE), DESCRIBE_MINE)),
+    Case(66, "", _list_transactions, (on_transaction(O.DESCRIBE),)),
     Case(74, "", _list_configs, (on_cluster(O.DESCRIBE_CONFIGS),)),
     Case(75, "", _describe_topic_partitions, (DESCRIBE_MINE, *GHOST)),
     Case(75, "of all topics", lambda R, version, world: R(topics=[]), (DESCRIBE_MINE,)),

@@ -31,11 +31,13 @@ IDENTITIES = {
     "index",
     "partition",
     "partition_index",
+    "transactional_id",
 }
 ALWAYS = {"error_code", "topic_config_error_code", "topic_authorized_operations", "cluster_authorized_operations"}
-ALWAYS |= {"authorized_operations"}
+ALWAYS |= {"authorized_operations", "partition_error_code"}
 # Lists of what a row contains, which say nothing about who may see it.
 CONTENTS = {"brokers", "configs", "members", "api_keys", "record_errors", "aborted_transactions"}
+CONTENTS |= {"active_producers"}
 # Kafka's messages end so, except some that print the request as a Java object.
 FAILED = "uthorization failed."
 
@@ -47,7 +49,7 @@ def facts(answer: Struct, world: World) -> Any:
 
 
 def _facts(struct: Struct, ids: dict[bytes, str]) -> dict[str, Any]:
-    code = getattr(struct, "error_code", ErrorCode.NONE)
+    code = getattr(struct, "error_code", None) or getattr(struct, "partition_error_code", ErrorCode.NONE)
     is_refused = code in REFUSALS
     found: dict[str, Any] = {}
     for field in type(struct).FIELDS:

@@ -11,14 +11,30 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from broker.protocol.acls import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
+from broker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from broker.protocol.messages.create_acls import CreateAclsRequest
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.describe_acls import DescribeAclsRequest
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.wire_types import Message
-from tests.harness.authorization.cases import CASES, CLUSTER, DOOMED, GROUP, MINE, THEIRS, TOPIC, Case, Need, World
+from tests.harness.authorization.cases import (
+    CASES,
+    CLUSTER,
+    DOOMED,
+    GROUP,
+    MINE,
+    NO_PRODUCER,
+    THEIR_TRANSACTION,
+    THEIRS,
+    TOPIC,
+    TRANSACTION,
+    Case,
+    Need,
+    World,
+)
 from tests.harness.authorization.facts import facts
 from tests.harness.requests import batch
 from tests.harness.running import until
@@ -107,6 +123,8 @@ def prepare(admin: WireClient) -> World:
         admin.ask(OffsetCommitRequest(group_id=group, member_id="", topics=committed), 8)
     # The first producer id takes a Kafka a moment.
     until(lambda: not admin.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)).error_code)
+    for transactional_id in (TRANSACTION, THEIR_TRANSACTION):
+        _begin_transaction(admin, transactional_id)
     creations = [
         CreateAclsRequest.Creation(
             resource_type=acl.kind,
@@ -124,8 +142,26 @@ def prepare(admin: WireClient) -> World:
     assert not any(row.error_code for row in results), results
     until(lambda: _count_acls(admin) == len(creations))
     ids = {row.name: row.topic_id for row in metadata.topics if row.name in TOPICS}
-    transactional = batch(b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    transactional = batch(b"x", producer_id=NO_PRODUCER, producer_epoch=0, base_sequence=0, is_transactional=True)
     return World(ids, metadata.brokers[0].node_id, batch(b"x"), transactional)
+
+
+def _begin_transaction(admin: WireClient, transactional_id: str) -> None:
+    find = FindCoordinatorRequest(key=transactional_id, key_type=1)
+    until(lambda: not admin.ask(find, 3).error_code)
+    init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=600_000)
+    producer = until(lambda: _without_error(admin.ask(init)))
+    added = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=producer.producer_id,
+        v3_and_below_producer_epoch=producer.producer_epoch,
+        v3_and_below_topics=[AddPartitionsToTxnRequest.Topic(name=name, partitions=[0]) for name in (MINE, THEIRS)],
+    )
+    admin.ask(added, 3)
+
+
+def _without_error(answer: Any) -> Any:
+    return None if answer.error_code else answer
 
 
 def _complete(metadata: Any) -> Any:

@@ -1,0 +1,160 @@
+"""Plays walks on a running broker while generating them, and writes its answers in the form of the recordings.
+
+One request at a time: a real Kafka verifies the producers of several requests together, and mixes up their errors.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.harness.oracle.transactions.generate import SHORT_MS, Walk
+from tests.harness.oracle.transactions.player import RESTART, WAIT, Address, Inconclusive, Player, State, Step
+
+FORMAT = "transaction-walks 1"
+ATTEMPTS = 8
+Recorded = dict[str, Any]
+
+
+@dataclass
+class Recording:
+    walks: list[Recorded]
+    dropped: Counter[str] = field(default_factory=Counter)  # attempts by reason
+    given_up: list[int] = field(default_factory=list)
+
+
+class Recorder:
+    """A walk that is being recorded. It pauses before each restart of the broker."""
+
+    def __init__(self, address: Address, seed: int, attempt: int, transaction_version: int) -> None:
+        self.walk = Walk(seed, attempt, transaction_version)
+        self.header = {
+            "seed": seed,
+            "attempt": attempt,
+            "topics": self.walk.topics,
+            "groups": self.walk.groups,
+            "transactional_ids": self.walk.transactional_ids,
+            "short": self.walk.short,
+        }
+        self.player = Player(address, self.header)
+        self.steps: list[Step] = []
+        self.state: State = {}
+        self._changed(self.player.settled())
+        self.before = dict(self.state)
+        self.walk.state = dict(self.state)
+
+    def go_on(self) -> bool:
+        """Play until the walk is over (False) or the broker must restart (True)."""
+        while (step := self.walk.next()) is not None:
+            if step["api"] == RESTART:
+                self._pending = step
+                self.player.disconnect()
+                return True
+            self._played(step)
+        self.player.close()
+        return False
+
+    def restarted(self) -> None:
+        self._played(self._pending, restarted=True)
+
+    def recorded(self) -> Recorded:
+        return {**self.header, "before": self.before, "steps": self.steps}
+
+    def _played(self, step: Step, restarted: bool = False) -> None:
+        begun = time.monotonic()
+        response = None if restarted else self.player.play(step)
+        settled = self.player.settled(self._until(step))
+        if step["api"] == "DeleteTopics":
+            # Groups forget its offsets a moment later.
+            time.sleep(0.2)
+            settled = self.player.settled(self._until(step))
+        self.player.watch_deadlines(begun, settled, self.walk.short)
+        changed = self._changed(settled)
+        self.walk.learn(step, response, changed)
+        self.steps.append(step | {"response": response, "state": changed})
+
+    def _until(self, step: Step) -> Callable[[State], bool]:
+        if step["api"] == WAIT:
+            return lambda state: all(
+                not isinstance(state[name], list) or state[name][0] != "Ongoing" for name in self.walk.short
+            )
+        if step["api"] == "DeleteTopics":
+            return lambda state: all(isinstance(state[f"{one}-0"], int) for one in self.player.deleted)
+        return lambda _: True
+
+    def _changed(self, state: State) -> State:
+        changed = {key: value for key, value in state.items() if self.state.get(key) != value}
+        self.state = state
+        return changed
+
+
+def record(
+    address: Address, seeds: Iterable[int], transaction_version: int, restart: Callable[[], None] | None = None
+) -> Recording:
+    """A walk for each seed; if one is inconclusive, the seed's next attempt is taken."""
+    out = Recording([])
+    found: dict[int, Recorded] = {}
+    paused: list[Recorder] = []
+
+    def advance(recorder: Recorder) -> None:
+        try:
+            if recorder.go_on():
+                paused.append(recorder)
+            else:
+                found[recorder.walk.seed] = recorder.recorded()
+        except Inconclusive as reason:
+            out.dropped[str(reason)] += 1
+            recorder.player.close()
+            begin(recorder.walk.seed, recorder.walk.attempt + 1)
+
+    def begin(seed: int, attempt: int) -> None:
+        if attempt == ATTEMPTS:
+            out.given_up.append(seed)
+            return
+        recorder = Recorder(address, seed, attempt, transaction_version)
+        if restart is None:
+            recorder.walk.restarts_at = 0
+        advance(recorder)
+
+    seeds = list(seeds)
+    for seed in seeds:
+        begin(seed, 0)
+    while paused:
+        assert restart is not None
+        restart()
+        waiting, paused = paused, []
+        for recorder in waiting:
+            recorder.restarted()
+            advance(recorder)
+    out.walks = [found[seed] for seed in seeds if seed in found]
+    return out
+
+
+def write(path: Path, header: dict[str, Any], walks: list[Recorded]) -> None:
+    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in ({"format": FORMAT} | header, *walks))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Recorded]]:
+    header, *walks = map(json.loads, gzip.decompress(path.read_bytes()).decode().rstrip("\n").split("\n"))
+    assert header["format"] == FORMAT, f"{path}: {header['format']}"
+    return header, walks
+
+
+def full_states(walk: Recorded) -> Iterator[tuple[Step, State, State]]:
+    """Each step with the whole state before and after it."""
+    state = dict(walk["before"])
+    for step in walk["steps"]:
+        after = state | step["state"]
+        yield step, state, after
+        state = after
+
+
+__all__ = ["SHORT_MS", "Recording", "full_states", "read", "record", "write"]

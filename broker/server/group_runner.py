@@ -1,7 +1,7 @@
 """GroupRunner: what is specific to the groups core around its runner.
 
-Its state records become rows of `__consumer_offsets`, removals of offsets and generation floors, its events rows of
-`__kgctl_group_events` and log lines.
+Its state records become rows of `__consumer_offsets`, removals of offsets, pending offsets and generation floors, its events
+rows of `__kgctl_group_events` and log lines.
 """
 
 from __future__ import annotations
@@ -11,13 +11,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.cores.groups.events import to_json
-from broker.cores.groups.records import GenerationFloor, GroupRemoval, TopicRemoval, from_row, to_row
+from broker.cores.groups.records import (
+    GenerationFloor,
+    GroupRemoval,
+    PendingOffset,
+    PendingOffsetsRemoval,
+    PendingOffsetSuperseded,
+    TopicRemoval,
+    from_row,
+    to_row,
+)
 from broker.protocol.offsets_topic import partition_for
 from broker.server.group_lines import log_events
 from broker.server.group_loads import GroupLoads
 from broker.server.group_upkeep import GroupUpkeep
 from broker.server.runner import Runner
-from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, TopicRow
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, StoredPendingOffset, TopicRow
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,6 +40,10 @@ if TYPE_CHECKING:
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.flush import Flusher
     from broker.storage import Log, RowLike, StoredGroups
+
+
+# How many pending offsets one step commits or drops.
+ENDED_AT_ONCE = 1_000
 
 
 class GroupRunner:
@@ -70,6 +83,8 @@ class GroupRunner:
             apply(record)
         for group_id, generation in self._log.groups.generation_floors().items():
             apply(GenerationFloor(group_id, generation))
+        for row in self._log.pending_offsets.all():
+            apply(PendingOffset(*row))
         self.coordinator.expect_offsets(self._log.groups.ids_with_offsets())
         self.runner.resume()
         self._upkeep.start()
@@ -93,9 +108,27 @@ class GroupRunner:
         offsets_partitions: Collection[int],
         *,
         is_commit: bool,
-        limit: int = 1_000,
+        limit: int = ENDED_AT_ONCE,
     ) -> bool:
-        return False
+        """Commit or drop pending offsets of a producer, at most `limit`, of the groups in these partitions of `__consumer_offsets`.
+
+        True: there are more; call again.
+        """
+        more = False
+
+        def has_ended(group_id: str) -> bool:
+            return self.partition_of(group_id) in offsets_partitions
+
+        def end() -> GroupEffects:
+            nonlocal more
+            now_ms, wall_ms = self.runner.now_ms, self._wall_ms()
+            effects, more = self.coordinator.end_transaction(
+                producer_id, producer_epoch, has_ended, limit, now_ms, wall_ms, is_commit=is_commit
+            )
+            return effects
+
+        self.runner.step(end)
+        return more
 
     def topic_deleted(self, topic: str) -> None:
         """Drop the offsets that groups committed for a deleted topic."""
@@ -120,8 +153,13 @@ class GroupRunner:
 
     def _append_records(self, records: list[StateRecord]) -> None:
         rows: list[OffsetsRow] = []
+        pending: list[PendingOffset] = []
         for record in records:
-            if isinstance(record, GenerationFloor):
+            if isinstance(record, PendingOffset):
+                pending.append(record)
+            elif isinstance(record, PendingOffsetsRemoval | PendingOffsetSuperseded):
+                self._change_pending(record)
+            elif isinstance(record, GenerationFloor):
                 self._log.groups.set_generation_floor(record.group_id, record.generation)
             elif isinstance(record, TopicRemoval | GroupRemoval):
                 # It covers the rows before it.
@@ -130,7 +168,18 @@ class GroupRunner:
                 self._remove_offsets(record)
             else:
                 rows.append(to_row(record, self._partitions))
+        if pending:
+            self._log.pending_offsets.put([StoredPendingOffset(*record) for record in pending])
         self._append_rows(rows)
+
+    def _change_pending(self, record: PendingOffsetsRemoval | PendingOffsetSuperseded) -> None:
+        stored = self._log.pending_offsets
+        if isinstance(record, PendingOffsetSuperseded):
+            stored.supersede(record.producer_id, record.group_id, [(record.topic, record.partition)])
+        elif record.places is None:
+            stored.delete(record.producer_id, record.group_id)
+        else:
+            stored.delete_partitions(record.producer_id, record.group_id, record.places)
 
     def _append_rows(self, rows: Sequence[RowLike]) -> None:
         if rows:

@@ -15,6 +15,11 @@ CORE = (
     "tests/broker/cores/groups/test_machine.py",
 )
 RUNNER = ("tests/broker/cores/groups/test_simulation.py", "tests/broker/server")
+PENDING = (
+    "tests/broker/cores/groups/test_traces.py",
+    "tests/broker/cores/groups/test_transactional_offsets.py",
+)
+PENDING_RUNNER = ("tests/broker/server/test_pending_offsets.py",)
 LOADING = ("tests/durability/test_many_commits.py",)
 REMOVALS = ("tests/broker/storage/test_offset_removals.py",)
 STORAGE = ("tests/broker/storage",)
@@ -103,7 +108,8 @@ FAULTS = (
     Fault(
         "a commit succeeds during CompletingRebalance",
         "cores/groups/classic/group.py",
-        "        if self.state is GroupState.COMPLETING_REBALANCE:\n            return ErrorCode.REBALANCE_IN_PROGRESS\n",
+        "        if self.state is GroupState.COMPLETING_REBALANCE and not is_transactional:\n"
+        "            return ErrorCode.REBALANCE_IN_PROGRESS\n",
         "",
         CORE,
     ),
@@ -302,6 +308,105 @@ FAULTS = (
         "    return wall_ms - start_ms >= retention_ms\n",
         "    return wall_ms - start_ms > retention_ms\n",
         CORE,
+    ),
+    # ---- pending offsets
+    Fault(
+        "a transaction commits for a fenced instance",
+        "cores/groups/transactional_offsets.py",
+        "return group.check_commit(request.member_id, request.group_instance_id, generation, is_transactional=True)",
+        "return group.check_commit(request.member_id, None, generation, is_transactional=True)",
+        PENDING,
+    ),
+    Fault(
+        "a pending offset wins over a later commit",
+        "cores/groups/transactional_offsets.py",
+        "    if record.superseded:\n        return\n",
+        "",
+        PENDING,
+    ),
+    Fault(
+        "a marker of an old epoch ends a new transaction",
+        "cores/groups/transactional_offsets.py",
+        " and _epoch(pending, producer_id, group_id) <= producer_epoch",
+        "",
+        PENDING,
+    ),
+    Fault(
+        "a transaction that ends for one group ends for all",
+        "cores/groups/transactional_offsets.py",
+        "        if has_ended(group_id) and ",
+        "        if ",
+        PENDING,
+    ),
+    Fault(
+        "an aborted transaction commits its offsets",
+        "cores/groups/transactional_offsets.py",
+        "        if is_commit:\n",
+        "        if True:\n",
+        PENDING,
+    ),
+    Fault(
+        "a large transaction commits only its first offsets",
+        "cores/groups/transactional_offsets.py",
+        "        removed = tuple((record.topic, record.partition) for record in ended)\n",
+        "        removed = tuple(places)\n",
+        PENDING,
+    ),
+    Fault(
+        "a load overwrites what a transaction has committed meanwhile",
+        "cores/groups/hard_state.py",
+        "            offsets = self.loading.get(record.group_id)\n",
+        "            offsets = None\n",
+        PENDING,
+    ),
+    Fault(
+        "an unstable offset is returned to a reader that requires stable ones",
+        "cores/groups/offsets.py",
+        "if request.require_stable else None",
+        "if False else None",
+        PENDING,
+    ),
+    Fault(
+        "a deleted offset comes back with the transaction",
+        "cores/groups/offsets.py",
+        "                step.persist(PendingOffsetsRemoval(producer_id, group.group_id, ((topic.name, index),)))\n",
+        "                pass\n",
+        PENDING,
+    ),
+    Fault(
+        "an offset expires that a transaction is about to replace",
+        "cores/groups/expiry.py",
+        "        and not pending.of_partition(group.group_id, offset.topic, offset.partition)\n",
+        "",
+        PENDING,
+    ),
+    Fault(
+        "a group expires while a transaction is about to commit for it",
+        "cores/groups/expiry.py",
+        "if not group.offsets and not has_pending and",
+        "if not group.offsets and",
+        PENDING,
+    ),
+    Fault(
+        "stored offsets expire while a transaction is about to commit some of them",
+        "cores/groups/coordinator.py",
+        " and hard.pending.of_group(group_id) is None",
+        "",
+        PENDING,
+    ),
+    Fault(
+        "pending offsets are lost in a restart",
+        "server/group_runner.py",
+        "            apply(PendingOffset(*row))\n",
+        "            pass\n",
+        PENDING_RUNNER,
+    ),
+    Fault(
+        "a pending offset stays after the transaction",
+        "server/group_runner.py",
+        "            stored.delete(record.producer_id, record.group_id)\n",
+        "            pass\n",
+        PENDING_RUNNER,
     ),
     # ---- rebalances
     Fault(

@@ -60,12 +60,14 @@ def _delete(step: Step, group_id: str) -> ErrorCode:
 
 
 def delete_group(step: Step, group: Group, reason: str = "") -> None:
-    """Remove an Empty group with its offsets, timers and generation floor."""
+    """Remove an Empty group with its offsets, also pending ones, its timers and its generation floor."""
     if not group.offsets_loaded or sum(map(len, group.offsets.values())) > TOMBSTONES_AT_ONCE:
         step.persist(GroupRemoval(group.group_id))
     for topic, partitions in list(group.offsets.items()):
         for partition in list(partitions):
             step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
+    for removal in step.coordinator.hard.pending.removals_of_group(group.group_id):
+        step.persist(removal)
     group.cancel_timers(step)
     step.persist(GroupMetadataTombstone(group.group_id, step.wall_ms))
     step.persist(GenerationFloor(group.group_id, None))

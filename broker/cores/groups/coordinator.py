@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from broker.cores.core import RequestContext
@@ -63,6 +65,11 @@ TIMERS: dict[str, Callable[..., None]] = {
 RESUME: dict[type[Group], Callable[[Step, Any], None]] = {ClassicGroup: resume_group}
 
 
+def _transactional() -> ModuleType:
+    """Loaded at its first use: most brokers serve no transaction."""
+    return import_module("broker.cores.groups.transactional_offsets")
+
+
 class Coordinator:
     """All groups of a broker; a `Core`.
 
@@ -97,7 +104,8 @@ class Coordinator:
 
     def handle(self, request: Message, context: RequestContext, now_ms: int) -> GroupEffects:
         step = Step(self._state, now_ms, context.wall_ms, context)
-        HANDLERS[type(request)](step, request)
+        handler = HANDLERS.get(type(request)) or _transactional().HANDLERS[type(request)]
+        handler(step, request)
         return step.effects()
 
     def advance(self, now_ms: int, wall_ms: int) -> GroupEffects:
@@ -114,8 +122,32 @@ class Coordinator:
     def topic_deleted(self, topic: str, now_ms: int, wall_ms: int) -> GroupEffects:
         """Drop the topic's offsets in all groups, also those in the store."""
         step = Step(self._state, now_ms, wall_ms)
+        for removal in self._state.hard.pending.removals_of_topic(topic):
+            step.persist(removal)
         step.persist(TopicRemoval(topic))
         return step.effects()
+
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        has_ended: Callable[[str], bool],
+        limit: int,
+        now_ms: int,
+        wall_ms: int,
+        *,
+        is_commit: bool,
+    ) -> tuple[GroupEffects, bool]:
+        """Commit or drop at most `limit` pending offsets of a producer, in the groups for which its transaction has ended.
+
+        True: there are more. Groups whose offsets are in the store only are not loaded for this.
+        """
+        step = Step(self._state, now_ms, wall_ms)
+        if not self._state.hard.pending.groups_of(producer_id):
+            return step.effects(), False
+        end = _transactional().end_transaction
+        more = end(step, producer_id, producer_epoch, has_ended, limit, is_commit=is_commit)
+        return step.effects(), more
 
     # ---- offsets in the store ------------------------------------------------------------------------------------
 
@@ -150,8 +182,9 @@ class Coordinator:
         return [group.group_id for group in self._state.hard.groups.values() if not group.offsets_loaded]
 
     def can_expire_unloaded(self, group_id: str) -> bool:
-        """Whether the offsets of the group are in the store only, and nothing is about to load them."""
-        return self.needs_load(group_id) and group_id not in self._state.hard.loading
+        """Whether the offsets of the group are in the store only, and no load and no transaction is about to change that."""
+        hard = self._state.hard
+        return self.needs_load(group_id) and group_id not in hard.loading and hard.pending.of_group(group_id) is None
 
     def expire_unloaded(
         self, group_id: str, records: Sequence[OffsetCommitRecord], now_ms: int, wall_ms: int

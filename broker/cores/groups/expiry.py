@@ -52,20 +52,23 @@ def check_loaded_groups(step: Step) -> None:
 def drop_expired(step: Step, group: Group, offsets: Iterable[OffsetCommitRecord]) -> None:
     """Drop those of a group's offsets that have expired."""
     retention_ms = step.coordinator.settings.offsets_retention_minutes * 60_000
+    pending = step.coordinator.hard.pending
     expired = [
         offset
         for offset in offsets
         if _has_expired(offset, group.retention_start_ms(offset.commit_timestamp_ms), step.wall_ms, retention_ms)
         and not group.is_subscribed_to(offset.topic)
+        and not pending.of_partition(group.group_id, offset.topic, offset.partition)
     ]
     for offset in expired:
         step.persist(OffsetTombstone(group.group_id, offset.topic, offset.partition, step.wall_ms))
 
 
 def delete_if_abandoned(step: Step, group: Group) -> None:
-    """Delete the group if it is Empty and has no offsets left."""
+    """Delete the group if it is Empty and has no offsets left, and no transaction is about to commit any."""
     # Kafka deletes even a group that has just given out an id, and refuses that id a moment later. Ours waits for the id.
-    if not group.offsets and group.is_abandoned():
+    has_pending = step.coordinator.hard.pending.of_group(group.group_id) is not None
+    if not group.offsets and not has_pending and group.is_abandoned():
         delete_group(step, group, "no offsets left")
 
 

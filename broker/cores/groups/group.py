@@ -57,7 +57,9 @@ class Group(ABC):
     def member_count(self) -> int: ...
 
     @abstractmethod
-    def check_commit(self, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
+    def check_commit(
+        self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool = False
+    ) -> ErrorCode:
         """NONE if this member may commit offsets in this generation now."""
 
     @abstractmethod

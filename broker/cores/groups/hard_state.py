@@ -1,4 +1,4 @@
-"""Hard state: the groups and generation floors, changed only by applying state records, live and at recovery alike."""
+"""Hard state: groups, pending offsets and generation floors, changed only by applying state records, live and at recovery alike."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeAlias
 from broker.cores.core import BrokenInvariant
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.group import Group
+from broker.cores.groups.pending_offsets import PendingOffsets
 from broker.cores.groups.records import (
     GenerationFloor,
     GroupMetadataRecord,
@@ -15,6 +16,9 @@ from broker.cores.groups.records import (
     GroupRemoval,
     OffsetCommitRecord,
     OffsetTombstone,
+    PendingOffset,
+    PendingOffsetsRemoval,
+    PendingOffsetSuperseded,
     StateRecord,
     TopicRemoval,
 )
@@ -24,16 +28,17 @@ FREED_AT_ONCE = 1_000
 
 
 class HardState:
-    """The groups by id and the generation floors.
+    """The groups by id, their pending offsets, and the generation floors.
 
     `recovering` holds until all stored records were applied. The store may have offsets of a group that is created while it holds,
     and has none of a group that is created later.
     """
 
-    __slots__ = ("discarded", "floors", "groups", "loading", "recovering")
+    __slots__ = ("discarded", "floors", "groups", "loading", "pending", "recovering")
 
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
+        self.pending = PendingOffsets()
         self.floors: dict[str, int] = {}
         self.loading: dict[str, Offsets] = {}  # the part that was read so far of the offsets that are being loaded
         self.discarded: list[dict[int, OffsetCommitRecord]] = []  # removed offsets, which take long to free
@@ -43,8 +48,14 @@ class HardState:
         kind = type(record)
         if kind is OffsetCommitRecord:
             assert isinstance(record, OffsetCommitRecord)
-            offsets = self._find_or_create(record.group_id).offsets
-            offsets.setdefault(record.topic, {})[record.partition] = record
+            self._set_offset(record)
+        elif isinstance(record, PendingOffset):
+            self._find_or_create(record.group_id)
+            self.pending.put(record)
+        elif isinstance(record, PendingOffsetsRemoval):
+            self.pending.remove(record)
+        elif isinstance(record, PendingOffsetSuperseded):
+            self.pending.supersede(record)
         elif isinstance(record, GenerationFloor):
             self._set_floor(record)
         elif isinstance(record, GroupMetadataRecord):
@@ -60,6 +71,15 @@ class HardState:
             self._remove_offsets(record.group_id)
         else:
             raise BrokenInvariant(f"{kind.__name__} is not a state record of groups")
+
+    def _set_offset(self, record: OffsetCommitRecord) -> None:
+        group = self._find_or_create(record.group_id)
+        offsets: Offsets | None = group.offsets
+        if not group.offsets_loaded and not self.recovering:
+            # The end of a transaction needs no load. A load that is under way may have passed this partition.
+            offsets = self.loading.get(record.group_id)
+        if offsets is not None:
+            offsets.setdefault(record.topic, {})[record.partition] = record
 
     def expect_offsets(self, group_id: str) -> None:
         """Note that the store has offsets of this group, to be loaded before the first request that needs them."""

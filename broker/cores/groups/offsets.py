@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from broker.cores.groups.group import Group
-from broker.cores.groups.records import OffsetCommitRecord, OffsetTombstone
+from broker.cores.groups.pending_offsets import GroupPending
+from broker.cores.groups.records import OffsetCommitRecord, OffsetTombstone, PendingOffset, PendingOffsetsRemoval
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -14,8 +15,10 @@ from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDe
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from broker.protocol.wire_types import Gradual
 
-RequestTopic = TypeVar("RequestTopic", OffsetCommitRequest.Topic, OffsetDeleteRequest.Topic)
+RequestTopic = TypeVar("RequestTopic", bound=Any)
 UnknownPartitions: TypeAlias = "dict[str, list[int]]"  # by topic
+# By topic and partition. A pending offset in place of a committed one stands for an error.
+Fetchable: TypeAlias = "Mapping[str, Mapping[int, OffsetCommitRecord | PendingOffset]]"
 
 # The latest time that a record can hold.
 LATEST_MS = 2**63 - 1
@@ -27,9 +30,9 @@ FETCHED_AT_ONCE, TOPICS_AT_ONCE = 1_000, 10
 
 def commit_offsets(step: Step, request: OffsetCommitRequest) -> None:
     """Kafka checks partitions before the group: a request that names only unknown ones does not reach the group."""
-    existing, unknown = _split_by_existence(step, request.topics)
+    existing, unknown = split_by_existence(step, request.topics)
     topics = [] if unknown and not existing else _commit_topics(step, request, existing)
-    _add_unknown(topics, unknown, OffsetCommitResponse)
+    add_unknown(topics, unknown, OffsetCommitResponse)
     step.reply(OffsetCommitResponse(topics=topics))
 
 
@@ -72,7 +75,7 @@ def _commit(
     step: Step, request: OffsetCommitRequest, topic: str, partition: OffsetCommitRequest.Partition
 ) -> ErrorCode:
     metadata = partition.committed_metadata or ""
-    if _is_too_long(metadata, step.coordinator.settings.offset_metadata_max_bytes):
+    if is_too_long(metadata, step.coordinator.settings.offset_metadata_max_bytes):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     retention_ms = request.retention_time_ms
     step.persist(
@@ -87,10 +90,12 @@ def _commit(
             None if retention_ms == -1 else min(step.wall_ms + retention_ms, LATEST_MS),
         )
     )
+    for loser in step.coordinator.hard.pending.losers(request.group_id, topic, partition.partition_index):
+        step.persist(loser)
     return ErrorCode.NONE
 
 
-def _is_too_long(metadata: str, limit: int) -> bool:
+def is_too_long(metadata: str, limit: int) -> bool:
     # Kafka counts UTF-16 code units; a character has one or two.
     if len(metadata) * 2 <= limit:
         return False
@@ -98,20 +103,42 @@ def _is_too_long(metadata: str, limit: int) -> bool:
 
 
 def fetch_offsets(step: Step, request: OffsetFetchRequest) -> None:
+    def fetch(group_id: str, asked: list[OffsetFetchRequest.Topic] | None) -> Any:
+        group = step.groups.get(group_id)
+        offsets: Fetchable = group.offsets if group is not None else {}
+        pending = step.coordinator.hard.pending.of_group(group_id) if request.require_stable else None
+        if pending is not None:
+            offsets = _with_pending(offsets, pending, only_committed=asked is None)
+        return _fetch(offsets, asked)
+
     if step.request.api_version < 8:
-        topics: Any = _fetch(step.groups.get(request.group_id), request.topics)
+        topics: Any = fetch(request.group_id, request.topics)
         return step.reply(OffsetFetchResponse(topics=topics), is_gradual=isinstance(topics, Gradual))
     groups = [
-        OffsetFetchResponse.Group(group_id=asked.group_id, topics=_fetch(step.groups.get(asked.group_id), asked.topics))
+        OffsetFetchResponse.Group(group_id=asked.group_id, topics=fetch(asked.group_id, asked.topics))
         for asked in request.groups
     ]
     is_gradual = any(isinstance(group.topics, Gradual) for group in groups)
     return step.reply(OffsetFetchResponse(groups=groups), is_gradual=is_gradual)
 
 
-def _fetch(group: Group | None, topics: list[OffsetFetchRequest.Topic] | None) -> Any:
+def _with_pending(offsets: Fetchable, pending: GroupPending, *, only_committed: bool) -> Fetchable:
+    """The offsets with a pending one in place of each that is not stable. An answer with all offsets has only committed ones."""
+    merged = dict(offsets)
+    for topic, partitions in pending.items():
+        committed = offsets.get(topic, {})
+        unstable = {
+            partition: next(iter(producers.values()))
+            for partition, producers in partitions.items()
+            if partition in committed or not only_committed
+        }
+        if unstable:
+            merged[topic] = {**committed, **unstable}
+    return merged
+
+
+def _fetch(offsets: Fetchable, topics: list[OffsetFetchRequest.Topic] | None) -> Any:
     """The topics of the answer, as a list or `Gradual`."""
-    offsets = group.offsets if group is not None else {}
     if topics is None:
         if sum(map(len, offsets.values())) > FETCHED_AT_ONCE:
             snapshot = [(topic, list(partitions.values())) for topic, partitions in offsets.items()]
@@ -120,7 +147,7 @@ def _fetch(group: Group | None, topics: list[OffsetFetchRequest.Topic] | None) -
     return [_fetched(topic.name, topic.partition_indexes, offsets.get(topic.name, {})) for topic in topics]
 
 
-def _all_of_topic(source: tuple[str, list[OffsetCommitRecord]]) -> OffsetFetchResponse.Topic:
+def _all_of_topic(source: tuple[str, list[OffsetCommitRecord | PendingOffset]]) -> OffsetFetchResponse.Topic:
     topic, committed = source
     partitions: Any = Gradual(committed, _fetched_offset, FETCHED_AT_ONCE)
     if len(committed) <= FETCHED_AT_ONCE:
@@ -128,21 +155,26 @@ def _all_of_topic(source: tuple[str, list[OffsetCommitRecord]]) -> OffsetFetchRe
     return OffsetFetchResponse.Topic(name=topic, partitions=partitions)
 
 
-def _fetched_offset(committed: OffsetCommitRecord) -> OffsetFetchResponse.Partition:
+def _fetched_offset(committed: OffsetCommitRecord | PendingOffset) -> OffsetFetchResponse.Partition:
     return _fetched_partition(committed.partition, committed)
 
 
 def _fetched(
-    topic: str, partitions: Iterable[int], offsets: dict[int, OffsetCommitRecord]
+    topic: str, partitions: Iterable[int], offsets: Mapping[int, OffsetCommitRecord | PendingOffset]
 ) -> OffsetFetchResponse.Topic:
     return OffsetFetchResponse.Topic(
         name=topic, partitions=[_fetched_partition(partition, offsets.get(partition)) for partition in partitions]
     )
 
 
-def _fetched_partition(partition: int, committed: OffsetCommitRecord | None) -> OffsetFetchResponse.Partition:
-    if committed is None:
-        return OffsetFetchResponse.Partition(partition_index=partition, committed_offset=-1, metadata="")
+def _fetched_partition(
+    partition: int, committed: OffsetCommitRecord | PendingOffset | None
+) -> OffsetFetchResponse.Partition:
+    if committed is None or isinstance(committed, PendingOffset):
+        error = ErrorCode.NONE if committed is None else ErrorCode.UNSTABLE_OFFSET_COMMIT
+        return OffsetFetchResponse.Partition(
+            partition_index=partition, committed_offset=-1, metadata="", error_code=error
+        )
     return OffsetFetchResponse.Partition(
         partition_index=partition,
         committed_offset=committed.offset,
@@ -157,9 +189,9 @@ def delete_offsets(step: Step, request: OffsetDeleteRequest) -> None:
     refused = _check_delete(group, request)
     if refused or group is None:
         return step.reply(OffsetDeleteResponse(error_code=refused, topics=[]))
-    existing, unknown = _split_by_existence(step, request.topics)
+    existing, unknown = split_by_existence(step, request.topics)
     topics = [_delete(step, group, topic) for topic in existing]
-    _add_unknown(topics, unknown, OffsetDeleteResponse)
+    add_unknown(topics, unknown, OffsetDeleteResponse)
     return step.reply(OffsetDeleteResponse(topics=topics))
 
 
@@ -175,8 +207,11 @@ def _delete(step: Step, group: Group, topic: OffsetDeleteRequest.Topic) -> Offse
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed_to(topic.name) else ErrorCode.NONE
     if not error:
         for partition in topic.partitions:
-            if partition.partition_index in group.offsets.get(topic.name, ()):
-                step.persist(OffsetTombstone(group.group_id, topic.name, partition.partition_index, step.wall_ms))
+            index = partition.partition_index
+            if index in group.offsets.get(topic.name, ()):
+                step.persist(OffsetTombstone(group.group_id, topic.name, index, step.wall_ms))
+            for producer_id in list(step.coordinator.hard.pending.of_partition(group.group_id, topic.name, index)):
+                step.persist(PendingOffsetsRemoval(producer_id, group.group_id, ((topic.name, index),)))
     return OffsetDeleteResponse.Topic(
         name=topic.name,
         partitions=[
@@ -186,7 +221,7 @@ def _delete(step: Step, group: Group, topic: OffsetDeleteRequest.Topic) -> Offse
     )
 
 
-def _split_by_existence(step: Step, topics: list[RequestTopic]) -> tuple[list[RequestTopic], UnknownPartitions]:
+def split_by_existence(step: Step, topics: list[RequestTopic]) -> tuple[list[RequestTopic], UnknownPartitions]:
     """The part of a request whose partitions exist, and the partitions that do not."""
     existing: list[RequestTopic] = []
     unknown: UnknownPartitions = {}
@@ -204,9 +239,7 @@ def _split_by_existence(step: Step, topics: list[RequestTopic]) -> tuple[list[Re
     return existing, unknown
 
 
-def _add_unknown(
-    topics: list[Any], unknown: UnknownPartitions, response: type[OffsetCommitResponse | OffsetDeleteResponse]
-) -> None:
+def add_unknown(topics: list[Any], unknown: UnknownPartitions, response: Any) -> None:
     """Answer for the unknown partitions, in the entry of their topic if the response has one."""
     if not unknown:
         return

@@ -1,4 +1,4 @@
-"""State records of groups: those that `__consumer_offsets` holds, as Kafka encodes them, and the generation floor."""
+"""State records of groups: those that `__consumer_offsets` holds, as Kafka encodes them, and those that are kept beside it."""
 
 from __future__ import annotations
 
@@ -78,6 +78,41 @@ class OffsetTombstone(NamedTuple):
     timestamp_ms: int
 
 
+class PendingOffset(NamedTuple):
+    """An offset that becomes a committed one if the open transaction of this producer commits. Not part of `__consumer_offsets`.
+
+    `superseded`: a later commit of the same partition has become durable, and wins over this one.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    superseded: bool = False
+
+
+class PendingOffsetsRemoval(NamedTuple):
+    """Pending offsets of a producer are gone: all of a group, or those of some partitions."""
+
+    producer_id: int
+    group_id: str
+    places: tuple[tuple[str, int], ...] | None = None
+
+
+class PendingOffsetSuperseded(NamedTuple):
+    """The pending offset loses against a later commit. It stays pending until its transaction ends."""
+
+    producer_id: int
+    group_id: str
+    topic: str
+    partition: int
+
+
 @dataclass(frozen=True, slots=True)
 class GenerationFloor:
     """Generations up to this one must not be given out again; None removes the floor. Not part of `__consumer_offsets`."""
@@ -101,7 +136,8 @@ class GroupRemoval:
 
 
 OffsetsRecord: TypeAlias = "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone"
-StateRecord: TypeAlias = "OffsetsRecord | GenerationFloor | TopicRemoval | GroupRemoval"
+PendingRecord: TypeAlias = "PendingOffset | PendingOffsetsRemoval | PendingOffsetSuperseded"
+StateRecord: TypeAlias = "OffsetsRecord | PendingRecord | GenerationFloor | TopicRemoval | GroupRemoval"
 
 
 class OffsetsRow(NamedTuple):

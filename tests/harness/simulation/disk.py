@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, OffsetsRow, StateRecord, from_row
 from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
-from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, RowLike, StorageError
+from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, RowLike, StorageError, StoredPendingOffset
 from tests.harness.simulation.chronicle import Change, EventRow
 
 
@@ -95,6 +95,10 @@ class Disk:
     def groups(self) -> DiskGroups:
         return DiskGroups(self.live, self._write)
 
+    @property
+    def pending_offsets(self) -> NoPendingOffsets:
+        return NoPendingOffsets()
+
     # ---- for the world -----------------------------------------------------------------------------------------------
 
     def crash(self) -> None:
@@ -137,6 +141,13 @@ class Disk:
         self.journal.append(self._pending)
         self._pending = []
         self.synced = self.written
+
+
+class NoPendingOffsets:
+    """Replaces broker.storage.StoredPendingOffsets: no client of these worlds has transactions."""
+
+    def all(self) -> list[StoredPendingOffset]:
+        return []
 
 
 class DiskGroups:

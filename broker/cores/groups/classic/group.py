@@ -273,18 +273,21 @@ class ClassicGroup(Group):
 
     # ---- offsets -------------------------------------------------------------------------------------------------
 
-    def check_commit(self, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
+    def check_commit(
+        self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool = False
+    ) -> ErrorCode:
         if generation < 0 and self.state is GroupState.EMPTY:
             # A simple consumer or an admin commits without a generation. An Empty group has no members to conflict with.
             return ErrorCode.NONE
         if generation < 0 and not member_id and group_instance_id is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
+            # Old versions of TxnOffsetCommit cannot name a member.
+            return ErrorCode.NONE if is_transactional else ErrorCode.UNKNOWN_MEMBER_ID
         error = self.fence(member_id, group_instance_id)
         if error:
             return error
         if generation != self.generation:
             return ErrorCode.ILLEGAL_GENERATION
-        if self.state is GroupState.COMPLETING_REBALANCE:
+        if self.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 

@@ -18,12 +18,24 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.messages.leave_group import LeaveGroupRequest
+from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
-from tests.broker.cores.groups.world import World, commit, fetch_all, fetched, heartbeat, join, leave, sync
+from tests.broker.cores.groups.world import (
+    World,
+    commit,
+    commit_in_transaction,
+    fetch_all,
+    fetched,
+    heartbeat,
+    join,
+    leave,
+    sync,
+)
 
 GROUPS = st.sampled_from(["g", "g", "g", "h"])
 INSTANCES = st.sampled_from([None, None, None, "i1", "i2"])
 PROTOCOLS = st.sampled_from([{"range": b"one"}, {"range": b"two"}, {"range": b"one", "sticky": b"x"}, {"sticky": b"x"}])
+PRODUCERS = st.sampled_from([7, 8])
 TIMEOUTS = st.sampled_from([6_000, 10_000, 30_000])
 REBALANCES = st.sampled_from([0, 500, 5_000, 60_000])
 
@@ -40,6 +52,11 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.may_be_lost: set[int] = set()  # tickets that the present rule may leave without an answer
         self.generations: dict[str, int] = {}  # the highest that a member has learned, by group that exists
         self.assigned: dict[tuple[str, int], dict[str, bytes]] = {}  # by group and generation: the leader's assignment
+        self.commits = 0
+        self.committed: dict[
+            tuple[str, int], int
+        ] = {}  # the number of the latest regular commit, by group and partition
+        self.pending: dict[tuple[str, int], dict[int, tuple[int, int]]] = {}  # there by producer: number and offset
         self.seen_answers: set[int] = set()
         self.judged = 0
 
@@ -162,6 +179,8 @@ class CoordinatorMachine(RuleBasedStateMachine):
         request = commit({("orders", partition): offset}, member_id, generation, group, group_instance_id=instance)
         error = self._answer(request, 8).topics[0].partitions[0].error_code
         assert (error == ErrorCode.NONE) == (may or simple)
+        if may or simple:
+            self._committed(group, partition)
 
     @rule(group=GROUPS, partition=st.integers(0, 2), offset=st.integers(0, 99))
     def commit_as_simple_consumer(self, group: str, partition: int, offset: int) -> None:
@@ -172,6 +191,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         )
         assert (error == ErrorCode.NONE) == may
         if may:
+            self._committed(group, partition)
             assert fetched(self._answer(fetch_all(group), 7))["orders", partition] == offset
 
     @rule(group=GROUPS)
@@ -179,12 +199,68 @@ class CoordinatorMachine(RuleBasedStateMachine):
         stored = {(r.topic, r.partition): r.offset for r in self.world.stored()[1].get(group, [])}  # type: ignore[union-attr]
         assert fetched(self._answer(fetch_all(group), 7)) == stored
 
+    @rule(
+        member=members,
+        off=st.sampled_from([0, 0, 0, -1]),
+        producer=PRODUCERS,
+        partition=st.integers(0, 3),
+        offset=st.integers(0, 99),
+    )
+    def commit_in_transaction_as_member(
+        self, member: Any, off: int, producer: int, partition: int, offset: int
+    ) -> None:
+        group, member_id, instance = member
+        found = self.world.core.group(group)
+        generation = (found.generation if found is not None else 0) + off
+        is_member = found is not None and found.fence(member_id, instance) is ErrorCode.NONE
+        simple = generation < 0 and (found is None or found.state is GroupState.EMPTY)
+        self._commit_in_transaction(
+            (simple or (is_member and off == 0)) and partition < 3,
+            commit_in_transaction(
+                {("orders", partition): offset},
+                producer,
+                group,
+                member_id=member_id,
+                generation_id=generation,
+                group_instance_id=instance,
+            ),
+        )
+
+    @rule(group=GROUPS, producer=PRODUCERS, partition=st.integers(0, 2), offset=st.integers(0, 99))
+    def commit_in_transaction_without_member(self, group: str, producer: int, partition: int, offset: int) -> None:
+        self._commit_in_transaction(True, commit_in_transaction({("orders", partition): offset}, producer, group))
+
+    @rule(producer=PRODUCERS, is_commit=st.booleans(), limit=st.integers(1, 3))
+    def end_transaction(self, producer: int, is_commit: bool, limit: int) -> None:
+        expected = self._stored_offsets()
+        while self.world.end_transaction(producer, is_commit=is_commit, limit=limit):
+            pass
+        for place, pending in self.pending.items():
+            number, offset = pending.pop(producer, (-1, 0))
+            if is_commit and number > self.committed.get(place, -1):
+                expected[place] = offset
+                self.committed[place] = number
+        assert self._stored_offsets() == expected
+
+    @rule(group=GROUPS)
+    def fetch_stable(self, group: str) -> None:
+        unstable = {place[1] for place, pending in self.pending.items() if pending and place[0] == group}
+        topic = OffsetFetchRequest.Topic(name="orders", partition_indexes=[0, 1, 2])
+        request = OffsetFetchRequest(group_id=group, topics=[topic], require_stable=True)
+        stored = self._stored_offsets()
+        for row in self._answer(request, 7).topics[0].partitions:
+            index = row.partition_index
+            assert row.error_code == (ErrorCode.UNSTABLE_OFFSET_COMMIT if index in unstable else ErrorCode.NONE)
+            assert row.committed_offset == (-1 if index in unstable else stored.get((group, index), -1))
+
     @rule(group=GROUPS)
     def delete(self, group: str) -> None:
         found = self.world.core.group(group)
         may = found is not None and found.state is GroupState.EMPTY
         error = self._answer(DeleteGroupsRequest(groups_names=[group]), 2).results[0].error_code
         assert (error == ErrorCode.NONE) == may
+        if may:
+            self.pending = {place: pending for place, pending in self.pending.items() if place[0] != group}
 
     @rule(group=GROUPS, ms=st.sampled_from([700, 5_000, 8_000]))
     def one_member_rejoins_alone(self, group: str, ms: int) -> None:
@@ -211,6 +287,25 @@ class CoordinatorMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.excused |= self._unanswered()
         self.world.start()
+
+    # ---- offsets ----------------------------------------------------------------------------------------------------
+
+    def _committed(self, group: str, partition: int) -> None:
+        self.commits += 1
+        self.committed[group, partition] = self.commits
+
+    def _commit_in_transaction(self, may: bool, request: Any) -> None:
+        error = self._answer(request, 3).topics[0].partitions[0].error_code
+        assert (error == ErrorCode.NONE) == may
+        if may:
+            self.commits += 1
+            row = request.topics[0].partitions[0]
+            place = request.group_id, row.partition_index
+            self.pending.setdefault(place, {})[request.producer_id] = self.commits, row.committed_offset
+
+    def _stored_offsets(self) -> dict[tuple[str, int], int]:
+        records = [record for stored in self.world.stored()[1].values() for record in stored]
+        return {(r.group_id, r.partition): r.offset for r in records}  # type: ignore[union-attr]
 
     # ---- bookkeeping -------------------------------------------------------------------------------------------------
 
@@ -337,6 +432,28 @@ class CoordinatorMachine(RuleBasedStateMachine):
                 assert group.offsets == (other.offsets if other is not None else {})
         assert replayed.groups.keys() <= live.groups.keys()
         assert live.floors == self.world.floors
+
+    @invariant()
+    def pending_offsets_are_those_of_open_transactions(self) -> None:
+        live = self.world.core.hard_state()
+        found = {
+            (group, partition): {producer: record.offset for producer, record in of_partition.items()}
+            for group in ("g", "h")
+            for partition in range(3)
+            if (of_partition := live.pending.of_partition(group, "orders", partition))
+        }
+        pending = {place: dict(of_place) for place, of_place in self.pending.items() if of_place}
+        assert found == {
+            place: {producer: offset for producer, (_, offset) in of_place.items()}
+            for place, of_place in pending.items()
+        }
+        assert {place[0] for place in found} <= live.groups.keys()
+        stored = {(key[1], key[3], key[0]): record for key, record in self.world.pending.items()}
+        assert stored == {
+            (*place, producer): record
+            for place in found
+            for producer, record in live.pending.of_partition(place[0], "orders", place[1]).items()
+        }
 
     @invariant()
     def assignments_reach_members_unchanged(self) -> None:

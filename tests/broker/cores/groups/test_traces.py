@@ -31,6 +31,9 @@ REQUESTS = [
     "OffsetCommit without id",
     "OffsetCommit known",
     "OffsetCommit unknown",
+    "TxnOffsetCommit without id",
+    "TxnOffsetCommit known",
+    "TxnOffsetCommit unknown",
     "OffsetFetch",
     "OffsetDelete",
     "DescribeGroups",
@@ -50,7 +53,7 @@ def test_scenario_matches_its_trace(path: Path) -> None:
 def test_traces_cover_every_request_in_every_state() -> None:
     covered = {pair for path in FILES for pair in performed(path.read_text())[1]}
     wanted = set(product((state.value for state in GroupState), REQUESTS))
-    assert len(wanted) == 85
+    assert len(wanted) == 100
     assert not wanted - covered
 
 

@@ -18,6 +18,7 @@ from broker.protocol.messages.offset_delete import OffsetDeleteRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
+from broker.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from broker.protocol.wire_types import Message
 
 Values = dict[str, str]
@@ -139,6 +140,33 @@ def _commit(v: Values, version: int) -> Message:
     )
 
 
+def _commit_in_transaction(v: Values, version: int) -> Message:
+    return TxnOffsetCommitRequest(
+        transactional_id=v.get("transactional_id", f"t{v['producer']}"),
+        group_id=v.get("group", "g"),
+        producer_id=int(v["producer"]),
+        producer_epoch=int(v.get("epoch", "0")),
+        generation_id=int(v.get("generation", "-1")),
+        member_id=v.get("member", ""),
+        group_instance_id=v.get("instance"),
+        topics=[
+            TxnOffsetCommitRequest.Topic(
+                name=topic,
+                partitions=[
+                    TxnOffsetCommitRequest.Partition(
+                        partition_index=partition,
+                        committed_offset=int(offset),
+                        committed_leader_epoch=int(v.get("leader_epoch", "-1")),
+                        committed_metadata=v.get("metadata"),
+                    )
+                    for partition, offset in partitions
+                ],
+            )
+            for topic, partitions in _partitions(v["offsets"]).items()
+        ],
+    )
+
+
 def _fetch(v: Values, version: int) -> Message:
     topics = [
         OffsetFetchRequest.Topic(name=topic, partition_indexes=[partition for partition, _ in partitions])
@@ -184,6 +212,7 @@ REQUESTS: dict[str, Callable[[Values, int], Message]] = {
     "Heartbeat": _heartbeat,
     "LeaveGroup": _leave,
     "OffsetCommit": _commit,
+    "TxnOffsetCommit": _commit_in_transaction,
     "OffsetFetch": _fetch,
     "OffsetDelete": _delete_offsets,
     "DescribeGroups": lambda v, version: DescribeGroupsRequest(groups=_names(v)),

@@ -13,6 +13,9 @@ from broker.cores.groups.records import (
     GroupRemoval,
     OffsetCommitRecord,
     OffsetTombstone,
+    PendingOffset,
+    PendingOffsetsRemoval,
+    PendingOffsetSuperseded,
     StateRecord,
     TopicRemoval,
 )
@@ -80,16 +83,28 @@ def show_record(record: StateRecord) -> str:
             return f"offset of {record.group_id} {record.topic}/{record.partition}: tombstone"
         case OffsetCommitRecord():
             return f"offset of {record.group_id} {record.topic}/{record.partition}: {record.offset}{_extras(record)}"
+        case PendingOffset():
+            place = f"{record.group_id} {record.topic}/{record.partition}"
+            return f"pending offset of {place}: {record.offset}{_extras(record)} by {_show_producer(record)}"
+        case PendingOffsetSuperseded():
+            return f"pending offset of {record.group_id} {record.topic}/{record.partition}: superseded, producer {record.producer_id}"
+        case PendingOffsetsRemoval():
+            places = ", ".join(f"{topic}/{partition}" for topic, partition in record.places or ()) or "all"
+            return f"pending offsets of {record.group_id}: removed {places} of producer {record.producer_id}"
         case GroupMetadataRecord():
             members = " ".join(f"{m.member_id}={m.assignment.decode('latin-1') or '(nothing)'}" for m in record.members)
             kind = f"{record.protocol_type or '-'}/{record.protocol or '-'}"
             return f"group {record.group_id}: generation {record.generation} {kind} leader {record.leader or '-'} {members}".rstrip()
 
 
-def _extras(record: OffsetCommitRecord) -> str:
+def _show_producer(record: PendingOffset) -> str:
+    return f"producer {record.producer_id}" + (f" epoch {record.producer_epoch}" if record.producer_epoch else "")
+
+
+def _extras(record: OffsetCommitRecord | PendingOffset) -> str:
     epoch = f" epoch {record.leader_epoch}" if record.leader_epoch != -1 else ""
     metadata = f" ({record.metadata})" if record.metadata else ""
-    expires = record.expire_timestamp_ms
+    expires = record.expire_timestamp_ms if isinstance(record, OffsetCommitRecord) else None
     return epoch + metadata + (f" expires at {show_seconds(expires - WALL_MS)}" if expires is not None else "")
 
 

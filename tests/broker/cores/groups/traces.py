@@ -10,6 +10,7 @@ follow are the outcome, written by `python -m tests.broker.cores.groups.traces -
         wait 3.0                                lets time pass until then and runs the timers that are due
         restart 5.0                             kills the broker, and starts it with what it has persisted
     7 topic_deleted orders
+    8 ended commit producer=7               ends a transaction (or "ended abort"; see `Run.end`)
         history                                 prints the events of the group, as __kgctl_group_events keeps them
 
 Times are seconds. Omitted values have defaults that suit most scenarios (see `trace_requests`); the group is "g".
@@ -25,14 +26,14 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
-from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, TopicRemoval, from_row, to_row
+from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.codec import decode, encode
 from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
 from tests.broker.cores.groups.trace_text import WALL_MS, show_event, show_message, show_record, show_seconds
-from tests.harness.group_core import handle, is_removed, store, unloaded
+from tests.harness.group_core import Pending, handle, store, unloaded
 
-OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
+OF_MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "TxnOffsetCommit")
 TRACES = Path(__file__).parent / "traces"
 
 
@@ -50,6 +51,7 @@ class Run:
     tickets: dict[int, int] = field(default_factory=dict)  # ticket -> api version
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
+    pending: Pending = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     covered: set[tuple[str, str]] = field(default_factory=set)  # (state of the group, request) of all requests so far
     wake_at: int | None = None
@@ -61,21 +63,25 @@ class Run:
     def start(self) -> list[str]:
         """Start a coordinator from the log."""
         self.coordinator = Coordinator(self.settings, self._new_id, self)
-        offsets: dict[str, list[StateRecord]] = {}
-        for key, (value, timestamp) in self.rows.items():
-            record = from_row(key, value, timestamp)
-            assert record is not None
-            if isinstance(record, OffsetCommitRecord):
-                offsets.setdefault(record.group_id, []).append(record)
-            else:
+        stored = self.stored()
+        for record in stored:
+            if not isinstance(record, OffsetCommitRecord):
                 self.coordinator.apply(record)
         for group_id, generation in self.floors.items():
             self.coordinator.apply(GenerationFloor(group_id, generation))
-        self.coordinator.expect_offsets(offsets)
+        for pending in self.pending.values():
+            self.coordinator.apply(pending)
+        self.coordinator.expect_offsets(record.group_id for record in stored if isinstance(record, OffsetCommitRecord))
         self.tickets.clear()
-        out = self._effects(self.coordinator.resume(self.now_ms, WALL_MS + self.now_ms))
-        self.stored = offsets
-        return out
+        return self._effects(self.coordinator.resume(self.now_ms, WALL_MS + self.now_ms))
+
+    def stored(self) -> list[StateRecord]:
+        """The records of the compacted log."""
+        records = [from_row(key, value, timestamp) for key, (value, timestamp) in self.rows.items()]
+        return [record for record in records if record is not None]
+
+    def stored_offsets(self, group_id: str) -> list[StateRecord]:
+        return [r for r in self.stored() if isinstance(r, OffsetCommitRecord) and r.group_id == group_id]
 
     def request(self, client: str, api: str, version: int, values: Values) -> list[str]:
         request = REQUESTS[api](values, version)
@@ -83,7 +89,7 @@ class Run:
         ticket = max(self.tickets, default=0) + 1
         self.tickets[ticket] = version
         for group_id in unloaded(self.coordinator, request):
-            self.coordinator.load(group_id, self.stored.pop(group_id, []))
+            self.coordinator.load(group_id, self.stored_offsets(group_id))
         self.covered |= pairs(self, api, values)
         context = RequestContext(ticket, version, client, "/127.0.0.1", "User:ANONYMOUS", WALL_MS + self.now_ms)
         effects = handle(self.coordinator, request, context, self.now_ms)
@@ -117,11 +123,23 @@ class Run:
 
     def delete_topic(self, topic: str) -> list[str]:
         del self.topics[topic]
-        removal = TopicRemoval(topic)
-        for group_id, records in self.stored.items():
-            kept = [record for record in records if not is_removed(to_row(record).key, removal)]
-            self.stored[group_id] = kept
         return self._effects(self.coordinator.topic_deleted(topic, self.now_ms, WALL_MS + self.now_ms))
+
+    def end(self, outcome: str, values: Values) -> list[str]:
+        """The transaction of a producer ends, for all groups or for those that are named, in steps of `limit` offsets."""
+        groups, more, out = values["groups"].split(",") if "groups" in values else None, True, []
+        while more:
+            effects, more = self.coordinator.end_transaction(
+                int(values["producer"]),
+                int(values.get("epoch", "0")),
+                lambda group_id: groups is None or group_id in groups,
+                int(values.get("limit", "1000")),
+                self.now_ms,
+                WALL_MS + self.now_ms,
+                is_commit=outcome == "commit",
+            )
+            out += self._effects(effects) + (["more is left"] if more else [])
+        return out
 
     def let_time_pass(self, until_ms: int) -> list[str]:
         out = []
@@ -156,7 +174,7 @@ class Run:
         return [*out, f"wake at {show_seconds(self.wake_at) if near and self.wake_at is not None else '-'}"]
 
     def _store(self, record: StateRecord) -> None:
-        store(record, self.rows, self.floors)
+        store(record, self.rows, self.floors, self.pending)
 
     def state(self, group_id: str) -> str:
         group = self.coordinator.group(group_id)
@@ -247,6 +265,8 @@ def act(run: Run, words: list[str], values: Values) -> list[str]:
     passed = run.let_time_pass(at_ms)
     if words[1] == "given":
         return passed + run.given(words[2], [word for word in words[3:] if "=" not in word], values)
+    if words[1] == "ended":
+        return passed + run.end(words[2], values)
     if words[1] == "topic_deleted":
         return passed + run.delete_topic(words[2])
     return passed + run.request(words[1], words[2], int(words[3].removeprefix("v")), values)

@@ -28,6 +28,7 @@ from broker.protocol.messages.join_group import JoinGroupResponse
 from broker.protocol.wire_types import Message, Struct
 from tests.broker.cores.groups.trace_requests import REQUESTS, Values, millis
 from tests.broker.cores.groups.traces import TRACES, Run, act, read, settings_of
+from tests.broker.cores.groups.transactions_on_kafka import Producers
 from tests.harness.reference_kafka import ReferenceKafka, Unavailable
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
@@ -74,6 +75,10 @@ class Theirs:
     versions: dict[int, int] = field(default_factory=dict)
     answers: dict[int, Message] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # our member id -> theirs
+    producers: Producers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.producers = Producers(self.address, self.name)
 
     def group(self, group_id: str) -> str:
         return f"{self.name}.{group_id}" if group_id else ""
@@ -87,6 +92,8 @@ class Theirs:
         if "groups" in values:
             theirs["groups"] = ",".join(map(self.group, values["groups"].split(",")))
         client, api, version = words[1], words[2], int(words[3].removeprefix("v"))
+        if api == "TxnOffsetCommit":
+            theirs = self.producers.begin(theirs, version)
         connection = WireClient(self.address, client_id=client, timeout_s=5)
         connection.send(REQUESTS[api](theirs, version), version)
         self.waiting[ticket], self.versions[ticket] = connection, version
@@ -157,6 +164,8 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
             _give(ours, theirs, words, values, first)
             compared |= set(range(first, max(ours.tickets) + 1))
             start += time.monotonic() - began
+        elif words[1] == "ended":
+            theirs.producers.end(words[2], values)
         elif words[0] != "wait":
             theirs.send(first, words, values)
         wanted = ours.answers.keys() - compared
@@ -184,7 +193,8 @@ def play(address: tuple[str, int], name: str) -> Iterator[str]:
 
 def _has_no_counterpart(words: list[str]) -> bool:
     """Steps that change our coordinator and that Kafka does not have; the scenario ends there."""
-    return words[0] == "restart" or words[1] == "topic_deleted" or "TriggerRebalance" in words
+    ends_in_parts = words[1] == "ended" and any(word.startswith(("groups=", "limit=", "epoch=")) for word in words)
+    return words[0] == "restart" or words[1] == "topic_deleted" or "TriggerRebalance" in words or ends_in_parts
 
 
 def _give(ours: Ours, theirs: Theirs, words: list[str], values: Values, first: int) -> None:

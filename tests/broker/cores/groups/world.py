@@ -19,8 +19,9 @@ from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from broker.protocol.wire_types import Message
-from tests.harness.group_core import handle, store, unloaded
+from tests.harness.group_core import Pending, handle, store, unloaded
 
 WALL_MS = 1_000_000_000_000
 QUICK = GroupSettings(group_initial_rebalance_delay_ms=0, offsets_retention_check_interval_ms=1 << 40)
@@ -35,6 +36,7 @@ class World:
     events: list[GroupEvent] = field(default_factory=list)  # every one emitted
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     floors: dict[str, int] = field(default_factory=dict)
+    pending: Pending = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)  # ticket -> api version
     answers: dict[int, Any] = field(default_factory=dict)  # ticket -> response
     wake_at: int | None = None
@@ -61,6 +63,8 @@ class World:
             self.core.apply(record)
         for group_id, generation in self.floors.items():
             self.core.apply(GenerationFloor(group_id, generation))
+        for pending in self.pending.values():
+            self.core.apply(pending)
         self.core.expect_offsets(offsets)
         self.take(self.core.resume(self.now_ms, self.wall_ms))
 
@@ -111,6 +115,22 @@ class World:
         self.run_due()
         return ticket
 
+    def end_transaction(
+        self, producer_id: int, *groups: str, is_commit: bool, epoch: int = 0, limit: int = 1_000
+    ) -> bool:
+        """End the transaction for these groups, by default for all; whether more is left."""
+        effects, more = self.core.end_transaction(
+            producer_id,
+            epoch,
+            lambda group_id: not groups or group_id in groups,
+            limit,
+            self.now_ms,
+            self.wall_ms,
+            is_commit=is_commit,
+        )
+        self.take(effects)
+        return more
+
     def load(self, group_ids: Iterable[str]) -> None:
         for group_id in group_ids:
             self.loads.append(group_id)
@@ -118,7 +138,7 @@ class World:
 
     def _append(self, record: StateRecord) -> None:
         self.records.append(record)
-        store(record, self.rows, self.floors)
+        store(record, self.rows, self.floors, self.pending)
 
     def _new_id(self) -> str:
         self.ids += 1
@@ -208,6 +228,27 @@ def commit(
         generation_id_or_member_epoch=generation,
         member_id=member_id,
         topics=[OffsetCommitRequest.Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        **fields,
+    )
+
+
+def commit_in_transaction(
+    offsets: dict[tuple[str, int], int], producer_id: int = 7, group_id: str = "g", **fields: Any
+) -> TxnOffsetCommitRequest:
+    metadata = fields.pop("metadata", "")
+    topics: dict[str, list[TxnOffsetCommitRequest.Partition]] = {}
+    for (topic, partition), offset in offsets.items():
+        topics.setdefault(topic, []).append(
+            TxnOffsetCommitRequest.Partition(
+                partition_index=partition, committed_offset=offset, committed_metadata=metadata
+            )
+        )
+    return TxnOffsetCommitRequest(
+        transactional_id=f"t{producer_id}",
+        group_id=group_id,
+        producer_id=producer_id,
+        producer_epoch=fields.pop("epoch", 0),
+        topics=[TxnOffsetCommitRequest.Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
         **fields,
     )
 

@@ -163,8 +163,8 @@ class Gradual:
 
     def only(self, keep: Callable[[Any], bool]) -> Gradual:
         """The same without the entries for which `keep` is false."""
-        kept = Gradual(self._sources, self._make, self.size)
-        kept._keep = keep
+        kept, before = Gradual(self._sources, self._make, self.size), self._keep
+        kept._keep = keep if before is None else lambda entry: before(entry) and keep(entry)
         return kept
 
     def __len__(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.cores.pattern_syntax import InvalidPattern
+from broker.cores.patterns import Pattern
 from broker.cores.transactions.records import TransactionRecord, by_topic
 from broker.cores.transactions.states import BY_NAME
 from broker.cores.transactions.step import Step
@@ -12,8 +14,8 @@ from broker.protocol.messages.describe_transactions import DescribeTransactionsR
 from broker.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from broker.protocol.wire_types import Gradual
 
-# A longer list is gradual.
-LISTED_AT_ONCE = 1_000
+# A longer list is gradual. So is one that a pattern selects from more transactional ids than this.
+LISTED_AT_ONCE, MATCHED_AT_ONCE = 1_000, 20
 
 
 def describe_transactions(step: Step, request: DescribeTransactionsRequest) -> None:
@@ -25,6 +27,12 @@ def describe_transactions(step: Step, request: DescribeTransactionsRequest) -> N
 
 
 def list_transactions(step: Step, request: ListTransactionsRequest) -> None:
+    """List the transactional ids that pass every filter. The pattern must match the whole id."""
+    try:
+        pattern = Pattern(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    except InvalidPattern:
+        step.reply(ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION))
+        return
     states = {BY_NAME[name] for name in request.state_filters if name in BY_NAME}
     unknown = [name for name in request.state_filters if name not in BY_NAME]
     producer_ids = set(request.producer_id_filters)
@@ -36,8 +44,10 @@ def list_transactions(step: Step, request: ListTransactionsRequest) -> None:
         # A transactional id without a transaction began at -1, so that it is older than any duration. Kafka lists it too.
         and (request.duration_filter < 0 or step.wall_ms - record.start_timestamp_ms > request.duration_filter)
     ]
-    listed: Any = Gradual(selected, _listed, LISTED_AT_ONCE)
-    is_long = len(selected) > LISTED_AT_ONCE
+    listed: Any = Gradual(selected, _listed, LISTED_AT_ONCE if pattern is None else MATCHED_AT_ONCE)
+    if pattern is not None:
+        listed = listed.only(lambda entry: pattern.matches(entry.transactional_id))
+    is_long = len(selected) > listed.size
     step.reply(
         ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed if is_long else list(listed)),
         is_gradual=is_long,

@@ -1,0 +1,45 @@
+"""What golden scenarios cannot show: long lists, and many deadlines at once."""
+
+from __future__ import annotations
+
+from broker.cores.core import RequestContext
+from broker.cores.transactions.coordinator import TIMERS_PER_STEP
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest
+from broker.protocol.messages.list_transactions import ListTransactionsRequest
+from tests.broker.cores.transactions.world import World
+
+
+def world_of(count: int) -> World:
+    """A world with the ongoing transactions t0, t1, ..., of which each has timed out after 1 s."""
+    world = World()
+    for number in range(count):
+        request = InitProducerIdRequest(transactional_id=f"t{number}", transaction_timeout_ms=1_000)
+        producer_id = world.ask(request, 5).producer_id
+        world.verify(f"t{number}", producer_id, 0, [("orders", 0)], add=True)
+    return world
+
+
+def test_transactions_that_time_out_together_are_aborted_in_parts() -> None:
+    world = world_of(250)
+    world.now_ms = 1_000
+    aborted = []
+    while world.wake_at is not None and world.wake_at <= world.now_ms:
+        before = len(world.written)
+        world.take(world.core.advance(world.now_ms, world.wall_ms))
+        aborted.append(len(world.written) - before)
+    assert aborted == [TIMERS_PER_STEP, TIMERS_PER_STEP, 50]
+
+
+def test_a_long_list_is_gradual_and_a_pattern_selects_from_it() -> None:
+    world = world_of(1_500)
+    request = ListTransactionsRequest(
+        state_filters=["Ongoing"], producer_id_filters=[], transactional_id_pattern="t.*7"
+    )
+    context = RequestContext(1, 2, "c", "/127.0.0.1", "User:ANONYMOUS", world.wall_ms)
+    (reply,) = world.core.handle(request, context, world.now_ms).replies
+    assert reply.is_gradual
+    # An authorizer leaves out more.
+    listed = reply.response.transaction_states.only(lambda entry: entry.producer_id < 100)  # type: ignore[attr-defined]
+    expected = [f"t{number}" for number in range(7, 100, 10)]
+    assert [entry.transactional_id for entry in listed] == expected
+    assert [entry.transactional_id for part in listed.chunks() for entry in part] == expected

@@ -21,7 +21,7 @@ DEFAULT_MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LEADER_EPOCH_AT, _CRC_AT, _CHECKED_FROM, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
-_CODEC_MASK, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+_CODEC_MASK, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 _SMALLEST_RECORD_BYTES = 7
 _MIN_INT32, _MAX_INT32 = -(2**31), 2**31 - 1
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
@@ -72,6 +72,11 @@ class BatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """Until when compaction keeps the batch (KIP-534)."""
+        return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
 
 class Record(NamedTuple):
@@ -285,6 +290,7 @@ def build_batch(
     last_offset: int | None = None,
     leader_epoch: int = -1,
     log_append_time_ms: int | None = None,
+    delete_horizon_ms: int | None = None,
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,
@@ -300,7 +306,9 @@ def build_batch(
         base_offset = records[0].offset
     if last_offset is None:
         last_offset = records[-1].offset
-    base_timestamp = records[0].timestamp if records else -1
+    base_timestamp = delete_horizon_ms
+    if base_timestamp is None:
+        base_timestamp = records[0].timestamp if records else -1
     timestamps = [record.timestamp for record in records] or [-1]
     min_timestamp, max_timestamp = min(timestamps), max(timestamps)
     if (
@@ -312,6 +320,8 @@ def build_batch(
     ):
         raise EncodeError("records are too far apart for one batch")
     attributes = int(codec) | _TRANSACTIONAL * is_transactional | _CONTROL * is_control
+    if delete_horizon_ms is not None:
+        attributes |= _DELETE_HORIZON
     if log_append_time_ms is not None:
         attributes |= _LOG_APPEND_TIME
         max_timestamp = log_append_time_ms

@@ -5,9 +5,19 @@ They are rows of the store. Each is written by the commit of its marker, so memo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from broker.storage.partition_log import AbortedTransaction
 from broker.storage.store.database import Store
 from broker.storage.store.values import as_int
+
+
+class AbortedRange(NamedTuple):
+    """The records of the producer from `first_offset` on, up to the marker at `last_offset`."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
 
 
 class AbortedTransactions:
@@ -31,20 +41,32 @@ class AbortedTransactions:
 
     def between(self, partition_id: int, start: int, end: int) -> list[AbortedTransaction]:
         """Those with a saved marker that have offsets in start <= offset < end, in the order of their markers."""
-        found: list[AbortedTransaction] = []
+        return [
+            AbortedTransaction(row.producer_id, row.first_offset) for row in self.overlapping(partition_id, start, end)
+        ]
+
+    def overlapping(self, partition_id: int, start: int, end: int) -> list[AbortedRange]:
+        found: list[AbortedRange] = []
         if start > self._newest:
             return found
         rows = self._store.iterate(
-            "SELECT producer_id, first_offset, last_stable_offset FROM aborted_transactions"
+            "SELECT producer_id, first_offset, last_offset, last_stable_offset FROM aborted_transactions"
             " WHERE partition_id = ? AND last_offset >= ? ORDER BY last_offset",
             (partition_id, start),
         )
-        for producer_id, first_offset, last_stable_offset in rows:
-            if as_int(first_offset) < end:
-                found.append(AbortedTransaction(as_int(producer_id), as_int(first_offset)))
-            if as_int(last_stable_offset) >= end:
+        for row in rows:
+            producer_id, first_offset, last_offset, last_stable_offset = map(as_int, row)
+            if first_offset < end:
+                found.append(AbortedRange(producer_id, first_offset, last_offset))
+            if last_stable_offset >= end:
                 break
         return found
+
+    def forget(self, partition_id: int, last_offset: int) -> None:
+        """Compaction removed all records of this transaction."""
+        self._store.execute(
+            "DELETE FROM aborted_transactions WHERE partition_id = ? AND last_offset = ?", (partition_id, last_offset)
+        )
 
     def drop_before(self, partition_id: int, log_start: int) -> None:
         """Forget transactions that ended before the log start."""

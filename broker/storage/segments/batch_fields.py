@@ -8,7 +8,7 @@ from broker.protocol.record_batch import build_batch
 from broker.storage.partition_log import LEADER_EPOCH
 
 MAX_OFFSETS_PER_BATCH = 2**31
-CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT = 17, 21, 23
+CRC_AT, ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT, MAX_TIMESTAMP_AT = 17, 21, 23, 35
 LOG_APPEND_TIME = 0x08
 
 
@@ -28,6 +28,11 @@ def set_create_time(batch: bytearray) -> None:
 def set_last_offset(batch: bytearray, base_offset: int, last_offset: int) -> None:
     """Make the batch end at `last_offset`, and update the CRC."""
     batch[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4] = (last_offset - base_offset).to_bytes(4, "big")
+    _set_crc(batch)
+
+
+def set_max_timestamp(batch: bytearray, timestamp_ms: int) -> None:
+    batch[MAX_TIMESTAMP_AT : MAX_TIMESTAMP_AT + 8] = timestamp_ms.to_bytes(8, "big", signed=True)
     _set_crc(batch)
 
 

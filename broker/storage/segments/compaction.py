@@ -1,8 +1,8 @@
 """Compaction of a segment partition: keep the last record of each key, drop expired tombstones.
 
 One pass reads the dirty segments (sealed, and seen by no pass yet) and notes the last offset of each key. Then it
-rewrites all segments from the first without the records that this supersedes. Offsets never change: a batch is
-stretched over the offsets of what was removed behind it, so no offset is ever missing within a file.
+rewrites all segments from the first without the records that this supersedes, and without those of aborted transactions.
+Segments with records of an open transaction, and those behind it, wait for its end.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from broker.protocol.compression import Codec
-from broker.protocol.record_batch import BatchHeader, Record, build_batch, parse_header
+from broker.protocol.record_batch import Record
 from broker.protocol.wire_types import DecodeError, EncodeError
 from broker.storage.digests import blake2b
 from broker.storage.errors import DamageError, OutOfDescriptors
-from broker.storage.segments.batch_fields import empty_batch, set_last_offset
-from broker.storage.segments.bounded_records import decoded
+from broker.storage.segments.cleaned_segment import CleanedSegment, rebuilt, records_of
+from broker.storage.segments.cleaned_transactions import CleanedTransactions
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.segment import Segment
 from broker.storage.segments.shared import Shared
+from broker.storage.segments.verification import StoredBatch
 
 # Bounds the memory of a pass. Segments that did not fit stay dirty for the next one.
 MAX_KEYS = 250_000
@@ -32,7 +32,7 @@ def dirty_segments(partition: SegmentPartition, wall_ms: int) -> list[Segment]:
     for segment in partition.segments[:-1]:
         if segment.compacted_at_ms >= 0:
             continue
-        if segment.end_offset > partition.high_watermark or (lag_ms and segment.max_timestamp > wall_ms - lag_ms):
+        if segment.end_offset > partition.last_stable_offset or (lag_ms and segment.max_timestamp > wall_ms - lag_ms):
             break
         found.append(segment)
     return found
@@ -56,45 +56,46 @@ def compact(partition: SegmentPartition, shared: Shared, wall_ms: int) -> Iterat
     """Run one pass in slices of one batch; appends and flushes may run between them."""
     last_offsets: dict[bytes, int] = {}
     mapped: Segment | None = None
+    transactions = CleanedTransactions(partition, wall_ms)
     for segment in dirty_segments(partition, wall_ms):
         if len(last_offsets) >= MAX_KEYS:
             break
+        transactions.enter(segment)
         for batch in segment.batches(segment.base_offset, 0):
-            for record in _decoded(batch.content, batch.header) or ():
-                if record.key is not None:
-                    last_offsets[_digest(record.key)] = record.offset
+            if not batch.header.is_control and not transactions.is_aborted(batch.header):
+                for record in records_of(batch.content, batch.header) or ():
+                    if record.key is not None:
+                        last_offsets[_digest(record.key)] = record.offset
             yield
             if _is_gone(partition, segment):
                 return
         mapped = segment
     if mapped is None:
         return
+    cleaner = _Cleaner(partition, last_offsets, wall_ms)
     for segment in list(partition.segments[:-1]):
         if segment.base_offset > mapped.base_offset or partition.deleted:
             return
         if segment not in partition.segments:
             continue
-        yield from _rewrite(partition, segment, shared, last_offsets, wall_ms)
+        yield from _rewrite(partition, segment, shared, cleaner, wall_ms)
 
 
 def _rewrite(
-    partition: SegmentPartition, segment: Segment, shared: Shared, last_offsets: dict[bytes, int], wall_ms: int
+    partition: SegmentPartition, segment: Segment, shared: Shared, cleaner: _Cleaner, wall_ms: int
 ) -> Iterator[None]:
-    """Write the records of one segment that stay to a new file, and put it in the place of the old one."""
-    drop_tombstones = (
-        segment.compacted_at_ms >= 0 and wall_ms - segment.compacted_at_ms > partition.policy.delete_retention_ms
-    )
-    writer = _Writer(segment, wall_ms)
+    """Write what stays of one segment to a new file, and put it in the place of the old one."""
+    cleaner.enter(segment)
+    writer = CleanedSegment(segment, wall_ms)
     try:
         for batch in segment.batches(segment.base_offset, 0):
-            records = _decoded(batch.content, batch.header)
-            kept = None if records is None else [r for r in records if _stays(r, last_offsets, drop_tombstones)]
-            if not writer.started and kept is not None and len(kept) != len(records or ()):
+            stays = cleaner.cleaned(batch)
+            if not writer.started and stays is not batch.content:
                 yield from _copy(partition, segment, batch.position, writer)
                 if _is_gone(partition, segment):
                     return writer.discard()
-            if writer.started:
-                writer.add_kept(batch.content, batch.header, kept)
+            if writer.started and stays is not None:
+                writer.add(stays)
             yield
             if _is_gone(partition, segment):
                 return writer.discard()
@@ -114,7 +115,7 @@ def _is_gone(partition: SegmentPartition, segment: Segment) -> bool:
     return partition.deleted or segment not in partition.segments
 
 
-def _copy(partition: SegmentPartition, segment: Segment, until: int, writer: _Writer) -> Iterator[None]:
+def _copy(partition: SegmentPartition, segment: Segment, until: int, writer: CleanedSegment) -> Iterator[None]:
     """Copy the batches before the first one that changes."""
     writer.started = True
     for batch in segment.batches(segment.base_offset, 0):
@@ -126,132 +127,49 @@ def _copy(partition: SegmentPartition, segment: Segment, until: int, writer: _Wr
             return
 
 
-def _stays(record: Record, last_offsets: dict[bytes, int], drop_tombstones: bool) -> bool:
-    if record.key is None:
-        return False
-    last = last_offsets.get(_digest(record.key))
-    if last is not None and last > record.offset:
-        return False
-    # A later value of the key, in a dirty segment, would have been found above.
-    return record.value is not None or not drop_tombstones
+class _Cleaner:
+    """Says what stays of each batch; it sees all batches of a pass in order."""
 
+    def __init__(self, partition: SegmentPartition, last_offsets: dict[bytes, int], wall_ms: int) -> None:
+        self._last_offsets = last_offsets
+        self._wall_ms = wall_ms
+        self._delete_retention_ms = partition.policy.delete_retention_ms
+        self._transactions = CleanedTransactions(partition, wall_ms)
+        self._drops_tombstones = False
 
-class _Writer:
-    """Writes the successor of one segment. Each batch is held until the base offset of the next one is known."""
+    def enter(self, segment: Segment) -> None:
+        self._transactions.enter(segment)
+        first_ms = segment.compacted_at_ms
+        self._drops_tombstones = first_ms >= 0 and self._wall_ms - first_ms > self._delete_retention_ms
 
-    def __init__(self, old: Segment, wall_ms: int) -> None:
-        self._old = old
-        self._new = Segment(
-            old.files,
-            old.place,
-            old.base_offset,
-            interval_bytes=old.interval_bytes,
-            revision=old.revision + 1,
-            compacted_at_ms=old.compacted_at_ms if old.compacted_at_ms >= 0 else wall_ms,
-        )
-        self._held: bytes | None = None
-        self._created = False
-        self.started = False  # a record is removed, so a successor is needed
-
-    def add_kept(self, batch: bytes, header: BatchHeader, kept: list[Record] | None) -> None:
-        """Add a batch of the old segment with the records that stay (None: all of them, as they cannot be decoded)."""
-        if kept is None or len(kept) == header.record_count:
-            self.add(batch)
-        elif kept:
+    def cleaned(self, batch: StoredBatch) -> bytes | None:
+        """The batch itself if it does not change, or what stays of it, or None."""
+        header = batch.header
+        if header.is_control:
+            return self._transactions.cleaned_marker(batch)
+        if self._transactions.pass_records(header):
+            kept: list[Record] = []
+        else:
+            records = records_of(batch.content, header)
+            kept = [] if records is None else [record for record in records if self._stays(record)]
+            if records is None or (len(kept) == len(records) and (records or header.producer_id < 0)):
+                return batch.content
+        if kept:
             # What our format cannot express stays as the producer sent it.
             with suppress(EncodeError):
-                batch = _rebuilt(header, kept, header.base_offset)
-            self.add(batch)
+                return rebuilt(header, kept, header.base_offset)
+            return batch.content
+        emptied = self._transactions.emptied(header)
+        return batch.content if emptied is not None and not header.record_count else emptied
 
-    def add(self, batch: bytes) -> None:
-        base_offset = parse_header(batch).base_offset
-        if self._held is not None:
-            self._write(_stretched(self._held, base_offset))
-        elif base_offset > self._old.base_offset:
-            # The file keeps its name, so its first batch must keep the base offset.
-            extended = _extended(batch, self._old.base_offset)
-            if extended is None:
-                self._write(empty_batch(self._old.base_offset, base_offset))
-            else:
-                batch = extended
-        self._held = batch
-
-    def _write(self, batch: bytes) -> None:
-        if not self._created:
-            self._new.create()
-            self._created = True
-        file = self._new.file()
-        file.write(batch, self._new.size_bytes)
-        self._new.note(parse_header(batch), self._new.size_bytes, len(batch))
-
-    def finish(self, shared: Shared, *, keeps_end: bool) -> Segment | None:
-        """Return the new segment, synced, or None if no record stays.
-
-        `keeps_end`: no record follows this segment, so it keeps an empty batch that leads readers to the log end
-        (KAFKA-17076, KAFKA-20452).
-        """
-        if self._held is None:
-            if not keeps_end:
-                return None
-            self._held = empty_batch(self._old.base_offset, self._old.end_offset)
-        self._write(_stretched(self._held, self._old.end_offset))
-        self._new.save_index()
-        shared.files.sync(self._new.seal())
-        shared.files.sync_directory(self._new.place.directory)
-        return self._new
-
-    def discard(self) -> None:
-        if self._created:
-            self._old.files.unlink(self._new.path)
-
-
-def _decoded(batch: bytes, header: BatchHeader) -> list[Record] | None:
-    """The records of a batch; None if they cannot be decoded, and the batch stays as it is."""
-    try:
-        records = decoded(batch)
-    except DecodeError:
-        return None
-    offset = header.base_offset - 1
-    for record in records:
-        if not offset < record.offset <= header.last_offset:
-            # Out of order: the last record of a key is undefined.
-            return None
-        offset = record.offset
-    return records
-
-
-def _extended(batch: bytes, base_offset: int) -> bytes | None:
-    """The batch with an earlier base offset; None if it has to stay as it is."""
-    header = parse_header(batch)
-    records = _decoded(batch, header)
-    try:
-        return None if records is None else _rebuilt(header, records, base_offset)
-    except EncodeError:
-        return None
-
-
-def _rebuilt(header: BatchHeader, records: list[Record], base_offset: int) -> bytes:
-    return build_batch(
-        records,
-        codec=Codec(header.codec),
-        base_offset=base_offset,
-        last_offset=header.last_offset,
-        leader_epoch=header.partition_leader_epoch,
-        log_append_time_ms=header.max_timestamp if header.has_log_append_time else None,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-    )
-
-
-def _stretched(batch: bytes, next_offset: int) -> bytes:
-    """The batch with a last offset just below `next_offset`."""
-    header = parse_header(batch)
-    if header.next_offset == next_offset:
-        return batch
-    changed = bytearray(batch)
-    set_last_offset(changed, header.base_offset, next_offset - 1)
-    return bytes(changed)
+    def _stays(self, record: Record) -> bool:
+        if record.key is None:
+            return False
+        last = self._last_offsets.get(_digest(record.key))
+        if last is not None and last > record.offset:
+            return False
+        # A later value of the key, in a dirty segment, would have been found above.
+        return record.value is not None or not self._drops_tombstones
 
 
 def _digest(key: bytes) -> bytes:

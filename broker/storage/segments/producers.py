@@ -34,6 +34,13 @@ class Remembered(NamedTuple):
     timestamp: int
 
 
+class LastWritten(NamedTuple):
+    """The last batch of records, or with the offset -1 a marker, by which a producer has written in this epoch."""
+
+    epoch: int
+    offset: int
+
+
 class ProducerEntry:
     __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "transaction_offset")
 
@@ -200,6 +207,12 @@ class Producers:
             self.forget(producer_id)
         for producer_id in [key for key, entry in self._unverified.items() if entry.since_ms <= before_ms]:
             del self._unverified[producer_id]
+
+    def last_written(self, producer_id: int) -> LastWritten | None:
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            return None
+        return LastWritten(entry.epoch, entry.batches[-1].last_offset if entry.batches else NO_OFFSET)
 
     def ids(self) -> Iterable[int]:
         return self._entries.keys()

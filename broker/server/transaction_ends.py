@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # How long the work may take in one turn of the event loop, and how many partitions it may write: each takes a sync.
 TURN_S = 0.005
-PARTITIONS_AT_ONCE = 100
+PARTITIONS_AT_ONCE = 50
 # Pending offsets per slice.
 OFFSETS_AT_ONCE = 200
 # How soon to try a partition again that could not be written.

@@ -26,6 +26,7 @@ _FAMILIES = {
     "init_producer_id": (22,),
     "transactions": (24, 25, 26, 65, 66),
     "write_txn_markers": (27,),
+    "transaction_offsets": (28,),
     "acls": (29, 30, 31),
     "describe_configs": (32,),
     "alter_configs": (33, 44),

@@ -493,6 +493,7 @@ _CASES = (
     Case(26, "", _end, (on_transaction(O.WRITE),)),
     Case(27, "", _write_markers, (on_cluster(O.ALTER),)),
     Case(27, "of a broker", _write_markers, (on_cluster(O.CLUSTER_ACTION),)),
+    Case(28, "", _commit_in_transaction, (on_transaction(O.WRITE), READ_GROUP, READ_MINE)),
     Case(29, "", _describe_acls, (on_cluster(O.DESCRIBE),)),
     Case(30, "", _create_acls, (on_cluster(O.ALTER),)),
     Case(31, "", _delete_acls, (on_cluster(O.ALTER),)),

@@ -9,6 +9,8 @@ import time
 from types import TracebackType
 from typing import Any
 
+import confluent_kafka as ck
+
 from tests.harness.clusters import Cluster
 from tests.harness.reference_kafka import KafkaTools
 
@@ -27,6 +29,26 @@ class Java:
         # ConsumerGroupCommand reports its failures on stdout and exits 0.
         assert not re.search(r"^Error: Executing|Exception", done.stdout, re.MULTILINE), done.stdout
         return done.stdout
+
+    def formatted(self, name: str, topic: str, partition: int) -> list[dict[str, Any]]:
+        """What one of Kafka's formatters prints for a partition of an internal topic."""
+        consumer = ck.Consumer({"bootstrap.servers": self.bootstrap, "group.id": "unused"})
+        try:
+            _, end = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=10)
+        finally:
+            consumer.close()
+        printed = self.run(
+            "console-consumer",
+            *("--topic", topic, "--partition", partition, "--from-beginning", "--max-messages", end),
+            *("--formatter", f"org.apache.kafka.tools.consumer.{name}MessageFormatter"),
+        )
+        # Objects follow each other without a separator.
+        decoder, at, found = json.JSONDecoder(), 0, []
+        while printed[at:].strip():
+            line, at = decoder.raw_decode(printed, at)
+            found.append(line)
+            at += len(printed[at:]) - len(printed[at:].lstrip())
+        return found
 
     def table(self, name: str, *arguments: object) -> list[Row]:
         return rows(self.run(name, *arguments))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -34,8 +33,11 @@ def test_the_formatters_print_commits_and_members(cluster: Cluster, java: Java) 
     member_id = commit_as_a_member(cluster, kgctl, group, topic)
     remove_everything(kgctl, group, topic)
 
-    offsets = [line for line in formatted(java, group, "Offsets") if line["key"]["data"]["group"] == group]
-    groups = [line for line in formatted(java, group, "GroupMetadata") if line["key"]["data"]["group"] == group]
+    def formatted(name: str) -> list[dict[str, Any]]:
+        lines = java.formatted(name, TOPIC, partition_for(group))
+        return [line for line in lines if line["key"]["data"]["group"] == group]
+
+    offsets, groups = formatted("Offsets"), formatted("GroupMetadata")
     versions = {line["value"].pop("version") for line in offsets if line["value"]}
     assert versions <= OFFSET_VERSIONS
     moments = [moment for line in (*offsets, *groups) for moment in take_times(line)]
@@ -116,28 +118,6 @@ def remove_everything(kgctl: Kgctl, group: str, topic: str) -> None:
     ):
         done = kgctl("groups", *arguments, "--execute")
         assert done.exit_code == 0, done.output
-
-
-def formatted(java: Java, group: str, name: str) -> list[dict[str, Any]]:
-    """What one of Kafka's formatters prints for the partition of the group."""
-    consumer = ck.Consumer({"bootstrap.servers": java.bootstrap, "group.id": "unused"})
-    try:
-        partition = ck.TopicPartition(TOPIC, partition_for(group))
-        _, end = consumer.get_watermark_offsets(partition, timeout=10)
-    finally:
-        consumer.close()
-    printed = java.run(
-        "console-consumer",
-        *("--topic", TOPIC, "--partition", partition.partition, "--from-beginning", "--max-messages", end),
-        *("--formatter", f"org.apache.kafka.tools.consumer.{name}MessageFormatter"),
-    )
-    # Objects follow each other without a separator.
-    decoder, at, found = json.JSONDecoder(), 0, []
-    while printed[at:].strip():
-        line, at = decoder.raw_decode(printed, at)
-        found.append(line)
-        at += len(printed[at:]) - len(printed[at:].lstrip())
-    return found
 
 
 def take_times(line: dict[str, Any]) -> list[int]:

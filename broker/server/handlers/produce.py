@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.compression import Codec
@@ -28,7 +28,17 @@ TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 ACKS = (-1, 0, 1)
 
+# Kafka's answer to these has no log start offset.
+UNREADABLE = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
+
 logger = logging.getLogger("broker.server")
+
+
+class Rejected(NamedTuple):
+    """The partition refused the batch, which the client may compare with the start of the log."""
+
+    error: ErrorCode
+    log_start_offset: int
 
 
 def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -> ProduceResponse | None:
@@ -48,7 +58,7 @@ def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -
         topic = resources.topic(asked.name, asked.topic_id, by_id)
         rows = []
         for partition in asked.partition_data:
-            found: Appended | ErrorCode | None = refusal
+            found: Appended | Rejected | ErrorCode | None = refusal
             if unverified and topic is not None:
                 found = unverified.get((topic.name, partition.index))
             if found is None:
@@ -81,7 +91,7 @@ def _append(
     version: int,
     resources: Resources,
     now_ms: int,
-) -> Appended | ErrorCode:
+) -> Appended | Rejected | ErrorCode:
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     log = resources.log.partition(topic.name, asked.index)
@@ -102,10 +112,11 @@ def _append(
         return ErrorCode.KAFKA_STORAGE_ERROR
     if isinstance(appended, Appended):
         resources.waiters.moved(topic.name, asked.index)
-    return appended
+        return appended
+    return appended if appended in UNREADABLE else Rejected(appended, log.log_start_offset)
 
 
-def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
+def _row(index: int, found: Appended | Rejected | ErrorCode) -> ProduceResponse.Partition:
     if isinstance(found, Appended):
         return ProduceResponse.Partition(
             index=index,
@@ -113,7 +124,10 @@ def _row(index: int, found: Appended | ErrorCode) -> ProduceResponse.Partition:
             log_append_time_ms=found.log_append_time_ms,
             log_start_offset=found.log_start_offset,
         )
-    return ProduceResponse.Partition(index=index, error_code=found, base_offset=-1, error_message=found.meaning)
+    code, log_start_offset = found if isinstance(found, Rejected) else (found, -1)
+    return ProduceResponse.Partition(
+        index=index, error_code=code, log_start_offset=log_start_offset, error_message=code.meaning
+    )
 
 
 def _check(request: ProduceRequest, access: Access, exchange: Answerable, resources: Resources) -> Verdict:

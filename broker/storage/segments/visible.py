@@ -31,6 +31,7 @@ class Visible:
         """`unstable`: where the oldest open transaction begins, if there is one."""
         if unstable is None:
             self.last_stable_offset = self.high_watermark
+            self._stable_position = None
             return
         if unstable < log_start:
             unstable = self._batch_at(segments, log_start)

@@ -50,6 +50,27 @@ def test_records_are_read_committed_when_the_transaction_commits(client: WireCli
     assert producer.state() == "CompleteCommit"
 
 
+def test_committed_records_stay_readable_when_the_next_transaction_begins(client: WireClient) -> None:
+    create_topic(client, "t")
+    produce(client, "t", b"plain")
+    producer = TransactionalProducer(client, "tx")
+    producer.produce("t", b"first")
+    assert values_of(committed(client, "t")) == [b"plain"]
+
+    producer.end(committed=True)
+    producer.produce("t", b"second")
+
+    assert committed(client, "t").last_stable_offset == 3
+    assert values_of(committed(client, "t"))[:2] == [b"plain", b"first"]
+    assert values_of(committed(client, "t", 1))[:1] == [b"first"]
+
+
+def test_a_refused_batch_is_answered_with_the_start_of_the_log(client: WireClient) -> None:
+    create_topic(client, "t")
+    row = produce(client, "t", b"a", producer_id=7, producer_epoch=0, base_sequence=-1)
+    assert (row.error_code, row.log_start_offset) == (ErrorCode.INVALID_RECORD, 0)
+
+
 def test_an_answer_names_the_aborted_transactions_that_it_reaches(client: WireClient) -> None:
     create_topic(client, "t")
     producer = TransactionalProducer(client, "tx")

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from broker.protocol.api_keys import APIS
+from broker.protocol.messages.list_transactions import ListTransactionsResponse
 from broker.protocol.offsets_topic import TOPIC as OFFSETS_TOPIC
 from broker.protocol.record_batch import Record, batches, build_batch, decode_records
 from broker.protocol.wire_types import ARRAY, BYTES, RECORDS, UUID, ZERO_UUID, Message, Struct, StructMeta
@@ -84,6 +85,13 @@ def recorded(message: Message, version: int, names: Names) -> Any:
     return _plain(message, version, names)
 
 
+def of_walk(message: Message, names: Names) -> Message:
+    """The message without the transactions of other walks."""
+    if isinstance(message, ListTransactionsResponse):
+        message.transaction_states = [one for one in message.transaction_states if one.transactional_id in names.symbol]
+    return message
+
+
 def _plain(value: Any, version: int, names: Names, name: str = "", of_offsets: bool = False) -> Any:
     if isinstance(value, Struct):
         return _fields(value, version, names)
@@ -122,6 +130,10 @@ def _fields(struct: Struct, version: int, names: Names) -> dict[str, Any]:
             out[field.name] = names.symbol.get(value, "none" if value == ZERO_UUID else "?")
         else:
             out[field.name] = _plain(value, version, names, field.name)
+    if "aborted_transactions" in out and out["aborted_transactions"] is not None:
+        # Kafka also names aborted transactions behind the records that it returns.
+        end = max((one[0] + one[6][-1][0] for one in out["records"]), default=-1)
+        out["aborted_transactions"] = [one for one in out["aborted_transactions"] if one["first_offset"] <= end]
     if "node_id" in out:
         out |= {key: place for key, place in PLACE_OF.items() if out.get(key) not in (-1, "", None)}
     return out

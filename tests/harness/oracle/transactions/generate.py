@@ -17,8 +17,8 @@ from tests.harness.oracle.transactions.player import HISTORY, RESTART, WAIT
 from tests.harness.oracle.transactions.producers import Place, Producer, Producers, Step
 
 WITHOUT_REQUEST = (RESTART, WAIT, HISTORY)
-SHORT_MS = 700
-STEPS_IN_SHORT = 4  # a transaction with a short timeout gets no more steps before the walk waits for its timeout
+SHORT_MS = 1_500
+STEPS_IN_SHORT = 3  # a transaction with a short timeout gets no more steps before the walk waits for its timeout
 
 
 class Walk:

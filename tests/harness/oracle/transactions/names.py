@@ -29,8 +29,9 @@ class Names:
         self.live: dict[str, Any] = {
             symbol: f"walk-{tag}-{symbol[1:]}" for symbol in (*topics, *groups, *transactional_ids, "$T0", "$G0")
         }
-        self.live |= {f"@{group}": partition_for(self.live[group]) for group in (*groups, "$G0")}
         self.symbol: dict[Any, str] = {live: symbol for symbol, live in self.live.items()}
+        self._group_of = {partition_for(self.live[group]): f"@{group}" for group in (*groups, "$G0")}
+        self.live |= {symbol: partition for partition, symbol in self._group_of.items()}
         self.started_ms = int(time.time() * 1000) - AGE_MS
 
     def bind(self, symbol: str, live: Any) -> None:
@@ -59,8 +60,7 @@ class Names:
         return f"+{since}" if since < AGE_MS // 2 else NOW
 
     def offsets_partition(self, live: int) -> str | int:
-        # The partition has the number of a producer id, perhaps.
-        return next((one for one, value in self.live.items() if one.startswith("@") and value == live), live)
+        return self._group_of.get(live, live)
 
     def text(self, live: str) -> str:
         return self.symbol.get(live, live)

@@ -93,13 +93,12 @@ class Player:
             except ConnectionClosed:
                 self._clients.pop(step["client"]).close()
                 return CLOSED
-            response = forms.recorded(message, step["version"], self.names)
+            response = forms.recorded(forms.of_walk(message, self.names), step["version"], self.names)
             if not forms.codes(response) & set(NOT_READY):
                 break
             if time.monotonic() - before > PASSED_WITHIN_S:
                 raise Inconclusive("the coordinator does not load")
             time.sleep(0.01)
-        response = of_walk(step["api"], response, self.transactional_ids)
         if step["api"] == "DeleteTopics":
             self.deleted |= {one["name"] for one in response["responses"] if one["error_code"] == 0}
         return response
@@ -275,14 +274,6 @@ class Player:
         ):
             assert time.monotonic() < deadline, "the topics do not appear"
             time.sleep(0.005)
-
-
-def of_walk(api: str, response: Any, transactional_ids: list[str]) -> Any:
-    """A response without what belongs to other walks."""
-    if api != "ListTransactions":
-        return response
-    own = [one for one in response["transaction_states"] if one["transactional_id"] in transactional_ids]
-    return response | {"transaction_states": own}
 
 
 def described_transactions(described: Any) -> State:

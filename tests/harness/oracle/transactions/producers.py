@@ -111,7 +111,7 @@ class Producer:
             "epoch": self.epoch,
             "seq": self.sequences.get(place, 0) if self.is_known else -1,
             "n": count,
-            "tx": self.transactional_id is not None,
+            "tx": self.transactional_id is not None and self.is_known,
             "control": False,
         }
 

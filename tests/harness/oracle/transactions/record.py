@@ -19,6 +19,8 @@ from tests.harness.oracle.transactions.player import RESTART, WAIT, Address, Inc
 
 FORMAT = "transaction-walks 1"
 ATTEMPTS = 8
+# The state of a group with one member.
+STATE_AFTER = {"JoinGroup": "CompletingRebalance", "SyncGroup": "Stable", "LeaveGroup": "Empty"}
 Recorded = dict[str, Any]
 
 
@@ -69,23 +71,27 @@ class Recorder:
     def _played(self, step: Step, restarted: bool = False) -> None:
         begun = time.monotonic()
         response = None if restarted else self.player.play(step)
-        settled = self.player.settled(self._until(step))
+        settled = self.player.settled(self._until(step, response))
         if step["api"] == "DeleteTopics":
             # Groups forget its offsets a moment later.
             time.sleep(0.2)
-            settled = self.player.settled(self._until(step))
+            settled = self.player.settled(self._until(step, response))
         self.player.watch_deadlines(begun, settled, self.walk.short)
         changed = self._changed(settled)
         self.walk.learn(step, response, changed)
         self.steps.append(step | {"response": response, "state": changed})
 
-    def _until(self, step: Step) -> Callable[[State], bool]:
+    def _until(self, step: Step, response: Any) -> Callable[[State], bool]:
         if step["api"] == WAIT:
             return lambda state: all(
                 not isinstance(state[name], list) or state[name][0] != "Ongoing" for name in self.walk.short
             )
         if step["api"] == "DeleteTopics":
             return lambda state: all(isinstance(state[f"{one}-0"], int) for one in self.player.deleted)
+        reached = STATE_AFTER.get(step["api"])
+        if reached and isinstance(response, dict) and response["error_code"] == 0:
+            # Kafka answers before the group can be described.
+            return lambda state: state.get(step["request"]["group_id"], [reached])[0] == reached
         return lambda _: True
 
     def _changed(self, state: State) -> State:

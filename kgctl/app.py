@@ -31,6 +31,10 @@ COMMANDS = {
     "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Print records of topics to stdout."),
+    "transactions": Entry(
+        "kgctl.commands.transactions:transactions_app", "List and describe transactions, find hanging ones."
+    ),
+    "producers": Entry("kgctl.commands.producers:producers_app", "Show the producers that partitions remember."),
     "context": Entry("kgctl.commands.context:context_app", "Name clusters, and choose the one to work on."),
     "pipeline": Entry("kgctl.commands.pipeline:pipeline_app", "Analyze consumer groups with Spark: tables, a report."),
     "users": Entry("kgctl.commands.users:users_app", "List SCRAM users, set passwords, delete users."),

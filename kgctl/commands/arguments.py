@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -26,3 +27,13 @@ def only_one(given: dict[str, object]) -> None:
             f"Give {' or '.join(names)}, not {'both' if len(names) == 2 else 'all of them'}.",
             param_hint=", ".join(f"'{name}'" for name in names),
         )
+
+
+def named(given: list[str] | None, known: Sequence[str], option: str) -> list[str]:
+    """The values in Kafka's spelling; upper and lower case do not matter."""
+    spelled = {name.lower(): name for name in known}
+    values = [value.strip() for text in given or () for value in text.split(",") if value.strip()]
+    for value in values:
+        if value.lower() not in spelled:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
+    return [spelled[value.lower()] for value in values]

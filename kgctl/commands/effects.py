@@ -22,18 +22,19 @@ _ATTRIBUTE = "kgctl_effect"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """`names` is the parameter that holds what would change, `when` the one without which nothing changes."""
+    """`names` are the parameters that hold what would change, `when` the one without which nothing changes."""
 
     is_change: bool
-    names: str | None = None
+    names: tuple[str, ...] = ()
     when: str | None = None
 
     def applies(self, parameters: dict[str, Any]) -> bool:
         return self.is_change and (self.when is None or bool(parameters[self.when]))
 
     def changed(self, parameters: dict[str, Any]) -> list[str]:
-        found = parameters[self.names] if self.names else None
-        return [found] if isinstance(found, str) else list(dict.fromkeys(found or ()))
+        given = [parameters[name] for name in self.names]
+        each = ([one] if isinstance(one, str) else one or () for one in given)
+        return list(dict.fromkeys(name for names in each for name in names))
 
 
 def reads(verb: F) -> F:
@@ -46,11 +47,11 @@ def local(verb: F) -> F:
     return _declared(verb, Effect(False))
 
 
-def changes(names: str | None = None, when: str | None = None) -> Callable[[F], F]:
-    """The verb changes the cluster, if the parameter `when` is given. `names` is the parameter with group or topic names."""
+def changes(*, names: str | tuple[str, ...] = (), when: str | None = None) -> Callable[[F], F]:
+    """The verb changes the cluster, if the parameter `when` is given. `names`: the parameters with what changes, by name."""
 
     def declare(verb: F) -> F:
-        return _declared(verb, Effect(True, names, when))
+        return _declared(verb, Effect(True, (names,) if isinstance(names, str) else names, when))
 
     return declare
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.client.net.errors import NotFound
+from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.commands import history, offsets, rebalance
-from kgctl.commands.arguments import Execute, Group, not_empty, only_one
+from kgctl.commands.arguments import Execute, Group, named, not_empty, only_one
 from kgctl.commands.effects import changes, reads
 from kgctl.commands.help import examples
+from kgctl.commands.holds import note_group_holds
 from kgctl.commands.outcome import conclude, note_dry_run
 from kgctl.commands.settings import settings
 from kgctl.model.groups import (
@@ -25,7 +26,11 @@ from kgctl.model.groups import (
     PartitionLag,
     StateRow,
 )
+from kgctl.model.transactions import GroupHold
 from kgctl.render import TABLES, note
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
 
 groups_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe and change consumer groups.")
 
@@ -52,7 +57,7 @@ def list_groups(
     If the cluster has ACLs, these are the groups that you may describe.
     """
     with settings(ctx).admin() as admin:
-        listing = admin.list_groups(_named(state, STATES, "--state"), _named(type_, TYPES, "--type"))
+        listing = admin.list_groups(named(state, STATES, "--state"), named(type_, TYPES, "--type"))
     settings(ctx).show(listing.groups, kind="groups")
     conclude(listing.errors, len(listing.errors) + 1)
 
@@ -91,8 +96,10 @@ def describe(
         listing = Listing(()) if groups else admin.list_groups()
         names = groups or [row.group for row in listing.groups]
         found = admin.describe_groups(names, offsets=view is PartitionLag)
+        held = _group_holds(admin, found) if view is PartitionLag else []
     settings(ctx).show(_rows(found, view, settings(ctx).output), kind=VIEWS[view], verbose=verbose)
     _note_states(found, offsets_shown=view is PartitionLag)
+    note_group_holds(held)
     errors = [*listing.errors, *(group.error for group in found)]
     partitions = [row.error for group in found for row in group.partitions]
     conclude([*errors, *partitions], len(errors) + len(partitions))
@@ -168,16 +175,6 @@ groups_app.command("rebalance", epilog=rebalance.EPILOG)(rebalance.rebalance)
 groups_app.command("delete-offsets", epilog=offsets.DELETE_EPILOG)(offsets.delete_offsets)
 
 
-def _named(given: list[str] | None, known: Sequence[str], option: str) -> list[str]:
-    """The values in Kafka's spelling; upper and lower case do not matter."""
-    spelled = {name.lower(): name for name in known}
-    values = [value.strip() for text in given or () for value in text.split(",") if value.strip()]
-    for value in values:
-        if value.lower() not in spelled:
-            raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
-    return [spelled[value.lower()] for value in values]
-
-
 def _rows(
     found: Sequence[GroupDescription], view: type, output: str
 ) -> list[MemberRow] | list[PartitionLag] | list[StateRow]:
@@ -190,6 +187,14 @@ def _rows(
     if view is MemberRow:
         return [row for group in present for row in group.member_rows()]
     return [row for group in present for row in group.partition_rows()]
+
+
+def _group_holds(admin: Admin, found: Sequence[GroupDescription]) -> list[GroupHold]:
+    """An addition: without the permission, or on an old broker, the table is still right."""
+    try:
+        return admin.group_holds(found)
+    except KgctlError:
+        return []
 
 
 def _note_states(found: Sequence[GroupDescription], offsets_shown: bool) -> None:

@@ -40,7 +40,7 @@ EPILOG = examples(
     "kgctl produce orders < lines.txt",
     "kgctl produce users --key-separator '\\t' --null-marker NULL < users.tsv",
     "kgctl consume orders --from-end --json | kgctl produce copy --json",
-    "kgctl produce orders --transactional-id import --transaction-records 1000 < a.txt",
+    "kgctl produce t --transactional-id id --transaction-records 100 < lines.txt",
 )
 
 

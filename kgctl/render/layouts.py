@@ -17,6 +17,7 @@ from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 from kgctl.render.security_layouts import SECURITY_LAYOUTS
+from kgctl.render.transaction_layouts import TRANSACTION_LAYOUTS
 
 STATE_TONES = {
     "Stable": Tone.GOOD,
@@ -311,6 +312,7 @@ LAYOUTS: dict[str, Layout] = {
         ),
     ),
     **SECURITY_LAYOUTS,
+    **TRANSACTION_LAYOUTS,
 }
 
 

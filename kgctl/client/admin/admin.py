@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -19,7 +20,18 @@ from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
     from broker.security.secret import Secret
+    from kgctl.client.admin.aborts import HangingTarget
     from kgctl.model.acls import AclChange, AclRow
+    from kgctl.model.transactions import (
+        GroupHold,
+        HangingTransaction,
+        Hold,
+        ProducerRow,
+        TransactionAbort,
+        TransactionListings,
+        TransactionPartition,
+        TransactionRow,
+    )
     from kgctl.model.users import UserChange, UserRow
 
 T = TypeVar("T")
@@ -168,6 +180,79 @@ class Admin:
 
         return self.run(acls.remove_acls(self.cluster, plan))
 
+    # --- transactions ---
+
+    def list_transactions(
+        self,
+        states: Sequence[str] = (),
+        producer_ids: Sequence[int] = (),
+        older_than_ms: int | None = None,
+        pattern: str | None = None,
+    ) -> TransactionListings:
+        from kgctl.client.admin import transactions
+
+        return self.run(
+            transactions.list_with_ages(self.cluster, _wall_ms(), states, producer_ids, older_than_ms, pattern)
+        )
+
+    def describe_transactions(self, names: Sequence[str]) -> list[TransactionRow]:
+        from kgctl.client.admin import transactions
+
+        return self.run(transactions.describe_transactions(self.cluster, names, _wall_ms()))
+
+    def transaction_partitions(self, rows: Sequence[TransactionRow]) -> list[TransactionPartition]:
+        from kgctl.client.admin import producers
+
+        return self.run(producers.transaction_partitions(self.cluster, rows))
+
+    def describe_producers(
+        self, partitions: Sequence[TopicPartition], broker_id: int | None = None
+    ) -> list[ProducerRow]:
+        from kgctl.client.admin import producers
+
+        return self.run(producers.named_producers(self.cluster, partitions, broker_id))
+
+    def holds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Hold]:
+        from kgctl.client.admin import producers
+
+        return self.run(producers.holds(self.cluster, partitions, _wall_ms()))
+
+    def group_holds(self, groups: Sequence[GroupDescription]) -> list[GroupHold]:
+        from kgctl.client.admin import producers
+
+        return self.run(producers.group_holds(self.cluster, groups, _wall_ms()))
+
+    def find_hanging_transactions(
+        self,
+        older_than_ms: int,
+        topics: Sequence[str] | None = None,
+        partitions: Iterable[int] | None = None,
+        broker_id: int | None = None,
+    ) -> list[HangingTransaction]:
+        from kgctl.client.admin import aborts
+
+        return self.run(aborts.find_hanging(self.cluster, topics, partitions, broker_id, older_than_ms, _wall_ms()))
+
+    def plan_fencing(self, names: Sequence[str]) -> list[TransactionAbort]:
+        from kgctl.client.admin import aborts
+
+        return self.run(aborts.plan_fencing(self.cluster, names, _wall_ms()))
+
+    def fence(self, plan: Sequence[TransactionAbort]) -> list[TransactionAbort]:
+        from kgctl.client.admin import aborts
+
+        return self.run(aborts.fence(self.cluster, plan))
+
+    def plan_abort_marker(self, target: HangingTarget, *, force: bool = False) -> TransactionAbort:
+        from kgctl.client.admin import aborts
+
+        return self.run(aborts.plan_marker(self.cluster, target, _wall_ms(), force=force))
+
+    def write_abort_marker(self, row: TransactionAbort) -> TransactionAbort:
+        from kgctl.client.admin import aborts
+
+        return self.run(aborts.write_marker(self.cluster, row))
+
     # --- offsets ---
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, offsets.OffsetAt | KgctlError]:
@@ -189,3 +274,7 @@ class Admin:
 
     def delete_offsets(self, group: str, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
         return self.run(removals.delete_offsets(self.cluster, group, plan))
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -313,7 +313,6 @@ def test_reading_starts_at_the_log_start(kgctl: Kgctl) -> None:
     assert "starts at 3" in below.stderr
 
 
-@pytest.mark.parametrize("cluster", [pytest.param("kafka", marks=pytest.mark.reference)], indirect=True)
 def test_the_isolation_level_decides_about_transactions(kgctl: Kgctl) -> None:
     topic = made(kgctl)
     producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": fresh("tx")})
@@ -328,7 +327,7 @@ def test_the_isolation_level_decides_about_transactions(kgctl: Kgctl) -> None:
     producer.produce(topic, "open")
     producer.flush()
     words = ("consume", topic, "--from-beginning", "--until-end")
-    committed = kgctl(*words, "--isolation-level", "read_committed")
+    committed = kgctl(*words, "--isolation", "read_committed")
     assert (committed.exit_code, committed.stdout.split()) == (0, ["a0", "a1", "a2", "c0", "c1", "c2"])
     everything = kgctl(*words).stdout.split()
     assert everything == [f"{value}{n}" for value in "abc" for n in range(3)] + ["open"]

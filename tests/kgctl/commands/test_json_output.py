@@ -33,6 +33,15 @@ COMMANDS = {
     "member-removal": ["groups remove-members LIVE --all", "groups remove-members LIVE --member m --instance i"],
     "group-history": ["groups history LIVE"],
     "group-rebalance": ["groups rebalance LIVE --evict"],
+    "transactions": ["transactions list"],
+    "transaction-states": ["transactions describe ABSENT"],
+    "transaction-partitions": ["transactions describe ABSENT --partitions"],
+    "hanging-transactions": ["transactions find-hanging --topic TOPIC"],
+    "transaction-aborts": [
+        "transactions abort ABSENT",
+        "transactions abort --topic TOPIC --partition 0 --start-offset 0",
+    ],
+    "producers": ["producers describe TOPIC:0,7"],
     "topics": ["topics list"],
     "topic-partitions": ["topics describe TOPIC ABSENT", "topics describe"],
     "topic-configs": ["topics describe TOPIC --all-configs", "topics describe TOPIC ABSENT --configs"],
@@ -79,5 +88,6 @@ def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, k
             jsonschema.validate(json.loads(result.stdout), schema)
 
 
-def test_every_kind_of_groups_and_topics_has_a_command_here() -> None:
-    assert COMMANDS.keys() == {kind for kind in LAYOUTS if kind.startswith(("group", "member-", "offset-", "topic"))}
+def test_every_kind_of_groups_topics_and_transactions_has_a_command_here() -> None:
+    subjects = ("group", "member-", "offset-", "topic", "transaction", "hanging-", "producer")
+    assert COMMANDS.keys() == {kind for kind in LAYOUTS if kind.startswith(subjects)}

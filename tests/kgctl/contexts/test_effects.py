@@ -33,6 +33,7 @@ CHANGES = {
     "groups delete-offsets": ["g", "--all-topics", "--execute"],
     "topics create": ["g"],
     "topics delete": ["g", "--execute"],
+    "transactions abort": ["g", "--execute"],
     "acls add": ["--topic", "g", "--allow-principal", "User:a", "--execute"],
     "acls remove": ["--topic", "g", "--allow-principal", "User:a", "--execute"],
     "users set-password": ["g"],

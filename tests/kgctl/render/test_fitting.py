@@ -7,9 +7,18 @@ from rich.cells import cell_len
 
 from kgctl.model.changes import GroupChange
 from kgctl.model.failure import RowError
-from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
+from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow, by_topic
 from kgctl.model.history import GroupEventRow
 from kgctl.model.pipelines import JobRow
+from kgctl.model.transactions import (
+    MARKER,
+    HangingTransaction,
+    ProducerRow,
+    TransactionAbort,
+    TransactionListing,
+    TransactionPartition,
+    TransactionRow,
+)
 from kgctl.render.fitting import Fitted, ellipsis_for, fit, shorten
 from kgctl.render.layouts import LAYOUTS
 
@@ -94,7 +103,23 @@ def test_no_line_is_wider_than_the_terminal(limit: int, verbose: bool) -> None:
         absent=(OWNER, name),
         absent_count=2,
     )
-    kinds = {"group-offsets": failed, "group-members": member, "group-state": state, "group-history": event}
+    described = TransactionRow(
+        name, 1, 2**53, 32_000, "PrepareEpochFence", 900_000, 2**41, 2**31, by_topic([(name, 0), (name, 1)]), error
+    )
+    kinds = {
+        "group-offsets": failed,
+        "group-members": member,
+        "group-state": state,
+        "group-history": event,
+        "transactions": TransactionListing(name, 1, 2**53, "PrepareEpochFence", 2**31, 12),
+        "transaction-states": described,
+        "transaction-partitions": TransactionPartition(name, name, 1, 2**40, 2**40, 2**40, 9, 2**31, error),
+        "hanging-transactions": HangingTransaction(name, 1, 2**40, 1, 1, 2**40, 2**41, 2**31, 9, error),
+        "producers": ProducerRow(name, 1, 2**40, 1, 1, 9, 2**41, 2**40, name, error),
+        "transaction-aborts": TransactionAbort(
+            MARKER, name, name, 1, 2**40, 2**40, 1, 1, "PrepareEpochFence", 2**31, 60_000, "failed", error
+        ),
+    }
     for kind, row in kinds.items():
         for line in fitted([row], kind, limit, verbose).text.splitlines():
             assert len(line) <= limit, line

@@ -132,5 +132,9 @@ class TransactionalProducer:
 
 
 def describe(client: WireClient, transactional_id: str) -> Any:
-    (row,) = client.ask(DescribeTransactionsRequest(transactional_ids=[transactional_id])).transaction_states
+    (row,) = client.ask(describing(transactional_id)).transaction_states
     return row
+
+
+def describing(transactional_id: str) -> DescribeTransactionsRequest:
+    return DescribeTransactionsRequest(transactional_ids=[transactional_id])

@@ -13,9 +13,10 @@ from broker.protocol.messages.describe_producers import DescribeProducersRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
 from broker.protocol.messages.list_transactions import ListTransactionsRequest
+from broker.server.transaction_ends import PARTITIONS_AT_ONCE
 from tests.harness.requests import batch, create_topic, fetch, fetch_request, produce, produce_request, values_of
-from tests.harness.running import RunningBroker
-from tests.harness.transactions import READ_COMMITTED, TransactionalProducer, describe
+from tests.harness.running import RunningBroker, until
+from tests.harness.transactions import READ_COMMITTED, TransactionalProducer, describe, describing
 from tests.harness.wire_client import WireClient
 
 
@@ -316,3 +317,36 @@ def test_transactions_are_listed_by_state_and_producer_id(client: WireClient) ->
 def test_a_client_finds_the_coordinator_of_transactions_here(running: RunningBroker, client: WireClient) -> None:
     found = client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"]), 6).coordinators[0]
     assert (found.error_code, found.port) == (ErrorCode.NONE, running.address[1])
+
+
+def test_a_transaction_is_aborted_when_its_time_is_over(running: RunningBroker, client: WireClient) -> None:
+    create_topic(client, "t")
+    producer = TransactionalProducer(client, "tx", timeout_ms=1)
+    with running.client() as reader:
+        reader.send(fetch_request("t", 0, max_wait_ms=60_000, isolation_level=READ_COMMITTED), 12)
+        producer.produce("t", b"a")
+
+        row = reader.receive().responses[0].partitions[0]
+
+    assert (row.last_stable_offset, len(row.aborted_transactions)) == (2, 1)
+    assert producer.state() == "CompleteAbort"
+    assert producer.end(committed=True) != ErrorCode.NONE
+
+
+def test_the_end_of_a_large_transaction_takes_several_turns(client: WireClient) -> None:
+    count = 2 * PARTITIONS_AT_ONCE + 1
+    create_topic(client, "t", count)
+    producer = TransactionalProducer(client, "tx")
+    client.ask(producer.produce_request(*[("t", index) for index in range(count)]), 12)
+
+    late = producer.produce_request(("t", count - 1))
+    requests = [(producer.end_request(committed=True), 5), (describing("tx"), 0), (late, 12)]
+    client.send_bytes(b"".join(client.frame(request, version) for request, version in requests))
+    ended, described, produced = [client.receive() for _ in requests]
+
+    assert ended.error_code == ErrorCode.NONE
+    assert described.transaction_states[0].transaction_state == "PrepareCommit"
+    # It has the epoch of the transaction whose marker is not written yet.
+    assert produced.responses[0].partition_responses[0].error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert until(lambda: producer.state() == "CompleteCommit")
+    assert [committed(client, "t", partition=index).last_stable_offset for index in (0, count - 1)] == [2, 2]

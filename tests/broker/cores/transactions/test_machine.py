@@ -128,6 +128,11 @@ class TransactionMachine(RuleBasedStateMachine):
         if version < 5:
             self._is_present(producer)
             return producer
+        assert before is not None
+        rotated = (producer_id, before.producer_epoch) == (before.previous_producer_id, 0)
+        assert before.producer_epoch - epoch in (0, 1) or rotated, (
+            "only the latest transaction is ended, or ended again"
+        )
         return self._given(transactional_id, response, fences=False)
 
     # ---- the broker ------------------------------------------------------------------------------------------------------

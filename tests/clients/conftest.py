@@ -43,5 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # On Kafka, the kill only checks the test itself.
             if item.path.name == "test_killed_broker.py" and "[kafka-" in item.name and "reference" in item.keywords:
                 item.add_marker(pytest.mark.soak)
+            # What clients do in transactions on Kafka is checked with one of them.
+            if item.path.name == "test_transactions.py" and "[kafka-" in item.name and "confluent" not in item.name:
+                item.add_marker(pytest.mark.soak)
             if HANGS in item.name:
                 item.add_marker(pytest.mark.flaky(reruns=2))

@@ -1,4 +1,4 @@
-"""A broker that is killed and restarted under a running group loses nothing that it acknowledged."""
+"""A broker that is killed and restarted under its clients loses nothing that it acknowledged."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 from tests.clients.adapters import Client
 from tests.clients.group import Group
 from tests.clients.records import make_topic, read, values
+from tests.clients.transactional import COMMITTED, read_until, send
 from tests.harness.clusters import Cluster, fresh
 
 PARTITIONS = 3
@@ -53,3 +54,29 @@ def test_members_continue_and_nothing_acknowledged_is_lost(
     for partition in range(PARTITIONS):
         in_order = [value for (p, _), value in sorted(by_place.items()) if p == partition]
         assert in_order == [v for v in places if places[v].partition == partition]
+
+
+def test_a_transaction_continues_after_a_kill_of_the_broker(own_cluster: Cluster, client: Client) -> None:
+    topic, other = (make_topic(client, own_cluster, PARTITIONS, stem) for stem in ("killed", "aborted"))
+    before, after, gone = values("before", 30), values("after", 30), values("gone", 30)
+    bootstrap = own_cluster.bootstrap_servers
+    with (
+        contextlib.closing(client.transactional_producer(bootstrap, fresh("id"))) as producer,
+        contextlib.closing(client.transactional_producer(bootstrap, fresh("id"))) as aborter,
+    ):
+        producer.begin()
+        send(producer, topic, before)
+        aborter.begin()
+        send(aborter, other, gone)
+        own_cluster.kill()
+        own_cluster.restart()
+        send(producer, topic, after)
+        producer.commit()
+        aborter.abort()
+        aborter.begin()
+        send(aborter, other, after)
+        aborter.commit()
+        own_cluster.kill()
+        own_cluster.restart()
+    assert sorted(read_until(client, own_cluster, topic, COMMITTED, {*before, *after})) == sorted(before + after)
+    assert sorted(read_until(client, own_cluster, other, COMMITTED, set(after))) == sorted(after)

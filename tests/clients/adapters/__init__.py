@@ -45,6 +45,7 @@ class Membership:
     assignor: str = "range"
     session_timeout_ms: int = 6000
     instance: str | None = None
+    isolation: str | None = None  # None: the default of the client
     on_change: OwnershipChange = field(default=lambda kind, partitions: None)
 
 
@@ -95,6 +96,26 @@ class Producer(Protocol):
     def close(self) -> None: ...
 
 
+class TransactionalProducer(Protocol):
+    """Has its producer id: `transactional_producer` waits for it."""
+
+    def begin(self) -> None: ...
+
+    def send(self, topic: str, value: bytes, *, partition: int) -> Future[Place]: ...
+
+    def flush(self, timeout_s: float) -> None: ...
+
+    def send_offsets(self, consumer: Consumer, topic: str, next_offsets: Mapping[int, int]) -> None:
+        """Make the offsets of a consumer of the same client part of the transaction."""
+        ...
+
+    def commit(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Consumer(Protocol):
     """Does not commit automatically."""
 
@@ -137,13 +158,15 @@ class Client(Protocol):
 
     def member(self, bootstrap: str, membership: Membership, options: Options = NO_OPTIONS) -> Consumer: ...
 
-    def reader(self, bootstrap: str, topic: str, partitions: Iterable[int]) -> Consumer: ...
+    def transactional_producer(
+        self, bootstrap: str, transactional_id: str, *, timeout_ms: int = 60_000
+    ) -> TransactionalProducer: ...
+
+    def reader(
+        self, bootstrap: str, topic: str, partitions: Iterable[int], isolation: str | None = None
+    ) -> Consumer: ...
 
     def admin(self, bootstrap: str) -> Admin: ...
-
-    def begin_transaction(self, bootstrap: str, transactional_id: str, timeout_s: float) -> None: ...
-
-    def retriable(self, error: Exception) -> bool: ...
 
     def security(self, credentials: Credentials) -> Options: ...
 

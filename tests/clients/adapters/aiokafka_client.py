@@ -91,6 +91,25 @@ class _Producer:
         self._loop.close()
 
 
+class _TransactionalProducer(_Producer):
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
+        options = {"transactional_id": transactional_id, "transaction_timeout_ms": timeout_ms}
+        super().__init__(bootstrap, "none", options)
+
+    def begin(self) -> None:
+        self._loop.run(self._producer.begin_transaction())
+
+    def send_offsets(self, consumer: _Consumer, topic: str, next_offsets: Mapping[int, int]) -> None:
+        offsets = {aiokafka.TopicPartition(topic, p): o for p, o in next_offsets.items()}
+        self._loop.run(self._producer.send_offsets_to_transaction(offsets, consumer.group))
+
+    def commit(self) -> None:
+        self._loop.run(self._producer.commit_transaction())
+
+    def abort(self) -> None:
+        self._loop.run(self._producer.abort_transaction())
+
+
 class _Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
     def __init__(self, membership: Membership) -> None:
         self._on_change = membership.on_change
@@ -105,6 +124,7 @@ class _Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
 class _Consumer:
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
         self._loop = _Loop()
+        self.group = settings["group_id"]
 
         async def start() -> aiokafka.AIOKafkaConsumer:
             made = aiokafka.AIOKafkaConsumer(
@@ -206,41 +226,31 @@ def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS
         "session_timeout_ms": membership.session_timeout_ms,
         "heartbeat_interval_ms": membership.session_timeout_ms // 10,
         "group_instance_id": membership.instance,
+        **_isolation(membership.isolation),
     }
     made = _Consumer(bootstrap, settings | dict(options))
     made.join(membership)
     return made
 
 
-def reader(bootstrap: str, topic: str, partitions: Iterable[int]) -> _Consumer:
-    made = _Consumer(bootstrap, {"group_id": None, "check_crcs": True})
+def transactional_producer(
+    bootstrap: str, transactional_id: str, *, timeout_ms: int = 60_000
+) -> _TransactionalProducer:
+    return _TransactionalProducer(bootstrap, transactional_id, timeout_ms)
+
+
+def reader(bootstrap: str, topic: str, partitions: Iterable[int], isolation: str | None = None) -> _Consumer:
+    made = _Consumer(bootstrap, {"group_id": None, "check_crcs": True, **_isolation(isolation)})
     made.assign(topic, partitions)
     return made
 
 
+def _isolation(level: str | None) -> Options:
+    return {"isolation_level": level} if level else {}
+
+
 def admin(bootstrap: str) -> _Admin:
     return _Admin(bootstrap)
-
-
-def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -> None:
-    loop = _Loop()
-
-    async def begin() -> None:
-        made = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
-        try:
-            await asyncio.wait_for(made.start(), timeout_s)
-            await made.begin_transaction()
-        finally:
-            await asyncio.wait_for(made.stop(), 5)
-
-    try:
-        loop.run(begin())
-    finally:
-        loop.close()
-
-
-def retriable(error: Exception) -> bool:
-    return bool(getattr(error, "retriable", isinstance(error, TimeoutError)))
 
 
 class _Token(AbstractTokenProvider):  # type: ignore[misc]

@@ -62,6 +62,29 @@ class _Producer:
         self._producer.close(timeout=5)
 
 
+class _TransactionalProducer(_Producer):
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
+        options = {"transactional_id": transactional_id, "transaction_timeout_ms": timeout_ms, "max_block_ms": 30_000}
+        super().__init__(bootstrap, "none", options)
+        self._producer.init_transactions()
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send_offsets(self, consumer: _Consumer, topic: str, next_offsets: Mapping[int, int]) -> None:
+        offsets = {TopicPartition(topic, p): OffsetAndMetadata(o, "", -1) for p, o in next_offsets.items()}
+        self._producer.send_offsets_to_transaction(offsets, consumer.consumer.group_metadata())
+
+    def commit(self) -> None:
+        self._producer.commit_transaction()
+
+    def abort(self) -> None:
+        self._producer.abort_transaction()
+
+    def close(self) -> None:
+        self._producer.close(timeout=1)
+
+
 class _Listener(kafka.ConsumerRebalanceListener):
     def __init__(self, membership: Membership) -> None:
         self._on_change = membership.on_change
@@ -75,7 +98,7 @@ class _Listener(kafka.ConsumerRebalanceListener):
 
 class _Consumer:
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
-        self._consumer = kafka.KafkaConsumer(
+        self.consumer = kafka.KafkaConsumer(
             bootstrap_servers=bootstrap,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
@@ -86,15 +109,15 @@ class _Consumer:
         )
 
     def join(self, membership: Membership) -> None:
-        self._consumer.subscribe([membership.topic], listener=_Listener(membership))
+        self.consumer.subscribe([membership.topic], listener=_Listener(membership))
 
     def assign(self, topic: str, partitions: Iterable[int]) -> None:
         wanted = [TopicPartition(topic, p) for p in partitions]
-        self._consumer.assign(wanted)
-        self._consumer.seek_to_beginning(*wanted)
+        self.consumer.assign(wanted)
+        self.consumer.seek_to_beginning(*wanted)
 
     def poll(self, timeout_s: float) -> list[Record]:
-        polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+        polled = self.consumer.poll(timeout_ms=int(timeout_s * 1000))
         return [
             Record(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
             for batch in polled.values()
@@ -103,14 +126,14 @@ class _Consumer:
 
     def commit(self, topic: str, next_offsets: Mapping[int, int]) -> None:
         offsets = {TopicPartition(topic, p): OffsetAndMetadata(o, "", -1) for p, o in next_offsets.items()}
-        self._consumer.commit(offsets, timeout_ms=10_000)
+        self.consumer.commit(offsets, timeout_ms=10_000)
 
     def committed(self, topic: str, partition: int) -> int | None:
-        found: int | None = self._consumer.committed(TopicPartition(topic, partition), timeout_ms=10_000)
+        found: int | None = self.consumer.committed(TopicPartition(topic, partition), timeout_ms=10_000)
         return found
 
     def close(self) -> None:
-        self._consumer.close(autocommit=False, timeout_ms=5000)
+        self.consumer.close(autocommit=False, timeout_ms=5000)
 
 
 class _Admin:
@@ -163,35 +186,31 @@ def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS
         "session_timeout_ms": membership.session_timeout_ms,
         "heartbeat_interval_ms": membership.session_timeout_ms // 10,
         "group_instance_id": membership.instance,
+        **_isolation(membership.isolation),
     }
     made = _Consumer(bootstrap, settings | dict(options))
     made.join(membership)
     return made
 
 
-def reader(bootstrap: str, topic: str, partitions: Iterable[int]) -> _Consumer:
-    made = _Consumer(bootstrap, {"group_id": None, "check_crcs": True})
+def transactional_producer(
+    bootstrap: str, transactional_id: str, *, timeout_ms: int = 60_000
+) -> _TransactionalProducer:
+    return _TransactionalProducer(bootstrap, transactional_id, timeout_ms)
+
+
+def reader(bootstrap: str, topic: str, partitions: Iterable[int], isolation: str | None = None) -> _Consumer:
+    made = _Consumer(bootstrap, {"group_id": None, "check_crcs": True, **_isolation(isolation)})
     made.assign(topic, partitions)
     return made
 
 
+def _isolation(level: str | None) -> Options:
+    return {"isolation_level": level} if level else {}
+
+
 def admin(bootstrap: str) -> _Admin:
     return _Admin(bootstrap)
-
-
-def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -> None:
-    made = kafka.KafkaProducer(
-        bootstrap_servers=bootstrap, transactional_id=transactional_id, max_block_ms=int(timeout_s * 1000)
-    )
-    try:
-        made.init_transactions()
-        made.begin_transaction()
-    finally:
-        made.close(timeout=1)
-
-
-def retriable(error: Exception) -> bool:
-    return bool(getattr(error, "retriable", False))
 
 
 class _Token(AbstractTokenProvider):  # type: ignore[misc]

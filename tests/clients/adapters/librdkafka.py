@@ -14,6 +14,7 @@ from tests.clients.adapters import NO_OPTIONS, Credentials, GroupView, Headers, 
 CAN = frozenset({"alter offsets", "delete groups"})
 ASSIGNORS = ("range", "roundrobin", "cooperative-sticky")
 NO_OFFSET = -1001
+RECONNECT = {"reconnect.backoff.max.ms": 500}
 STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
 
 
@@ -62,15 +63,44 @@ class _Producer:
         self._producer.flush(5)
 
 
+class _TransactionalProducer(_Producer):
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
+        options = {
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": timeout_ms,
+            "log_level": 2,
+            **RECONNECT,
+        }
+        # A record must not outlive its transaction.
+        super().__init__(bootstrap, "none", {**options, "message.timeout.ms": min(timeout_ms, 60_000), "linger.ms": 0})
+        self._producer.init_transactions(30)
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send_offsets(self, consumer: _Consumer, topic: str, next_offsets: Mapping[int, int]) -> None:
+        offsets = [ck.TopicPartition(topic, p, o) for p, o in next_offsets.items()]
+        self._producer.send_offsets_to_transaction(offsets, consumer.consumer.consumer_group_metadata(), 20)
+
+    def commit(self) -> None:
+        self._producer.commit_transaction(30)
+
+    def abort(self) -> None:
+        self._producer.abort_transaction(30)
+
+    def close(self) -> None:
+        self._producer.purge()
+
+
 class _Consumer:
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
-        self._consumer = ck.Consumer(
+        self.consumer = ck.Consumer(
             {
                 "bootstrap.servers": bootstrap,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 100,
-                "reconnect.backoff.max.ms": 500,
+                **RECONNECT,
                 **settings,
             }
         )
@@ -79,7 +109,7 @@ class _Consumer:
         def partitions(given: list[ck.TopicPartition]) -> list[int]:
             return sorted(p.partition for p in given)
 
-        self._consumer.subscribe(
+        self.consumer.subscribe(
             [membership.topic],
             on_assign=lambda _, given: membership.on_change("assigned", partitions(given)),
             on_revoke=lambda _, given: membership.on_change("revoked", partitions(given)),
@@ -87,10 +117,10 @@ class _Consumer:
         )
 
     def assign(self, topic: str, partitions: Iterable[int]) -> None:
-        self._consumer.assign([ck.TopicPartition(topic, p, ck.OFFSET_BEGINNING) for p in partitions])
+        self.consumer.assign([ck.TopicPartition(topic, p, ck.OFFSET_BEGINNING) for p in partitions])
 
     def poll(self, timeout_s: float) -> list[Record]:
-        messages = self._consumer.consume(500, timeout_s)
+        messages = self.consumer.consume(500, timeout_s)
         for message in messages:
             # A fatal error, such as a fence, has this code, although `fatal` is False.
             if (error := message.error()) is not None and (error.fatal() or error.code() == ck.KafkaError._FATAL):
@@ -99,16 +129,16 @@ class _Consumer:
 
     def commit(self, topic: str, next_offsets: Mapping[int, int]) -> None:
         offsets = [ck.TopicPartition(topic, p, o) for p, o in next_offsets.items()]
-        for done in self._consumer.commit(offsets=offsets, asynchronous=False):
+        for done in self.consumer.commit(offsets=offsets, asynchronous=False):
             if done.error is not None:
                 raise ck.KafkaException(done.error)
 
     def committed(self, topic: str, partition: int) -> int | None:
-        (found,) = self._consumer.committed([ck.TopicPartition(topic, partition)], timeout=10)
+        (found,) = self.consumer.committed([ck.TopicPartition(topic, partition)], timeout=10)
         return None if found.offset == NO_OFFSET else int(found.offset)
 
     def close(self) -> None:
-        self._consumer.close()
+        self.consumer.close()
 
 
 def _record(message: ck.Message) -> Record:
@@ -170,29 +200,28 @@ def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS
     }
     if membership.instance is not None:
         settings["group.instance.id"] = membership.instance
+    if membership.isolation is not None:
+        settings["isolation.level"] = membership.isolation
     made = _Consumer(bootstrap, settings | dict(options))
     made.join(membership)
     return made
 
 
-def reader(bootstrap: str, topic: str, partitions: Iterable[int]) -> _Consumer:
-    made = _Consumer(bootstrap, {"group.id": "reader", "check.crcs": True})
+def transactional_producer(
+    bootstrap: str, transactional_id: str, *, timeout_ms: int = 60_000
+) -> _TransactionalProducer:
+    return _TransactionalProducer(bootstrap, transactional_id, timeout_ms)
+
+
+def reader(bootstrap: str, topic: str, partitions: Iterable[int], isolation: str | None = None) -> _Consumer:
+    chosen = {"isolation.level": isolation} if isolation else {}
+    made = _Consumer(bootstrap, {"group.id": "reader", "check.crcs": True, **chosen})
     made.assign(topic, partitions)
     return made
 
 
 def admin(bootstrap: str) -> _Admin:
     return _Admin(bootstrap)
-
-
-def begin_transaction(bootstrap: str, transactional_id: str, timeout_s: float) -> None:
-    made = ck.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
-    made.init_transactions(timeout_s)
-    made.begin_transaction()
-
-
-def retriable(error: Exception) -> bool:
-    return isinstance(error, ck.KafkaException) and bool(error.args[0].retriable())
 
 
 def security(credentials: Credentials) -> Options:

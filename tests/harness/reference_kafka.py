@@ -57,6 +57,7 @@ TOOLS = {
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "storage": "kafka.tools.StorageTool",
+    "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
 }
 # A tool runs for a second or two: the C1 compiler and the serial collector start fastest.
 QUICK_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable"]
@@ -67,12 +68,12 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>reference</groupId><artifactId>kafka-jars</artifactId><version>1</version>
   <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{v}</version></dependency>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{v}</version></dependency>
+    {artifacts}
     <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
   </dependencies>
 </project>
 """
+ARTIFACT = "<dependency><groupId>org.apache.kafka</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
 
 _RESERVED: list[socket.socket] = []
 
@@ -82,14 +83,17 @@ class Unavailable(Exception):
 
 
 class Jars:
-    """The jars of one Kafka release, fetched at first use."""
+    """The jars of one Kafka release, fetched at first use: the broker with its tools, or other artifacts."""
+
+    artifacts: Sequence[str] = ("kafka_2.13", "kafka-tools")
+    stem = "kafka"
 
     def __init__(self, version: str = VERSION) -> None:
         for program in ("java", "mvn"):
             if shutil.which(program) is None:
                 raise Unavailable(f"no {program} on PATH")
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        self.home = cache / "kgctl-reference" / f"kafka-{version}"
+        self.home = cache / "kgctl-reference" / f"{self.stem}-{version}"
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -98,7 +102,8 @@ class Jars:
 
     def _fetch(self, version: str) -> None:
         pom, jars = self.home / "pom.xml", self.home / "libs"
-        pom.write_text(POM.format(v=version))
+        artifacts = "\n    ".join(ARTIFACT.format(name=name, version=version) for name in self.artifacts)
+        pom.write_text(POM.format(artifacts=artifacts))
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
         fetched = subprocess.run(["mvn", "-q", "-B", "-f", pom, *goal], capture_output=True, text=True, check=False)
         if fetched.returncode != 0:
@@ -115,6 +120,11 @@ class Jars:
     def archive(self, name: str) -> Path:
         """The archive of the classes that a tool loads (class data sharing). Java ignores one that does not match."""
         return self.home / f"{name}.jsa"
+
+
+class StreamsJars(Jars):
+    artifacts = ("kafka-streams",)
+    stem = "kafka-streams"
 
 
 class KafkaTools:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from bench import connects, dashboard, groups, load, members, recovery, secured, streams, wire
+from bench import connects, dashboard, groups, load, members, recovery, secured, streams, transactions, wire
 from bench.targets import Running
 from bench.wire import Refused
 
@@ -22,6 +22,8 @@ ON_A_DASHBOARD = 1_000
 ASKED_TIMES = 3
 HANDSHAKES = 200
 COMMAND_RUNS = 5
+PRODUCERS = 16
+READ_TRANSACTIONS = 200
 COMMANDS = ("groups list", "groups describe --all", "groups describe --all --state")
 
 
@@ -98,6 +100,42 @@ def _rates(
             load.close(lines)
         yield Figure(f"{what}, {label}", "/s", rate.per_s, True)
         yield Figure(f"{what}, {label}: broker CPU", "us each", used / rate.answers * 1e6)
+
+
+def _transactions(running: Running) -> Iterator[Figure | Absent]:
+    for version, protocol in ((2, ""), (1, ", first version")):
+        if not transactions.supports(running.address, version):
+            yield Absent(f"transactions{protocol}", "/s", "the broker does not serve them")
+            continue
+        topic = f"bench-transactions-{version}"
+        wire.make_topic(running.address, topic, PRODUCERS)
+        for count, records in ((1, 1), (1, 100), (PRODUCERS, 1), (PRODUCERS, 100)):
+            name = f"transactions of {records}, {count} producer{'s' if count > 1 else ''}{protocol}"
+            yield from _commits_in_transactions(running, name, topic, version, count, records)
+        place = (topic, 0)
+        producer = transactions.Producer(running.address, f"{topic}-read", place, records=1, version=version)
+        reader = transactions.Reader(running.address, place)
+        took_s = transactions.seconds_to_reader(producer, reader, READ_TRANSACTIONS)
+        took_ms = sorted(second * 1000 for second in took_s)
+        yield Figure(f"to a read_committed reader{protocol}", "ms", statistics.median(took_ms))
+        yield Figure(f"the same, slowest of 100{protocol}", "ms", took_ms[READ_TRANSACTIONS * 99 // 100])
+
+
+def _commits_in_transactions(
+    running: Running, name: str, topic: str, version: int, count: int, records: int
+) -> Iterator[Figure | Absent]:
+    producers = [
+        transactions.Producer(
+            running.address, f"{topic}-{count}-{records}-{n}", (topic, n), records=records, version=version
+        )
+        for n in range(count)
+    ]
+    transactions.rate(producers, WARM_UP_S)
+    before = running.cpu_s()
+    per_s = transactions.rate(producers, LOAD_S)
+    used = running.cpu_s() - before
+    yield Figure(name, "/s", per_s, True)
+    yield Figure(f"{name}: CPU", "us each", used / sum(producer.committed for producer in producers) * 1e6)
 
 
 def _connects(running: Running) -> Iterator[Figure | Absent]:
@@ -204,6 +242,7 @@ MEASURES = [
     Measure("streams", _streams),
     Measure("commits", _commits),
     Measure("heartbeats", _heartbeats),
+    Measure("transactions", _transactions),
     Measure("connects", _connects),
     Measure("joins", _joins),
     Measure("groups", _groups, alone=True),

@@ -74,6 +74,11 @@ def ask_raw(sock: socket.socket, framed: bytes) -> bytes:
     return head + _exactly(sock, struct.unpack(">i", head)[0])
 
 
+def read_frame(sock: socket.socket) -> bytes:
+    """The next response without its length prefix."""
+    return _exactly(sock, struct.unpack(">i", _exactly(sock, 4))[0])
+
+
 def answer_to(message: Message, response: bytes) -> Any:
     return frames.decode_response(APIS[message.API_KEY].response, response, VERSIONS[type(message)])[1]
 

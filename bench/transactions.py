@@ -178,7 +178,7 @@ class _Crowd:
                 producer = key.data
                 conversation, request, version = self._sent[producer]
                 try:
-                    self._go_on(producer, conversation, conversation.send(_answer(producer.sock, request, version)))
+                    self._continue(producer, conversation, conversation.send(_answer(producer.sock, request, version)))
                 except StopIteration:
                     if time.perf_counter() < until:
                         self._begin(producer)
@@ -188,9 +188,9 @@ class _Crowd:
 
     def _begin(self, producer: Producer) -> None:
         conversation = producer.transaction()
-        self._go_on(producer, conversation, next(conversation))
+        self._continue(producer, conversation, next(conversation))
 
-    def _go_on(self, producer: Producer, conversation: Conversation, step: tuple[Message, int, float]) -> None:
+    def _continue(self, producer: Producer, conversation: Conversation, step: tuple[Message, int, float]) -> None:
         request, version, wait_s = step
         self._sent[producer] = conversation, request, version
         if wait_s:

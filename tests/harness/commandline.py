@@ -1,4 +1,7 @@
-"""kgctl as tests call it: arguments in, exit code and both streams out. Also topics with records and groups with members."""
+"""kgctl as tests call it: arguments in, exit code and both streams out.
+
+Also what commands look at: topics with records, groups with members, open transactions.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import KafkaException, Producer
 from typer.testing import CliRunner, Result
 
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, encode_blob
@@ -25,6 +29,7 @@ from kgctl.client.net.cluster import Ask, Batch, Node
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BrokerError
 from kgctl.model.topic_partition import TopicPartition
+from tests.harness.clusters import fresh
 from tests.harness.group_answers import assignment
 
 
@@ -126,3 +131,23 @@ def member_of(kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: s
         finally:
             leaving = LeaveGroupRequest(group_id=group, members=[LeaveGroupRequest.Member(member_id=joined.member_id)])
             admin.run(admin.cluster.ask(Ask(node.endpoint, leaving, LeaveGroupResponse)))
+
+
+@contextmanager
+def opened(kgctl: Kgctl, topic: str, count: int = 3) -> Iterator[tuple[str, Producer]]:
+    """An open transaction with this many records in partition 0."""
+    name = fresh("tx")
+    producer = Producer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for n in range(count):
+        producer.produce(topic, f"open {n}", partition=0)
+    assert producer.flush(30) == 0
+    try:
+        yield name, producer
+    finally:
+        try:
+            producer.abort_transaction(30)
+        except KafkaException:
+            # Fenced, or aborted by the test.
+            producer.purge()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness.clusters import Cluster, fresh
-from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.commandline import Kgctl, fill, member_of, opened
 from tests.harness.java_tools import Java
 from tests.harness.reference_kafka import KafkaTools
 
@@ -109,6 +109,51 @@ def test_each_tool_executes_a_plan_exported_by_the_other(kgctl: Kgctl, java: Jav
         else:
             assert kgctl("groups", "reset-offsets", group, "--from-file", plan, "--execute").exit_code == 0
     assert [row["current_offset"] for row in kgctl.rows("groups", "describe", group)] == [30]
+
+
+def test_transactions_and_producers_are_those_of_kafkas_tool(kgctl: Kgctl, java: Java) -> None:
+    topic = fresh("t")
+    assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
+    fill(kgctl, topic, [3])
+    with opened(kgctl, topic) as (done, producer):
+        producer.commit_transaction(30)
+    with opened(kgctl, topic) as (name, _):
+        for ours, theirs, columns in (
+            (["transactions", "list"], ["list"], 4),
+            (["transactions", "list", "--id-pattern", name], ["list", "--transactional-id-pattern", name], 4),
+            (["transactions", "describe", name], ["describe", "--transactional-id", name], 9),
+            (["producers", "describe", f"{topic}:0"], ["describe-producers", "--topic", topic, "--partition", 0], 6),
+            (["transactions", "find-hanging", "--topic", topic], ["find-hanging", "--topic", topic], 8),
+        ):
+            expected = _columns(java.run("transactions", *theirs), columns)
+            found = _columns(kgctl(*ours).stdout, columns)
+            assert sorted(found[1:]) == sorted(expected[1:]), ours
+            assert len(found[0]) == len(expected[0]) == columns
+        assert {done, name} <= {row[0] for row in _columns(java.run("transactions", "list"), 4)}
+
+
+def test_each_tool_ends_a_transaction_that_the_other_sees(kgctl: Kgctl, java: Java) -> None:
+    topic = fresh("t")
+    assert kgctl("topics", "create", topic).exit_code == 0
+    for tool in ("ours", "theirs"):
+        with opened(kgctl, topic):
+            (row,) = (
+                row for row in kgctl.rows("producers", "describe", f"{topic}:0") if row["start_offset"] is not None
+            )
+            words = ("--topic", topic, "--partition", 0, "--start-offset", row["start_offset"])
+            if tool == "ours":
+                assert kgctl("transactions", "abort", *words, "--force", "--execute").exit_code == 0
+            else:
+                java.run("transactions", "abort", *words)
+            shown = _columns(java.run("transactions", "describe-producers", "--topic", topic, "--partition", 0), 6)
+            assert {line[5] for line in shown[1:]} == {"-"}
+            assert kgctl("producers", "describe", f"{topic}:0").stderr == ""
+
+
+def _columns(text: str, count: int) -> list[list[str]]:
+    """The first cells of each line; the duration in a description differs from call to call."""
+    found = [[word if word != "None" else "-" for word in line.split()[:count]] for line in lines(text)]
+    return [[*line[:7], "...", line[8]] if len(line) == 9 else line for line in found]
 
 
 def _without_remarks(found: list[str]) -> list[str]:

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka import Producer as OtherProducer
 
 from tests.harness.clusters import fresh
-from tests.harness.commandline import Kgctl
+from tests.harness.commandline import Kgctl, opened
 
 
 def made(kgctl: Kgctl, partitions: int = 1) -> str:
     topic = fresh("orders")
     assert kgctl("topics", "create", topic, "--partitions", partitions).exit_code == 0
     return topic
-
-
-@contextmanager
-def opened(kgctl: Kgctl, topic: str, count: int = 3) -> Iterator[tuple[str, OtherProducer]]:
-    """An open transaction with this many records in partition 0."""
-    name = fresh("tx")
-    producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": name})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    for n in range(count):
-        producer.produce(topic, f"open {n}", partition=0)
-    assert producer.flush(30) == 0
-    try:
-        yield name, producer
-    finally:
-        try:
-            producer.abort_transaction(30)
-        except KafkaException:
-            # Fenced, or aborted by the test.
-            producer.purge()
 
 
 def test_a_listing_has_age_and_partitions_of_open_transactions(kgctl: Kgctl) -> None:

@@ -391,3 +391,40 @@ def one_round(
             sender.on_response(sending, broker.answer(sending, code=ErrorCode.NOT_ENOUGH_REPLICAS), now_ms)
         else:
             sender.on_response(sending, broker.answer(sending), now_ms)
+
+
+def test_what_an_abort_drops_is_not_sent_again_and_costs_its_sequences() -> None:
+    gathered, sender = make()
+    append(gathered, "a")
+    assert sender.discard() is False
+    assert gathered.used_bytes == 0
+    append(gathered, "b")
+    (sending,) = sender.next_sends(LEADERS, 0)
+    sender.on_failure(sending, LOST, 0)
+    append(gathered, "c", partition=P1)
+    assert sender.discard() is True
+    assert (gathered.used_bytes, sender.is_idle, sender.next_sends(LEADERS, 100)) == (0, True, [])
+
+
+def test_a_new_epoch_starts_at_sequence_zero() -> None:
+    gathered, sender = make()
+    broker = ModelBroker()
+    begin(gathered, sender, broker)
+    for is_known in (True, False):
+        sender.restart_sequences(is_known=is_known)
+        append(gathered, *(f"{n}{'x' * 60}" for n in range(2)))
+        first, *others = sender.next_sends(LEADERS, 0)
+        assert first.batches[0].base_sequence == 0
+        # Only a producer that the broker knows may have several batches in flight: it would refuse the second without the first.
+        assert len(others) == is_known
+        for sending in (first, *others, *sender.next_sends(LEADERS, 0)):
+            sender.on_response(sending, broker.answer(sending), 0)
+        for sending in sender.next_sends(LEADERS, 0):
+            sender.on_response(sending, broker.answer(sending), 0)
+
+
+def test_each_request_of_a_transaction_names_it() -> None:
+    gathered, sender = make(transactional_id="tx")  # type: ignore[arg-type]
+    append(gathered, "a")
+    (sending,) = sender.next_sends(LEADERS, 0)
+    assert sending.request.transactional_id == "tx"

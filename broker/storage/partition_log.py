@@ -69,8 +69,12 @@ class PartitionLog(Protocol):
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether this producer has written to a transaction here, with this epoch, and no marker ended it."""
 
-    def note_unverified(self, records: memoryview | bytes, *, wall_ms: int) -> None:
-        """Keep a later batch from overtaking this transactional one: verification of its transaction failed, so it comes again."""
+    def start_verification(self, records: memoryview | bytes, *, adds_partition: bool, wall_ms: int) -> ErrorCode:
+        """Note a batch of a transaction that is not open here: no later batch may overtake it, even if its verification fails.
+
+        INVALID_PRODUCER_EPOCH if its epoch is old. `adds_partition`: the request adds the partition to the transaction (KIP-890),
+        so a producer that is unknown here must start with sequence 0.
+        """
 
     def read(
         self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False

@@ -24,7 +24,7 @@ ABORTABLE_SINCE, ADDS_SINCE = 4, 5
 
 def commit(request: TxnOffsetCommitRequest, exchange: Exchange, resources: Resources) -> TxnOffsetCommitResponse | None:
     if not request.group_id:
-        return _refused(request.topics, ErrorCode.INVALID_GROUP_ID)
+        return _unverified(request, ErrorCode.INVALID_GROUP_ID, resources)
     if not any(_exists(topic, resources) for topic in request.topics):
         return _refused(request.topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from broker.protocol.errors import ErrorCode
-from broker.protocol.record_batch import BatchHeader, is_transactional, parse_header
+from broker.protocol.record_batch import is_transactional, parse_header
+from broker.server.resources import wall_ms
 
 if TYPE_CHECKING:
     from broker.protocol.messages.produce import ProduceRequest
     from broker.server.resources import Resources
+    from broker.storage import PartitionLog
 
 TOPIC_IDS_SINCE = 13
 # KIP-890: the first version with TRANSACTION_ABORTABLE, and the first that adds partitions to the transaction.
@@ -21,46 +23,51 @@ _Errors = Mapping[tuple[str, int], ErrorCode]
 
 def verify(request: ProduceRequest, version: int, resources: Resources) -> tuple[ErrorCode | None, _Errors]:
     """An error of the whole request, or the errors of single partitions."""
-    headers = dict(_headers(request, version >= TOPIC_IDS_SINCE, resources))
-    producers = {(header.producer_id, header.producer_epoch) for header in headers.values()}
+    batches = dict(_batches(request, version >= TOPIC_IDS_SINCE, resources))
+    producers = {(header.producer_id, header.producer_epoch) for header in map(parse_header, batches.values())}
     if not producers:
         return None, {}
     if len(producers) > 1:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING, {}
     ((producer_id, producer_epoch),) = producers
-    unverified = [key for key in headers if not _is_open(key, producer_id, producer_epoch, resources)]
-    if not unverified:
-        return None, {}
-    errors = resources.transactions.verify(
-        request.transactional_id or "", producer_id, producer_epoch, unverified, add=version >= ADDS_SINCE
-    )
-    return None, {key: _as_of(version, error) for key, error in errors.items()}
+    adds = version >= ADDS_SINCE
+    out: dict[tuple[str, int], ErrorCode] = {}
+    unverified = []
+    for key, records in batches.items():
+        log = resources.log.partition(*key)
+        if log is None or _is_open(log, producer_id, producer_epoch, resources):
+            continue
+        out[key] = log.start_verification(records, adds_partition=adds, wall_ms=wall_ms())
+        if out[key] == ErrorCode.NONE:
+            unverified.append(key)
+    if unverified:
+        errors = resources.transactions.verify(
+            request.transactional_id or "", producer_id, producer_epoch, unverified, add=adds
+        )
+        out |= {key: _as_of(version, error) for key, error in errors.items()}
+    return None, {key: error for key, error in out.items() if error}
 
 
-def _headers(
+def _batches(
     request: ProduceRequest, by_id: bool, resources: Resources
-) -> Iterator[tuple[tuple[str, int], BatchHeader]]:
-    """The headers of transactional batches to partitions that exist."""
+) -> Iterator[tuple[tuple[str, int], bytes | memoryview]]:
+    """The transactional batches of producers to partitions that exist."""
     for asked in request.topic_data:
         topic = resources.topic(asked.name, asked.topic_id, by_id)
         if topic is None or topic.internal:
             continue
         for row in asked.partition_data:
             records = row.records or b""
-            if is_transactional(records) and 0 <= row.index < topic.partition_count:
-                header = parse_header(records)
-                if header.producer_id >= 0:
-                    yield (topic.name, row.index), header
+            if not 0 <= row.index < topic.partition_count or not is_transactional(records):
+                continue
+            if parse_header(records).producer_id >= 0:
+                yield (topic.name, row.index), records
 
 
-def _is_open(key: tuple[str, int], producer_id: int, producer_epoch: int, resources: Resources) -> bool:
+def _is_open(log: PartitionLog, producer_id: int, producer_epoch: int, resources: Resources) -> bool:
     """Whether the partition already is in the transaction, so that the coordinator need not be asked."""
-    log = resources.log.partition(*key)
-    return (
-        log is not None
-        and log.has_open_transaction(producer_id, producer_epoch)
-        and not resources.transactions.is_ending(producer_id)
-    )
+    is_open = log.has_open_transaction(producer_id, producer_epoch)
+    return is_open and not resources.transactions.is_ending(producer_id)
 
 
 def _as_of(version: int, error: ErrorCode) -> ErrorCode:

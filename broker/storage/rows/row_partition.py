@@ -60,8 +60,8 @@ class RowPartition:
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         return False
 
-    def note_unverified(self, records: memoryview | bytes, *, wall_ms: int) -> None:
-        return
+    def start_verification(self, records: memoryview | bytes, *, adds_partition: bool, wall_ms: int) -> ErrorCode:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         return []

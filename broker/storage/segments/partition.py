@@ -242,10 +242,8 @@ class SegmentPartition:
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         return self.producers.has_open_transaction(producer_id, producer_epoch)
 
-    def note_unverified(self, records: memoryview | bytes, *, wall_ms: int) -> None:
-        header = parse_header(records)
-        if header.producer_id >= 0:
-            self.producers.note_unverified(header, wall_ms)
+    def start_verification(self, records: memoryview | bytes, *, adds_partition: bool, wall_ms: int) -> ErrorCode:
+        return self.producers.start_verification(parse_header(records), adds_partition, wall_ms)
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         return self.transactions.aborted_between(start, end)

@@ -71,9 +71,10 @@ class ProducerEntry:
 class _Unverified:
     """The first batches of transactions that the partition has not taken yet: Kafka's VerificationStateEntry."""
 
-    __slots__ = ("epoch", "lowest_sequence", "since_ms")
+    __slots__ = ("adds_partition", "epoch", "lowest_sequence", "since_ms")
 
-    def __init__(self, epoch: int, sequence: int, wall_ms: int) -> None:
+    def __init__(self, epoch: int, sequence: int, adds_partition: bool, wall_ms: int) -> None:
+        self.adds_partition = adds_partition
         self.epoch = epoch
         self.lowest_sequence = sequence
         self.since_ms = wall_ms
@@ -117,7 +118,7 @@ class Producers:
     def check(self, header: BatchHeader, wall_ms: int) -> Remembered | ErrorCode:
         """Return NONE to append the batch, the batch that it duplicates, or the error to answer with."""
         if header.is_transactional and not self.has_open_transaction(header.producer_id, header.producer_epoch):
-            self.note_unverified(header, wall_ms)
+            self._note_unverified(header, False, wall_ms)
         entry = self._entries.get(header.producer_id)
         first = header.base_sequence
         if entry is not None:
@@ -129,14 +130,27 @@ class Producers:
             elif header.producer_epoch < entry.epoch:
                 return ErrorCode.INVALID_PRODUCER_EPOCH
         unverified = self._unverified.get(header.producer_id) if self._unverified else None
-        if unverified is not None and first > unverified.lowest_sequence:
+        if unverified is not None and (
+            first > unverified.lowest_sequence
+            or (unverified.adds_partition and first != 0 and (entry is None or not entry.batches))
+        ):
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         return ErrorCode.NONE if entry is None else _follows(entry, header)
 
-    def note_unverified(self, header: BatchHeader, wall_ms: int) -> None:
-        """A batch of a transaction that is not open here arrived: none with a higher sequence may overtake it."""
+    def start_verification(self, header: BatchHeader, adds_partition: bool, wall_ms: int) -> ErrorCode:
+        entry = self._entries.get(header.producer_id)
+        if entry is not None and header.producer_epoch < entry.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        self._note_unverified(header, adds_partition, wall_ms)
+        return ErrorCode.NONE
+
+    def _note_unverified(self, header: BatchHeader, adds_partition: bool, wall_ms: int) -> None:
         epoch, sequence = header.producer_epoch, header.base_sequence
-        self._unverified.setdefault(header.producer_id, _Unverified(epoch, sequence, wall_ms)).note(epoch, sequence)
+        known = self._unverified.get(header.producer_id)
+        if known is None:
+            self._unverified[header.producer_id] = _Unverified(epoch, sequence, adds_partition, wall_ms)
+        else:
+            known.note(epoch, sequence)
 
     def note(self, header: BatchHeader) -> None:
         """Remember an appended batch of records; its header has the assigned offsets."""

@@ -55,7 +55,10 @@ def test_offsets_of_no_group_or_no_topic_leave_the_transaction_as_it_was(client:
     create_topic(client, "t")
     producer = TransactionalProducer(client, "tx")
 
-    assert producer.commit_offsets("", "t", (0, 5)) == [ErrorCode.INVALID_GROUP_ID]
+    assert producer.commit_offsets("", "t", (0, 5), (1, 5)) == [
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
     assert producer.commit_offsets("g", "absent", (0, 5)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
     assert producer.state() == "Empty"

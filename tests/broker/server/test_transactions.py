@@ -143,6 +143,32 @@ def test_produce_to_a_partition_that_was_not_added_fails_before_version_12(
     assert fetch(client, "t", 0).high_watermark == (not error)
 
 
+@pytest.mark.parametrize(("version", "error"), [(11, ErrorCode.NONE), (12, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)])
+def test_an_unknown_producer_starts_with_sequence_0_since_version_12(
+    client: WireClient, version: int, error: ErrorCode
+) -> None:
+    create_topic(client, "t")
+    producer = TransactionalProducer(client, "tx")
+    producer.add_partitions(("t", 0))
+    producer.produce_request(("t", 0), values=(b"lost",))
+
+    assert producer.produce("t", b"a", version=version).error_code == error
+
+
+def test_an_old_epoch_is_refused_before_the_transactional_id_is_looked_up(client: WireClient) -> None:
+    create_topic(client, "t")
+    producer = TransactionalProducer(client, "tx")
+    producer.produce("t", b"a")
+    producer.end(committed=True)
+    producer.use(producer.producer_id, producer.epoch - 1)
+
+    request = producer.produce_request(("t", 0))
+    request.transactional_id = "unknown"
+
+    row = client.ask(request, 12).responses[0].partition_responses[0]
+    assert row.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
 def test_a_producer_of_version_1_adds_partitions_and_keeps_its_epoch(client: WireClient) -> None:
     create_topic(client, "t")
     producer = TransactionalProducer(client, "tx")

@@ -57,7 +57,7 @@ class Walk:
     @property
     def places(self) -> list[Place]:
         alive = self.alive if self.rng.random() < 0.85 else list(self.topics)
-        return [(topic, partition) for topic in alive for partition in range(self.topics[topic])]
+        return [(topic, partition) for topic in alive or self.topics for partition in range(self.topics[topic])]
 
     def current(self, transactional_id: str | None) -> tuple[str | int, int] | None:
         """The producer id and epoch that the coordinator has."""
@@ -119,6 +119,10 @@ class Walk:
 
     def weighed(self, *choices: tuple[float, Any]) -> Any:
         return self.rng.choices([choice for _, choice in choices], [weight for weight, _ in choices])[0]
+
+    @property
+    def has_restarted(self) -> bool:
+        return 0 < self.restarts_at <= self.number
 
     def _last_steps(self) -> list[Step]:
         """Read everything."""

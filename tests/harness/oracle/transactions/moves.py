@@ -25,7 +25,8 @@ class Moves:
         return self.rng.choice(VERSIONS[producer.age][api])
 
     def places(self, most: int = 2) -> list[Place]:
-        return self.rng.sample(self.walk.places, min(len(self.walk.places), self.rng.randint(1, most)))
+        places = self.walk.places
+        return self.rng.sample(places, min(len(places), self.rng.randint(1, most)))
 
     # ---- transactions
 

@@ -255,8 +255,9 @@ class OutOfTurn(Moves):
         producer_id, epoch = self.any_identity(producer, 0.6)
         current = self.walk.current(producer.transactional_id)
         coordinator_epoch = self.rng.choice((0, 0, 0, -1))
-        if current is None or producer_id != current[0] or epoch > current[1]:
-            # After a marker with a higher epoch, Kafka never completes a transaction of this producer.
+        if current is None or producer_id != current[0] or epoch > current[1] or self.walk.has_restarted:
+            # After a marker with a higher epoch, Kafka never completes a transaction of this producer. A restart of Kafka
+            # raises the epoch of its coordinator.
             producer_id, epoch = BOGUS_PRODUCER, self.rng.choice((0, 0, 1, 2))
             coordinator_epoch = self.rng.choice((0, 0, -1, 1, 3))
         topics = by_topic(self.places(2))

@@ -17,7 +17,7 @@ from broker.protocol.messages.list_offsets import ListOffsetsRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.wire_types import Message
 from tests.harness.oracle.transactions import forms, history
-from tests.harness.oracle.transactions.names import Names
+from tests.harness.oracle.transactions.names import BOGUS_PRODUCER, Names
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 Address = tuple[str, int]
@@ -35,7 +35,6 @@ NOT_READY = (
 )
 CLOSED = "closed"
 RESTART, WAIT, HISTORY = "Restart", "Wait", "History"
-OF_PRODUCER = ("producer_id", "producer_epoch", "last_sequence", "coordinator_epoch", "current_txn_start_offset")
 # Part of a short timeout after which a step may meet the abort, so that the walk says nothing.
 IN_TIME = 0.75
 
@@ -198,9 +197,7 @@ class Player:
     def _partitions(self, described: Any, fetched: dict[Place, dict[str, Any]]) -> State:
         """High watermark, last stable offset, log start, aborted transactions and producers; or an error."""
         producers = {
-            (topic["name"], one["partition_index"]): [
-                [found[key] for key in OF_PRODUCER] for found in one["active_producers"]
-            ]
+            (topic["name"], one["partition_index"]): [_producer(found) for found in one["active_producers"]]
             for topic in described["topics"]
             for one in topic["partitions"]
         }
@@ -290,3 +287,17 @@ def described_transactions(described: Any) -> State:
         ]
         for one in described["transaction_states"]
     }
+
+
+def _producer(found: dict[str, Any]) -> list[Any]:
+    """Id, epoch, last sequence, coordinator epoch and start of the open transaction."""
+    epoch = found["coordinator_epoch"]
+    if found["producer_id"] != BOGUS_PRODUCER:
+        epoch = min(epoch, 0)  # a restart of Kafka raises the epoch of its coordinator
+    return [
+        found["producer_id"],
+        found["producer_epoch"],
+        found["last_sequence"],
+        epoch,
+        found["current_txn_start_offset"],
+    ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.harness.oracle.transactions import accidents
 from tests.harness.oracle.transactions.generate import SHORT_MS, Walk
 from tests.harness.oracle.transactions.player import RESTART, WAIT, Address, Inconclusive, Player, State, Step
 
@@ -77,6 +78,7 @@ class Recorder:
             time.sleep(0.2)
             settled = self.player.settled(self._until(step, response))
         self.player.watch_deadlines(begun, settled, self.walk.short)
+        accidents.refuse(step, self.state, settled, self.walk.groups)
         changed = self._changed(settled)
         self.walk.learn(step, response, changed)
         self.steps.append(step | {"response": response, "state": changed})
@@ -108,8 +110,10 @@ def record(
     found: dict[int, Recorded] = {}
     paused: list[Recorder] = []
 
-    def advance(recorder: Recorder) -> None:
+    def advance(recorder: Recorder, restarted: bool = False) -> None:
         try:
+            if restarted:
+                recorder.restarted()
             if recorder.go_on():
                 paused.append(recorder)
             else:
@@ -136,8 +140,7 @@ def record(
         restart()
         waiting, paused = paused, []
         for recorder in waiting:
-            recorder.restarted()
-            advance(recorder)
+            advance(recorder, restarted=True)
     out.walks = [found[seed] for seed in seeds if seed in found]
     return out
 

@@ -79,10 +79,12 @@ class Replay:
 def play_walks(address: Address, walks: Iterable[Recorded], restart: Callable[[], None]) -> list[Difference]:
     """The differences of the first step of each walk that has any; later ones are often only consequences."""
     out: list[Difference] = []
-    waiting = [Replay(address, walk) for walk in ()]
+    waiting: list[Replay] = []
 
-    def advance(replay: Replay, attempt: int = 1) -> None:
+    def advance(replay: Replay, attempt: int = 1, restarted: bool = False) -> None:
         try:
+            if restarted:
+                replay.restarted()
             if replay.go_on():
                 waiting.append(replay)
             else:
@@ -103,8 +105,7 @@ def play_walks(address: Address, walks: Iterable[Recorded], restart: Callable[[]
         restart()
         paused, waiting = waiting, []
         for replay in paused:
-            replay.restarted()
-            advance(replay)
+            advance(replay, restarted=True)
     return out
 
 

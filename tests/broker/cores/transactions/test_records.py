@@ -71,3 +71,16 @@ def test_a_state_that_is_never_stored_is_refused(status: int) -> None:
     )
     with pytest.raises(DecodeError, match=f"transaction state {status}"):
         from_row(encode_key("t"), encode_value(value, 1), 0)
+
+
+def test_states_have_kafkas_codes_and_names() -> None:
+    assert {state.value: state.kafka_name for state in TransactionState} == {
+        0: "Empty",
+        1: "Ongoing",
+        2: "PrepareCommit",
+        3: "PrepareAbort",
+        4: "CompleteCommit",
+        5: "CompleteAbort",
+        6: "Dead",
+        7: "PrepareEpochFence",
+    }

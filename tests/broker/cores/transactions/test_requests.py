@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from broker.cores.core import RequestContext
 from broker.cores.transactions.coordinator import TIMERS_PER_STEP
+from broker.cores.transactions.expiry import RECORDS_PER_STEP
+from broker.cores.transactions.settings import TransactionSettings
+from broker.cores.transactions.states import TransactionState
+from broker.protocol.messages.end_txn import EndTxnRequest
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.list_transactions import ListTransactionsRequest
 from tests.broker.cores.transactions.world import World
@@ -43,3 +47,31 @@ def test_a_long_list_is_gradual_and_a_pattern_selects_from_it() -> None:
     expected = [f"t{number}" for number in range(7, 100, 10)]
     assert [entry.transactional_id for entry in listed] == expected
     assert [entry.transactional_id for part in listed.chunks() for entry in part] == expected
+
+
+def test_transactional_ids_expire_in_parts() -> None:
+    world = World(TransactionSettings(expiration_ms=1_000, expiry_check_interval_ms=5_000))
+    for number in range(RECORDS_PER_STEP + 10):
+        world.ask(InitProducerIdRequest(transactional_id=f"t{number}", transaction_timeout_ms=1_000), 5)
+    world.now_ms = 5_000
+    effects = world.core.advance(world.now_ms, world.wall_ms)
+    assert len(effects.state_records) == RECORDS_PER_STEP
+    world.take(effects)
+    world.let_pass(1_000)
+    assert not world.rows
+    assert not world.core.transactions()
+
+
+def test_a_wall_clock_that_steps_back_does_not_stop_a_transaction() -> None:
+    world = world_of(1)
+    world.wall_offset_ms = -10_000_000
+    world.verify("t0", 0, 0, [("orders", 1)], add=True)
+    end = EndTxnRequest(transactional_id="t0", producer_id=0, producer_epoch=0, committed=True)
+    assert world.ask(end, 5).error_code == 0
+    record = world.core.transaction("t0")
+    assert record is not None
+    assert record.state is TransactionState.COMPLETE_COMMIT
+    world.verify("t0", 0, 1, [("orders", 1)], add=True)
+    world.let_pass(999)
+    world.start()
+    assert world.core.deadlines()["timeout", "t0"] == world.now_ms + 1

@@ -26,6 +26,7 @@ class World:
     level: int = 2  # of transaction.version
     holds_markers: bool = False  # markers are written only by `write_markers`
     now_ms: int = 0
+    wall_offset_ms: int = 0  # how far the wall clock was put forward
     producer_ids: int = 0
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # the compacted log
     records: list[StateRecord] = field(default_factory=list)  # every one emitted
@@ -40,7 +41,7 @@ class World:
 
     @property
     def wall_ms(self) -> int:
-        return WALL_MS + self.now_ms
+        return WALL_MS + self.now_ms + self.wall_offset_ms
 
     # ---- life cycle --------------------------------------------------------------------------------------------------
 

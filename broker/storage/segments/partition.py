@@ -104,14 +104,14 @@ class SegmentPartition:
     def advance(self) -> None:
         """Everything appended is durable: show it to readers."""
         if self.segments:
-            self._visible.advance(self.active)
+            self._visible.advance(self.active, self.transactions.first_open_offset)
             self.high_watermark = self._visible.high_watermark
             self._stabilize()
 
     def _stabilize(self) -> None:
         """Show readers of committed records what is before the oldest open transaction."""
         visible = self._visible
-        visible.stabilize(self.segments, self.transactions.first_open_offset, self.log_start_offset)
+        visible.stabilize(self.segments, self.log_start_offset)
         self.last_stable_offset = visible.last_stable_offset
 
     def policy_changed(self) -> None:

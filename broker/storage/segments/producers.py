@@ -83,6 +83,13 @@ class _Unverified:
         if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
             self.epoch, self.lowest_sequence = epoch, sequence
 
+    def is_overtaken_by(self, header: BatchHeader, *, is_unknown: bool) -> bool:
+        """Only within an epoch: unlike with Kafka, a fenced producer does not stop the one that replaced it."""
+        is_later = header.base_sequence > self.lowest_sequence or (
+            self.adds_partition and is_unknown and header.base_sequence != 0
+        )
+        return is_later and header.producer_epoch == self.epoch
+
 
 class Producers:
     """The producers of one partition. `open` has the offset at which each open transaction begins, in order of offsets."""
@@ -130,10 +137,8 @@ class Producers:
             elif header.producer_epoch < entry.epoch:
                 return ErrorCode.INVALID_PRODUCER_EPOCH
         unverified = self._unverified.get(header.producer_id) if self._unverified else None
-        if unverified is not None and (
-            first > unverified.lowest_sequence
-            or (unverified.adds_partition and first != 0 and (entry is None or not entry.batches))
-        ):
+        is_unknown = entry is None or not entry.batches
+        if unverified is not None and unverified.is_overtaken_by(header, is_unknown=is_unknown):
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         return ErrorCode.NONE if entry is None else _follows(entry, header)
 

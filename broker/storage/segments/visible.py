@@ -18,25 +18,24 @@ class Visible:
         self._base_offset = 0  # of the segment with the high watermark
         self._position = 0
         self._newest = (-1, -1)
+        self._unstable: int | None = None  # where the oldest open transaction begins
         self._stable_position: int | None = None  # None: not looked up yet
 
-    def advance(self, active: Segment) -> None:
-        """Everything that was appended is durable."""
+    def advance(self, active: Segment, unstable: int | None) -> None:
+        """Everything that was appended is durable. `unstable`: where the oldest open transaction begins, if there is one."""
         self.high_watermark = active.end_offset
         self._base_offset = active.base_offset
         self._position = active.size_bytes
         self._newest = (active.max_timestamp, active.max_timestamp_offset)
+        self._unstable = unstable
 
-    def stabilize(self, segments: Sequence[Segment], unstable: int | None, log_start: int) -> None:
-        """`unstable`: where the oldest open transaction begins, if there is one."""
-        if unstable is None:
-            self.last_stable_offset = self.high_watermark
-            self._stable_position = None
-            return
-        if unstable < log_start:
-            unstable = self._batch_at(segments, log_start)
-        if unstable != self.last_stable_offset:
-            self.last_stable_offset = unstable
+    def stabilize(self, segments: Sequence[Segment], log_start: int) -> None:
+        """Look for the last stable offset after a flush, and when the log start has moved."""
+        stable = self.high_watermark if self._unstable is None else self._unstable
+        if stable < log_start:
+            stable = self._batch_at(segments, log_start)
+        if stable != self.last_stable_offset:
+            self.last_stable_offset = stable
             self._stable_position = None
 
     def _batch_at(self, segments: Sequence[Segment], offset: int) -> int:

@@ -15,6 +15,7 @@ from broker.protocol.wire_types import ARRAY, Scalar, Sequence, StructMeta
 from broker.server.handlers import SERVED_KEYS
 from tests.harness.requests import batch, create_topic, join_alone, metadata_of
 from tests.harness.running import RunningBroker
+from tests.harness.transactions import TransactionalProducer
 
 NAMES = ["g", "t", "absent", "", "range", "consumer"]
 NUMBERS = [-2, -1, 0, 1, 2, 7, 100]
@@ -66,6 +67,8 @@ def test_no_request_fails_the_broker_or_logs_an_error(
     with running.client() as client:
         create_topic(client, "t")
         join_alone(client, "g")
+        # A random id and epoch of a producer are these often enough.
+        assert TransactionalProducer(client, "g").produce("t", b"x").error_code == 0
     cases = [(key, version) for key in SERVED_KEYS for version in APIS[key].versions]
     for key, version in cases * 3:
         frame = request_frame(random_message(randomness, APIS[key].request), version, 1, "garbage")
@@ -77,6 +80,12 @@ def test_no_request_fails_the_broker_or_logs_an_error(
                 sock.shutdown(socket.SHUT_WR)
                 sock.recv(65536)
         assert not running.broker.failed.done(), (key, version, frame)
+    with running.client() as client:
+        assert metadata_of(client).brokers
+    assert caplog.records == []
+    # Also not a transaction that is open in a partition only.
+    caplog.set_level(logging.WARNING)
+    running.restart()
     with running.client() as client:
         assert metadata_of(client).brokers
     assert caplog.records == []

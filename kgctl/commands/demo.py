@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,12 @@ from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.commands.effects import local
 from kgctl.commands.help import examples
 
-EPILOG = examples("kgctl demo", "kgctl demo --pipelines --out report")
+EPILOG = examples("kgctl demo", "kgctl demo transactions", "kgctl demo --pipelines --out report")
+
+
+class TourName(StrEnum):
+    GROUPS = "groups"
+    TRANSACTIONS = "transactions"
 
 
 class ClientMissing(KgctlError):
@@ -22,6 +28,7 @@ class ClientMissing(KgctlError):
 
 @local
 def demo(
+    tour: Annotated[TourName, typer.Argument(metavar="[groups|transactions]", show_default=False)] = TourName.GROUPS,
     pipelines: Annotated[
         bool, typer.Option("--pipelines", help="Add a report made with Spark; takes half a minute longer.")
     ] = False,
@@ -37,13 +44,22 @@ def demo(
 ) -> None:
     """Take a guided tour.
 
-    Starts a temporary broker and a group of real consumers, kills one of them, shows the rebalance, its history and the
-    dashboard, and moves committed offsets. Removes everything at the end.
+    The tour of groups, the default, starts a temporary broker and a group of real consumers, kills one of them, shows the
+    rebalance, its history and the dashboard, and moves committed offsets.
+
+    The tour of transactions starts a worker that reads orders and writes totals, kills it in the middle of a transaction,
+    restarts it, and shows that each order is counted once. Both remove everything at the end.
     """
     if importlib.util.find_spec("confluent_kafka") is None:
         raise ClientMissing("the demo's consumers use confluent-kafka: pip install 'kgctl[demo]'")
     if out is not None and not pipelines:
         raise typer.BadParameter("Only --pipelines makes a report.", param_hint="'--out'")
+    if tour is TourName.TRANSACTIONS:
+        if pipelines:
+            raise typer.BadParameter("belongs to the tour of groups.", param_hint="'--pipelines'")
+        from kgctl.demo import exactly_once
+
+        raise typer.Exit(exactly_once.run())
     from kgctl.demo.scenario import run
 
     raise typer.Exit(run(_folder(out) if pipelines else None))

@@ -1,4 +1,4 @@
-"""The processes of the tour: consumers, and kgctl commands. They end when the tour ends, however it ends."""
+"""The processes of a tour: clients, and kgctl commands. They end when the tour ends, however it ends."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class DemoFailed(KgctlError):
 
 
 class Children:
-    """Starts consumers of the cluster at `bootstrap`; leaving the `with` block stops those that still run."""
+    """Starts clients of the cluster at `bootstrap`; leaving the `with` block stops those that still run."""
 
     def __init__(self, bootstrap: str, session_timeout_ms: int) -> None:
         self._bootstrap = bootstrap
         self._session_timeout_ms = session_timeout_ms
-        self._consumers: dict[str, subprocess.Popen[bytes]] = {}
-        # Shown only if a consumer fails.
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        # Shown only if a child fails.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with this object
 
     def __enter__(self) -> Children:
@@ -46,20 +46,23 @@ class Children:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for process in self._consumers.values():
+        for process in self._running.values():
             process.terminate()
-        for name in list(self._consumers):
+        for name in list(self._running):
             self._forget(name)
         self._errors.close()
 
     def consume(self, name: str, group: str, topics: Sequence[str], *, until_end: bool = False) -> int:
         """Start a consumer process; returns its pid."""
-        command = [*PYTHON, "kgctl.demo.consumer", "--bootstrap", self._bootstrap, "--group", group]
-        command += ["--client-id", name, "--session-timeout-ms", str(self._session_timeout_ms)]
-        command += [argument for topic in topics for argument in ("--topic", topic)] + ["--until-end"] * until_end
-        # A new session keeps Ctrl-C away: the demo stops its consumers itself. The pipe closes when the demo ends.
-        self._consumers[name] = process = subprocess.Popen(
-            command,
+        arguments = ["--group", group, "--client-id", name, "--session-timeout-ms", str(self._session_timeout_ms)]
+        arguments += [argument for topic in topics for argument in ("--topic", topic)]
+        return self.start(name, "kgctl.demo.consumer", *arguments, *["--until-end"] * until_end)
+
+    def start(self, name: str, module: str, *arguments: str) -> int:
+        """Start a client of the cluster in a process of its own; returns its pid."""
+        # A new session keeps Ctrl-C away: the demo stops its children itself. The pipe closes when the demo ends.
+        self._running[name] = process = subprocess.Popen(
+            [*PYTHON, module, "--bootstrap", self._bootstrap, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
@@ -70,28 +73,28 @@ class Children:
 
     def kill(self, name: str) -> None:
         """Send SIGKILL, as a crash would."""
-        self._consumers[name].kill()
+        self._running[name].kill()
         self._forget(name)
 
     def has_ended(self, name: str) -> bool:
         """Whether a consumer started with `until_end` has ended. Raises DemoFailed if it failed."""
-        if self._consumers[name].poll() is None:
+        if self._running[name].poll() is None:
             return False
         self.check(name)
         self._forget(name)
         return True
 
     def check(self, *names: str) -> None:
-        """Raise DemoFailed if one of these consumers (default: any) ended with an error."""
-        for name in names or tuple(self._consumers):
-            code = self._consumers[name].poll()
+        """Raise DemoFailed if one of these children (default: any) ended with an error."""
+        for name in names or tuple(self._running):
+            code = self._running[name].poll()
             if code:
                 self._errors.seek(0)
                 said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-                raise DemoFailed(f"consumer {name} ended with code {code}: {said[-1] if said else 'no error message'}")
+                raise DemoFailed(f"{name} ended with code {code}: {said[-1] if said else 'no error message'}")
 
     def _forget(self, name: str) -> None:
-        process = self._consumers.pop(name)
+        process = self._running.pop(name)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(LEAVE_S)
         process.kill()

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
-import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from broker.local import LocalBroker
-from kgctl.client.admin.admin import Admin
-from kgctl.contexts.connecting import connection_at
-from kgctl.demo.children import Children, DemoFailed, child_columns, run_kgctl
+from kgctl.demo.children import DemoFailed, child_columns
 from kgctl.demo.records import ORDERS, PAGE_VIEWS, PARTITIONS, hour_of_records
-from kgctl.exit_codes import ERROR, INTERRUPTED, exit_code_of
+from kgctl.demo.stage import WAIT_S, Stage, say, take
+from kgctl.exit_codes import ERROR, exit_code_of
 from kgctl.model.groups import GroupDescription
 from kgctl.watch.figures import counted
 
 GROUP, SECOND_GROUP = "shop", "reports"
 SESSION_TIMEOUT_MS = 3_000
-WAIT_S = 30.0
-POLL_S = 0.05
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STEPS = 10
 FRAME_LINES = 20
 
@@ -43,73 +36,20 @@ What to try next:
 
 
 def run(report_dir: Path | None = None) -> int:
-    """Take the tour; returns the exit code. Stops everything it started, however it ends.
-
-    With a folder for a report, the last step makes it with Spark.
-    """
-    before = {number: signal.signal(number, _interrupt) for number in STOP_SIGNALS}
-    try:
-        _take_tour(report_dir)
-    except KeyboardInterrupt:
-        say("\nInterrupted; everything has been stopped.")
-        return INTERRUPTED
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    say(NEXT.rstrip())
-    return 0
+    """Take the tour; returns the exit code. With a folder for a report, the last step makes it with Spark."""
+    steps = STEPS + (report_dir is not None)
+    tour = partial(_tour, report_dir=report_dir)
+    return take(tour, steps=steps, session_timeout_ms=SESSION_TIMEOUT_MS, afterwards=NEXT)
 
 
-def steps(report_dir: Path | None) -> int:
-    return STEPS + (report_dir is not None)
-
-
-def say(text: str = "") -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def _interrupt(*_: object) -> None:
-    # A second signal must not interrupt the cleanup.
-    _ignore_signals()
-    raise KeyboardInterrupt
-
-
-def _take_tour(report_dir: Path | None) -> None:
-    started = time.monotonic()
-    say(f"[1/{steps(report_dir)}] Starting a broker in a temporary data directory")
-    broker = LocalBroker({"group.min.session.timeout.ms": 1000})
-    try:
-        broker.start()
-        say(f"  ready after {(time.monotonic() - started) * 1000:.0f} ms: pid {broker.pid}, data in {broker.data_dir}")
-        say(f"  $ export KGCTL_BOOTSTRAP={broker.bootstrap_servers}")
-        with (
-            Admin(connection_at(broker.bootstrap_servers)) as admin,
-            Children(broker.bootstrap_servers, SESSION_TIMEOUT_MS) as children,
-        ):
-            try:
-                _Tour(broker.bootstrap_servers, admin, children, started, report_dir).run()
-            finally:
-                _ignore_signals()
-    finally:
-        _ignore_signals()
-        broker.close()
-    say(f"  stopped all processes and removed the data directory after {time.monotonic() - started:.0f} s")
-
-
-def _ignore_signals() -> None:
-    """The cleanup takes a bounded time; a second Ctrl-C in the middle of it would leave processes behind."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+def _tour(stage: Stage, *, report_dir: Path | None) -> None:
+    _Tour(stage, report_dir).run()
 
 
 class _Tour:
-    def __init__(
-        self, bootstrap: str, admin: Admin, children: Children, started: float, report_dir: Path | None
-    ) -> None:
-        self._bootstrap, self._admin, self._children, self._started = bootstrap, admin, children, started
+    def __init__(self, stage: Stage, report_dir: Path | None) -> None:
+        self._stage, self._admin, self._children = stage, stage.admin, stage.children
         self._report_dir = report_dir
-        self._step = 1
 
     def run(self) -> None:
         self._create_topics()
@@ -122,18 +62,18 @@ class _Tour:
         self._move_its_offsets()
         if self._report_dir is not None:
             self._report(self._report_dir)
-        self._open("Stopping everything")
+        self._stage.open("Stopping everything")
 
     def _create_topics(self) -> None:
-        self._open("Creating topics")
+        self._stage.open("Creating topics")
         for topic, partitions in PARTITIONS.items():
-            self._kgctl("topics", "create", topic, "--partitions", str(partitions))
+            self._stage.kgctl("topics", "create", topic, "--partitions", str(partitions))
 
     def _produce(self) -> None:
-        self._open("Producing orders and page views of a shop, keyed by customer")
+        self._stage.open("Producing orders and page views of a shop, keyed by customer")
         from confluent_kafka import Producer
 
-        producer = Producer({"bootstrap.servers": self._bootstrap, "enable.idempotence": True, "linger.ms": 5})
+        producer = Producer({"bootstrap.servers": self._stage.bootstrap, "enable.idempotence": True, "linger.ms": 5})
         refused: list[str] = []
         counts: Counter[str] = Counter()
         total_bytes = 0
@@ -157,70 +97,62 @@ class _Tour:
         say(f"  {each}: {total_bytes / 1e6:.1f} MB acknowledged in {time.monotonic() - began:.1f} s")
 
     def _consume_with_three(self) -> None:
-        self._open(f"Starting group {GROUP}: three consumers with confluent-kafka")
+        self._stage.open(f"Starting group {GROUP}: three consumers with confluent-kafka")
         for name in ("consumer-1", "consumer-2", "consumer-3"):
             pid = self._children.consume(name, GROUP, [ORDERS, PAGE_VIEWS])
             say(f"  {name} is pid {pid}")
         self._watch(GROUP, lambda group: _is_stable(group, 3), "to be stable with three members")
         self._await_read(GROUP)
-        self._kgctl("groups", "describe", GROUP)
-        self._kgctl("groups", "describe", GROUP, "--members")
-        self._kgctl("groups", "describe", GROUP, "--state")
+        self._stage.kgctl("groups", "describe", GROUP)
+        self._stage.kgctl("groups", "describe", GROUP, "--members")
+        self._stage.kgctl("groups", "describe", GROUP, "--state")
 
     def _kill_one(self) -> None:
-        self._open("Killing consumer-2 (SIGKILL): others take over its work")
+        self._stage.open("Killing consumer-2 (SIGKILL): others take over its work")
         before = self._described(GROUP)
         self._children.kill("consumer-2")
         after = self._watch(GROUP, lambda group: _is_stable(group, 2), "to be stable with two members")
         self._say_generations(before, after)
-        self._kgctl("groups", "describe", GROUP, "--members")
+        self._stage.kgctl("groups", "describe", GROUP, "--members")
 
     def _add_one(self) -> None:
-        self._open("Starting a fourth consumer: it triggers a rebalance at once")
+        self._stage.open("Starting a fourth consumer: it triggers a rebalance at once")
         before = self._described(GROUP)
         say(f"  consumer-4 is pid {self._children.consume('consumer-4', GROUP, [ORDERS, PAGE_VIEWS])}")
         after = self._watch(GROUP, lambda group: _is_stable(group, 3), "to be stable with three members")
         self._say_generations(before, after)
-        self._kgctl("groups", "describe", GROUP, "--members")
+        self._stage.kgctl("groups", "describe", GROUP, "--members")
 
     def _show_history_and_dashboard(self) -> None:
-        self._open("Looking back: the history of the rebalances, and the dashboard")
-        self._kgctl("groups", "history", GROUP)
-        self._kgctl("ui", GROUP, "--once", "--size", f"{child_columns()}x{FRAME_LINES}")
+        self._stage.open("Looking back: the history of the rebalances, and the dashboard")
+        self._stage.kgctl("groups", "history", GROUP)
+        self._stage.kgctl("ui", GROUP, "--once", "--size", f"{child_columns()}x{FRAME_LINES}")
 
     def _run_second_group(self) -> None:
-        self._open(f"Running group {SECOND_GROUP}: a consumer reads all orders and leaves")
+        self._stage.open(f"Running group {SECOND_GROUP}: a consumer reads all orders and leaves")
         self._children.consume("reporter", SECOND_GROUP, [ORDERS], until_end=True)
-        self._until(lambda: self._children.has_ended("reporter"), "the reporter to read to the end")
-        self._kgctl("groups", "describe", SECOND_GROUP)
+        self._stage.until(lambda: self._children.has_ended("reporter"), "the reporter to read to the end")
+        self._stage.kgctl("groups", "describe", SECOND_GROUP)
 
     def _move_its_offsets(self) -> None:
-        self._open(f"Moving the offsets of {SECOND_GROUP} back by one hour: first the plan")
+        self._stage.open(f"Moving the offsets of {SECOND_GROUP} back by one hour: first the plan")
         arguments = ("groups", "reset-offsets", SECOND_GROUP, "--topic", ORDERS, "--by-duration", "PT1H")
         before = self._described(SECOND_GROUP, offsets=True)
-        self._kgctl(*arguments)
+        self._stage.kgctl(*arguments)
         say("  now apply it")
-        self._kgctl(*arguments, "--execute")
+        self._stage.kgctl(*arguments, "--execute")
         after = self._described(SECOND_GROUP, offsets=True)
         say(f"  the lag of {SECOND_GROUP} was {before.total_lag} and is now {after.total_lag}")
-        self._kgctl("groups", "describe", SECOND_GROUP)
+        self._stage.kgctl("groups", "describe", SECOND_GROUP)
 
     def _report(self, folder: Path) -> None:
-        self._open("Making a report with Spark, which takes half a minute")
+        self._stage.open("Making a report with Spark, which takes half a minute")
         jobs = ("decode", "lag", "evaluate", "rebalances")
-        self._kgctl(
+        self._stage.kgctl(
             "pipeline", "run", *jobs, "--once", "--quick", "--step", "0.5", "--report", "--out", str(folder)
         )  # fmt: skip
-        self._kgctl("pipeline", "status", "--out", str(folder))
+        self._stage.kgctl("pipeline", "status", "--out", str(folder))
         say(f"  the report: {folder / 'report.html'}")
-
-    def _open(self, title: str) -> None:
-        self._step += 1
-        say(f"\n[{self._step}/{steps(self._report_dir)}] {title}   ({time.monotonic() - self._started:.0f} s)")
-
-    def _kgctl(self, *arguments: str) -> None:
-        say(f"  $ kgctl {shlex.join(arguments)}")
-        run_kgctl(arguments, self._bootstrap, lambda line: say(f"  {line}"))
 
     def _described(self, group: str, *, offsets: bool = False) -> GroupDescription:
         found = self._admin.describe_groups([group], offsets=offsets)[0]
@@ -243,7 +175,7 @@ class _Tour:
                 seen = now
             return done(found)
 
-        self._until(is_done, f"group {group} {wish}")
+        self._stage.until(is_done, f"group {group} {wish}")
         return found
 
     def _await_read(self, group: str) -> None:
@@ -257,16 +189,8 @@ class _Tour:
             )
 
         began = time.monotonic()
-        self._until(is_read, f"group {group} to read everything")
+        self._stage.until(is_read, f"group {group} to read everything")
         say(f"  {time.monotonic() - began:4.1f} s  everything read and committed")
-
-    def _until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while not holds():
-            self._children.check()
-            if time.monotonic() > deadline:
-                raise DemoFailed(f"timed out after {WAIT_S:.0f} s waiting for {what}")
-            time.sleep(POLL_S)
 
     def _say_generations(self, before: GroupDescription, after: GroupDescription) -> None:
         say(

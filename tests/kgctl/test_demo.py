@@ -26,9 +26,9 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 END_MS = 1_700_000_000_000
 
 
-def start_demo(tmp_path: Path) -> subprocess.Popen[str]:
+def start_demo(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*KGCTL, "demo"],
+        [*KGCTL, "demo", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -107,7 +107,6 @@ def read_until(program: subprocess.Popen[str], text: str) -> str:
     [
         (signal.SIGINT, "$ kgctl topics create orders"),
         (signal.SIGINT, "consumer-3 is pid"),
-        (signal.SIGINT, "Killing consumer-2"),
         (signal.SIGTERM, "consumer-1 is pid"),
         (signal.SIGHUP, "$ kgctl groups describe shop"),
     ],
@@ -205,3 +204,20 @@ def test_without_the_client_the_demo_says_how_to_install_it(tmp_path: Path):
     assert ended.stderr.count("\n") == 1
     assert "pip install 'kgctl[demo]'" in ended.stderr
     assert ended.stdout == ""
+
+
+def test_the_tour_of_transactions_counts_each_order_once_and_leaves_nothing_behind(tmp_path: Path):
+    program = start_demo(tmp_path, "transactions")
+    out, err = program.communicate(timeout=90)
+    assert (program.returncode, err) == (0, ""), err + out
+    inside, _, afterwards = out.partition("Killing billing-1")
+    assert re.search(r"billing-1 +\d+ +\d+ +Ongoing", inside)
+    assert "read_committed readers of totals-0 wait at offset 102: 50 records" in inside
+    counts = re.findall(r"--isolation (\w+)\n((?:    .*\n)+)", inside + afterwards)
+    assert [(isolation, re.findall(r"(\d+) orders (.+)", lines)) for isolation, lines in counts] == [
+        ("read_committed", [("100", "once")]),
+        ("read_uncommitted", [("150", "once")]),
+        ("read_committed", [("300", "once")]),
+        ("read_uncommitted", [("250", "once"), ("50", "2 times")]),
+    ]
+    assert_nothing_is_left(pids_in(out), tmp_path)

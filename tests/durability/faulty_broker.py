@@ -12,6 +12,7 @@ from broker.server.exchange import Exchange
 from broker.server.flush import Flusher
 from broker.storage import OFFSETS_TOPIC, Log, StoredGroups
 from broker.storage.segments.producers import Producers
+from tests.durability.transactions.faults import FAULTS as TRANSACTION_FAULTS
 
 LATE_S = 0.05
 
@@ -151,6 +152,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "commits are answered before they are durable": answer_commits_early,
     "producers are forgotten": forget_producers,
     "generations are forgotten": forget_generations,
+    **TRANSACTION_FAULTS,
 }
 
 

@@ -16,7 +16,7 @@ from tests.durability.transactions.values import INPUT, PARTITIONS
 from tests.harness.requests import fetch
 from tests.harness.wire_client import WireClient
 
-READ_COMMITTED, LATEST = 1, -1
+READ_UNCOMMITTED, READ_COMMITTED, LATEST = 0, 1, -1
 _MARKER_KEY = struct.Struct(">hh")
 ABORT = 0
 STABLE_WITHIN_S, RETRY_S = 5.0, 0.01

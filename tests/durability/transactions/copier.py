@@ -18,7 +18,7 @@ from tests.durability.producing import RECONNECT
 from tests.durability.transactions.source import producer, until_done
 from tests.durability.transactions.values import INPUT
 
-ABORTED, STUCK_S = 0.1, 15.0
+ABORTED, STUCK_S = 0.1, 8.0
 HUNG = 3  # the exit code after a call that does not return
 FENCED = (ck.KafkaError._FENCED, ck.KafkaError.PRODUCER_FENCED)
 

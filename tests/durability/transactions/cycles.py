@@ -13,7 +13,7 @@ from random import Random
 from broker.storage import Log, LogSettings
 from tests.durability.parts import Violation
 from tests.durability.transactions.account import Account
-from tests.durability.transactions.committed import RETRY_S, stable_ends
+from tests.durability.transactions.committed import READ_UNCOMMITTED, RETRY_S, stable_ends
 from tests.durability.transactions.load import ASSIGNED, SOURCES, SUBSCRIBED, Load, output_of
 from tests.durability.transactions.values import INPUT, PARTITIONS
 from tests.durability.victim import Victim
@@ -23,7 +23,6 @@ from tests.harness.wire_client import ConnectionClosed, WireClient
 PROGRESS_WITHIN_S = 60.0
 LOAD, START_UP = "under load", "at start-up"
 REPLACED = 0.2  # the share of cycles that replace a copier
-READ_UNCOMMITTED = 0
 
 
 @dataclass

@@ -95,10 +95,8 @@ def _end_offsets(*, is_commit: bool) -> None:
 def forget_transactions() -> None:
     """Lose the state of transactional ids in a restart."""
     append = Log.append_rows
-    Log.append_rows = (
-        lambda self, topic, rows: append(  # type: ignore[method-assign]
-            self, topic, [] if topic == TRANSACTIONS_TOPIC else rows
-        )
+    Log.append_rows = lambda self, topic, rows: append(  # type: ignore[method-assign]
+        self, topic, [] if topic == TRANSACTIONS_TOPIC else rows
     )
 
 

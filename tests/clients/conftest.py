@@ -46,5 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # What clients do in transactions on Kafka is checked with one of them.
             if item.path.name == "test_transactions.py" and "[kafka-" in item.name and "confluent" not in item.name:
                 item.add_marker(pytest.mark.soak)
+            # The kill cycles of `tests/durability` run a transactional librdkafka.
+            if "transaction_continues_after_a_kill" in item.name and "aiokafka" not in item.name:
+                item.add_marker(pytest.mark.soak)
             if HANGS in item.name:
                 item.add_marker(pytest.mark.flaky(reruns=2))

@@ -37,6 +37,7 @@ class FileOps:
     boot_id: bytes | None = None  # of the operating system; None: its own
     sqlite_vfs: str = ""  # name of the SQLite VFS below ours; "" is the platform's own
     directory: HeldDirectory | None = None
+    syncs_at_once = 8  # in threads; 1: in the order of the flush
 
     def check_directory(self) -> None:
         """Raise ReplacedError if the held directory was removed or replaced."""

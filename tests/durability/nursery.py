@@ -101,6 +101,7 @@ def _kill_at(number: int) -> None:
 
         return wrapper
 
+    FileOps.syncs_at_once = 1
     for name in ("open", "pwrite", "sync", "sync_directory", "truncate", "mkdir", "unlink", "rmdir", "rename"):
         setattr(FileOps, name, counted(getattr(FileOps, name)))
     commit = Store.commit

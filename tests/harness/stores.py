@@ -119,6 +119,8 @@ class FaultyOps(FileOps):
     Syncs do nothing: a killed broker leaves the page cache.
     """
 
+    syncs_at_once = 1
+
     def __init__(self, fail_at: int = 0, number: int = errno.EIO) -> None:
         self.fail_at = fail_at
         self.number = number

@@ -1109,9 +1109,16 @@ FAULTS = (
     Fault(
         "segments are not synced",
         "storage/segments/pending.py",
-        "                file.sync()\n",
-        "                pass\n",
+        "            self._syncs.run([file.sync for file in self._touched.values()])\n",
+        "            pass\n",
         STORAGE,
+    ),
+    Fault(
+        "a flush does not wait for the syncs of other threads",
+        "storage/syncs.py",
+        "errors = [found for part in begun if (found := part.exception()) is not None]",
+        "errors = [found for part in begun if part.done() and (found := part.exception()) is not None]",
+        ["tests/broker/storage/test_syncs.py"],
     ),
     Fault(
         "the database commits without a sync",

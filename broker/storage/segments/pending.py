@@ -9,6 +9,7 @@ from broker.storage.files import Files, OpenFile
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.segments.topic_files import TopicFiles
 from broker.storage.store.catalog import Topic
+from broker.storage.syncs import Syncs
 
 DELETED_SUFFIX = ".deleted"
 
@@ -28,6 +29,7 @@ class Pending:
 
     def __init__(self, files: Files, topic_files: TopicFiles) -> None:
         self._files = files
+        self._syncs = Syncs(files.ops.syncs_at_once)
         self._most_touched = max(1, files.limit // 2)
         self.topic_files = topic_files
         self._touched: dict[str, OpenFile] = {}
@@ -81,8 +83,7 @@ class Pending:
 
     def _sync_files(self) -> None:
         if self._files.durable:
-            for file in self._touched.values():
-                file.sync()
+            self._syncs.run([file.sync for file in self._touched.values()])
         self._touched.clear()
 
     def remove_doomed(self) -> None:

@@ -46,6 +46,7 @@ class EarlierOps(FileOps):
     """The disk before the power cut."""
 
     boot_id = b"before the cut"
+    syncs_at_once = 1
 
 
 class RecordingOps(EarlierOps):

@@ -38,7 +38,10 @@ class Load:
         """Start a copier under the name of one that crashed, or of one that lives and is fenced. Returns a description."""
         name = random.choice(list(self.copiers))
         group, runs = self.copiers[name]
-        has_crashed = random.random() < 0.5
+        # One that has done nothing yet might take the transactional id after its successor.
+        has_crashed = (
+            random.random() < 0.5 or not runs[-1].journal.path.exists() or not runs[-1].journal.path.stat().st_size
+        )
         if has_crashed:
             runs[-1].kill()
         runs.append(self._copier(group, name))

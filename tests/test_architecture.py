@@ -51,6 +51,17 @@ def test_the_top_of_the_command_line_loads_no_rich_no_textual_and_no_asyncio() -
     assert not loaded & {"rich", "textual", "pyspark", "asyncio", "yaml", "apsw"}
 
 
+def test_a_broker_without_transactions_does_not_load_their_coordinator() -> None:
+    code = (
+        "import broker.__main__, broker.server.daemon, broker.server.broker\n"
+        "from broker.server.handlers import declarations_of\n"
+        "for module in ('produce', 'fetch', 'list_offsets', 'init_producer_id', 'groups'): declarations_of(module)"
+    )
+    loaded = loaded_after(code)
+    assert "broker.storage.log" in loaded
+    assert not {module for module in loaded if "broker.cores.transactions" in module or "server.transaction" in module}
+
+
 def test_the_pytest_plugin_loads_nothing_heavy() -> None:
     assert not loaded_after("import broker.pytest_plugin") & {"asyncio", "apsw", "typer", "rich"} - loaded_after(
         "import pytest"

@@ -25,6 +25,9 @@ PENDING = (
     "tests/broker/cores/groups/test_transactional_offsets.py",
 )
 PENDING_RUNNER = ("tests/broker/server/test_pending_offsets.py",)
+TRANSACTIONS = ("tests/broker/server/test_transactions.py",)
+TRANSACTIONAL_OFFSETS = ("tests/broker/server/test_transactional_offsets.py",)
+TRANSACTIONS_AFTER_RESTART = ("tests/broker/server/test_transactions_after_restart.py",)
 LOADING = ("tests/durability/test_many_commits.py",)
 REMOVALS = ("tests/broker/storage/test_offset_removals.py",)
 STORAGE = ("tests/broker/storage",)
@@ -1429,6 +1432,104 @@ FAULTS = (
         "        return topics.only(lambda topic: visible[topic.name])\n",
         "        return topics\n",
         GUARDS,
+    ),
+    Fault(
+        "transactional records need no transactional id",
+        "server/handlers/produce.py",
+        "            refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED\n",
+        "            pass\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "records of two producers share a transaction",
+        "server/handlers/transactional_produce.py",
+        "    if len(producers) > 1:\n",
+        "    if len(producers) > 2:\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "a record joins a transaction that is about to end",
+        "server/handlers/transactional_produce.py",
+        "    return is_open and not resources.transactions.is_ending(producer_id)\n",
+        "    return is_open\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "an older producer gets an error that it does not know",
+        "server/handlers/transactional_produce.py",
+        "    if error == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:\n",
+        "    if error == ErrorCode.TRANSACTION_ABORTABLE and version < 0:\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "readers of committed records sleep through the end of a transaction",
+        "server/transaction_ends.py",
+        "                    self._waiters.moved(topic, index)\n",
+        "                    pass\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "a fetch does not name aborted transactions",
+        "server/handlers/fetch.py",
+        "        for aborted in log.aborted_transactions(offset, records.end_offset)\n",
+        "        for aborted in log.aborted_transactions(offset, offset)\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "the end of committed records is the high watermark",
+        "server/handlers/list_offsets.py",
+        "log.last_stable_offset if committed else log.high_watermark",
+        "log.high_watermark",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "a transaction is left half with some of the partitions",
+        "server/handlers/add_partitions_to_txn.py",
+        "    if not any(any(errors) for _, errors in checked):\n",
+        "    if not all(all(errors) for _, errors in checked):\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "offsets are committed outside of the transaction",
+        "server/handlers/transaction_offsets.py",
+        "        if error:\n",
+        "        if error and request.topics == []:\n",
+        TRANSACTIONAL_OFFSETS,
+    ),
+    Fault(
+        "offsets of topics that do not exist begin a transaction",
+        "server/handlers/transaction_offsets.py",
+        "    if not any(_exists(topic, resources) for topic in request.topics):\n",
+        "    if not request.topics:\n",
+        TRANSACTIONAL_OFFSETS,
+    ),
+    Fault(
+        "an unknown transaction stays open",
+        "server/transaction_runner.py",
+        "        self._abort_unknown()\n",
+        "",
+        TRANSACTIONS_AFTER_RESTART,
+    ),
+    Fault(
+        "a start aborts transactions that the coordinator knows",
+        "server/transaction_runner.py",
+        "            if record.state is TransactionState.ONGOING or record.state.is_prepared\n",
+        "            if record.state.is_prepared\n",
+        TRANSACTIONS_AFTER_RESTART,
+    ),
+    Fault(
+        "stored transactions are found only by the first request",
+        "server/broker.py",
+        "        if not (self._log.transactions.is_empty and self._log.pending_offsets.is_empty) or any(\n",
+        "        if any(\n",
+        TRANSACTIONS_AFTER_RESTART,
+    ),
+    Fault(
+        "topics of a transaction are shown to everybody",
+        "server/handlers/transactions.py",
+        "            row.topics = [topic for topic in row.topics if visible[topic.topic]]\n",
+        "            pass\n",
+        AUTHORIZATION,
     ),
     Fault(
         "a long list shows hidden groups",

@@ -20,6 +20,7 @@ from broker.cores.transactions.records import (
 from broker.cores.transactions.states import TransactionState
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
+from broker.protocol.transaction_log import decode_value, partition_for
 from broker.storage import TRANSACTIONS_TOPIC, Log
 from tests.harness.requests import create_topic, fetch, values_of
 from tests.harness.running import RunningBroker, until
@@ -148,3 +149,24 @@ def test_a_start_without_losses_aborts_nothing(running: RunningBroker, caplog: p
     running.restart()
 
     assert not caplog.records
+
+
+def test_a_transaction_without_records_times_out_after_a_restart_that_no_producer_notices(
+    running: RunningBroker,
+) -> None:
+    with running.client() as client:
+        create_topic(client, "t")
+        TransactionalProducer(client, "tx").add_partitions(("t", 0))
+    running.stop()
+    change_stored(running, lambda record: dataclasses.replace(record, start_timestamp_ms=0))
+
+    running.start()
+
+    with running.client() as client:
+        assert until(lambda: read_states(client)[-1] is TransactionState.COMPLETE_ABORT)
+
+
+def read_states(client: WireClient) -> list[TransactionState]:
+    """The states of "tx", as records of `__transaction_state`."""
+    row = fetch(client, TRANSACTIONS_TOPIC, 0, partition=partition_for("tx"))
+    return [TransactionState(decode_value(value).transaction_status) for value in values_of(row) if value is not None]

@@ -1000,8 +1000,8 @@ FAULTS = (
     Fault(
         "the high watermark is one too low",
         "storage/segments/partition.py",
-        "            self.high_watermark = self._visible.high_watermark\n",
-        "            self.high_watermark = max(0, self._visible.high_watermark - 1)\n",
+        "            self.high_watermark, self.last_stable_offset = visible.high_watermark, visible.last_stable_offset\n",
+        "            self.high_watermark = self.last_stable_offset = max(0, visible.high_watermark - 1)\n",
         STORAGE,
     ),
     Fault(

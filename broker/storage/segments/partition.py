@@ -104,15 +104,9 @@ class SegmentPartition:
     def advance(self) -> None:
         """Everything appended is durable: show it to readers."""
         if self.segments:
-            self._visible.advance(self.active, self.transactions.first_open_offset)
-            self.high_watermark = self._visible.high_watermark
-            self._stabilize()
-
-    def _stabilize(self) -> None:
-        """Show readers of committed records what is before the oldest open transaction."""
-        visible = self._visible
-        visible.stabilize(self.segments, self.log_start_offset)
-        self.last_stable_offset = visible.last_stable_offset
+            visible = self._visible
+            visible.advance(self.segments, self.transactions.first_open_offset, self.log_start_offset)
+            self.high_watermark, self.last_stable_offset = visible.high_watermark, visible.last_stable_offset
 
     def policy_changed(self) -> None:
         self.policy = self._shared.policy_of(self.topic)
@@ -359,7 +353,8 @@ class SegmentPartition:
             self.forget_segment(segment)
         del self.segments[:count]
         self.transactions.drop_before(self.log_start_offset)
-        self._stabilize()
+        self._visible.stabilize(self.segments, self.log_start_offset)
+        self.last_stable_offset = self._visible.last_stable_offset
 
     def forget(self) -> None:
         """The topic was deleted. The caller removes its rows and files."""

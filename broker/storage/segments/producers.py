@@ -107,18 +107,12 @@ class Producers:
     def __contains__(self, producer_id: int) -> bool:
         return producer_id in self._entries
 
-    @property
-    def first_open_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
-        for offset in self.open.values():
-            return offset
-        return None
-
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         return producer_id in self.open and self._entries[producer_id].epoch == producer_epoch
 
     def begins_transaction(self, header: BatchHeader) -> bool:
-        return header.is_transactional and header.producer_id not in self.open
+        """Without a producer id, Kafka appends a transactional batch like any other."""
+        return header.is_transactional and header.producer_id >= 0 and header.producer_id not in self.open
 
     # -- batches
 
@@ -157,8 +151,8 @@ class Producers:
         else:
             known.note(epoch, sequence)
 
-    def note(self, header: BatchHeader) -> None:
-        """Remember an appended batch of records; its header has the assigned offsets."""
+    def note(self, header: BatchHeader) -> bool:
+        """Remember an appended batch of records, whose header has the assigned offsets. True if it begins a transaction."""
         producer_id = header.producer_id
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -170,11 +164,14 @@ class Producers:
         entry.batches.append(Remembered(first, last, header.base_offset, header.last_offset, header.max_timestamp))
         del entry.batches[:-REMEMBERED_BATCHES]
         entry.last_timestamp = header.max_timestamp
-        if header.is_transactional:
-            self._unverified.pop(producer_id, None)
-        if header.is_transactional and entry.transaction_offset < 0:
-            entry.transaction_offset = self.open[producer_id] = header.base_offset
         self._changed.add(producer_id)
+        if not header.is_transactional:
+            return False
+        self._unverified.pop(producer_id, None)
+        if entry.transaction_offset >= 0:
+            return False
+        entry.transaction_offset = self.open[producer_id] = header.base_offset
+        return True
 
     # -- markers
 

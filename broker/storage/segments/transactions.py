@@ -38,20 +38,20 @@ class Transactions:
     @property
     def first_open_offset(self) -> int | None:
         """Where the oldest open transaction begins. A partition that has one loads its producers when it is opened."""
-        return None if self._producers is None else self._producers.first_open_offset
+        if self._producers is None or not self._producers.open:
+            return None
+        return next(iter(self._producers.open.values()))
 
     def note(self, header: BatchHeader) -> None:
         """Remember an appended batch of records with a producer id."""
-        producers = self.producers
-        if header.is_transactional and producers.begins_transaction(header):
+        if self.producers.note(header):
             self.changed = True
-        producers.note(header)
 
     def note_marker(self, marker: Marker, header: BatchHeader) -> None:
         self.changed = True
         first_offset = self.producers.note_marker(marker, header.max_timestamp)
         if first_offset is not None and not marker.is_commit:
-            stable = self.producers.first_open_offset
+            stable = self.first_open_offset
             self.aborted.note(
                 marker.producer_id,
                 first_offset,

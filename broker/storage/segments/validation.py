@@ -70,8 +70,6 @@ def _check_fields(
         return ErrorCode.INVALID_RECORD
     if header.producer_id >= 0 and header.base_sequence < 0:
         return ErrorCode.INVALID_RECORD
-    if header.is_transactional and header.producer_id < 0:
-        return ErrorCode.INVALID_TXN_STATE
     if policy.log_append_time or header.max_timestamp == NO_TIMESTAMP:
         if header.has_log_append_time:
             return ErrorCode.INVALID_TIMESTAMP

@@ -21,16 +21,22 @@ class Visible:
         self._unstable: int | None = None  # where the oldest open transaction begins
         self._stable_position: int | None = None  # None: not looked up yet
 
-    def advance(self, active: Segment, unstable: int | None) -> None:
+    def advance(self, segments: Sequence[Segment], unstable: int | None, log_start: int) -> None:
         """Everything that was appended is durable. `unstable`: where the oldest open transaction begins, if there is one."""
+        active = segments[-1]
         self.high_watermark = active.end_offset
         self._base_offset = active.base_offset
         self._position = active.size_bytes
         self._newest = (active.max_timestamp, active.max_timestamp_offset)
         self._unstable = unstable
+        if unstable is None:
+            self.last_stable_offset = self.high_watermark
+            self._stable_position = None
+        else:
+            self.stabilize(segments, log_start)
 
     def stabilize(self, segments: Sequence[Segment], log_start: int) -> None:
-        """Look for the last stable offset after a flush, and when the log start has moved."""
+        """Look for the last stable offset: an open transaction begins or ends, or the log start has moved."""
         stable = self.high_watermark if self._unstable is None else self._unstable
         if stable < log_start:
             stable = self._batch_at(segments, log_start)

@@ -190,7 +190,6 @@ REFUSED = [
     (_with_crc(_changed(GOOD, 57, bytes(4))), ErrorCode.INVALID_RECORD),
     (_with_crc(_changed(GOOD, 22, b"\x05")), ErrorCode.INVALID_RECORD),
     (batch(b"a", is_control=True), ErrorCode.INVALID_RECORD),
-    (batch(b"a", is_transactional=True), ErrorCode.INVALID_TXN_STATE),
     (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=-1), ErrorCode.INVALID_RECORD),
     (batch(b"a", ts=NOW + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
     (batch(b"a", b"b", last_offset=4), ErrorCode.INVALID_RECORD),

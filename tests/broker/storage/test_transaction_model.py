@@ -294,7 +294,7 @@ class CompactedMachine(TransactionMachine):
         assert unstable | set(seen) <= set(all_seen)
 
 
-TransactionMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=40, deadline=None, phases=PHASES)
-CompactedMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=40, deadline=None, phases=PHASES)
+TransactionMachine.TestCase.settings = settings(max_examples=6, stateful_step_count=40, deadline=None, phases=PHASES)
+CompactedMachine.TestCase.settings = settings(max_examples=6, stateful_step_count=40, deadline=None, phases=PHASES)
 TestTransactions = TransactionMachine.TestCase
 TestCompactedTransactions = CompactedMachine.TestCase

@@ -27,7 +27,12 @@ def test_links_lead_to_files(path: Path) -> None:
 
 
 def commands_of_the_pages() -> list[str]:
-    pages = [ROOT / "README.md", ROOT / "docs" / "connect.md", ROOT / "docs" / "contexts.md"]
+    pages = [
+        ROOT / "README.md",
+        ROOT / "docs" / "connect.md",
+        ROOT / "docs" / "contexts.md",
+        ROOT / "docs" / "transactions.md",
+    ]
     text = "".join(page.read_text() for page in pages).replace("\\\n", "")
     blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
     lines = [line for block in blocks for line in block.splitlines()]

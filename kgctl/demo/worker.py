@@ -63,7 +63,7 @@ def work(given: argparse.Namespace, ended: threading.Event) -> None:
             producer.begin_transaction()
             for order in orders:
                 producer.produce(given.target, total_of(order), order.key())
-            positions = [found for found in consumer.position(consumer.assignment()) if found.offset >= 0]
+            positions = consumer.position(consumer.assignment())
             producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata())
             if number == given.hang_in:
                 producer.flush()

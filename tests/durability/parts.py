@@ -30,6 +30,9 @@ class Part(NamedTuple):
 PARTS = {
     "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
     "transactions": Part("transactions.cycles", 100, "kill -9 under transactions and their offsets"),
+    "transaction-steps": Part(
+        "transactions.steps", 1000, "kill -9 at each change of a file in a transaction", in_memory=True
+    ),
     "damage": Part("damage", 500, "damaged files, with and without --accept-loss", in_memory=True),
     "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest", in_memory=True),
     "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker", in_memory=True),

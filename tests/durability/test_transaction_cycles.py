@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.durability.parts import Violation
+from tests.durability.spawning import in_memory
+from tests.durability.transactions import steps
 from tests.durability.transactions.cycles import Run
 from tests.durability.victim import Victim
 
@@ -30,6 +32,12 @@ def test_every_transaction_is_whole_in_kill_cycles(tmp_path: Path) -> None:
     assert summary.cycles == 5
     ends = ("librdkafka committed", "librdkafka aborted", "wire committed", "wire aborted", "assigned copied")
     assert all(summary.counts[what] > 0 for what in ends), summary.counts
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_change_of_a_file_leaves_every_transaction_whole() -> None:
+    with in_memory() as directory:
+        assert steps.run(directory, 3, 8, print)["rounds"] == 8
 
 
 @pytest.mark.soak

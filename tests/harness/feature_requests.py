@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.update_features import UpdateFeaturesRequest
 from tests.harness.running import until
+from tests.harness.transactions import TransactionalProducer
 from tests.harness.wire_client import WireClient
 
 T = "transaction.version"
@@ -86,6 +88,28 @@ def check_all(client: WireClient) -> None:
             check(client, step._replace(level=before), version, validate_only=True)
             check(client, step, version)
             before = step.level
+
+
+def check_change_during_transactions(client: WireClient, topic: str) -> None:
+    """A producer begins with the requests of level 2 and goes on with those of a lower level, and the other way round."""
+    until(lambda: not client.ask(FindCoordinatorRequest(key_type=1, key=topic), 1).error_code)
+    producer = TransactionalProducer(client, topic)
+    for lower in (1, 0):
+        assert producer.produce(topic, b"x").error_code == ErrorCode.NONE
+        check(client, Step((Update(T, lower, SAFE),), None, lower), 2)
+        # The partition takes part already.
+        assert producer.produce(topic, b"x").error_code == ErrorCode.NONE
+        assert producer.add_partitions((topic, 1)) == [ErrorCode.NONE]
+        assert producer.produce(topic, b"x", partition=1, version=11).error_code == ErrorCode.NONE
+        assert producer.end(committed=True, version=4) == ErrorCode.NONE
+        assert until(lambda: producer.state() == "CompleteCommit")
+        assert producer.add_partitions((topic, 1)) == [ErrorCode.NONE]
+        check(client, Step((Update(T, 2),), None, 2), 2)
+        assert producer.produce(topic, b"x").error_code == ErrorCode.NONE
+        before = producer.epoch
+        assert producer.end(committed=False) == ErrorCode.NONE
+        assert producer.epoch == before + 1
+        assert until(lambda: producer.state() == "CompleteAbort")
 
 
 def check(client: WireClient, step: Step, version: int, *, validate_only: bool = False) -> None:

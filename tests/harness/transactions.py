@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.protocol.errors import ErrorCode
+from broker.protocol.errors import ErrorCode, is_retriable
 from broker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from broker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -34,7 +34,7 @@ class TransactionalProducer:
     def _initialize(self) -> bool:
         request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms)
         answer = self.client.ask(request, 5)
-        assert answer.error_code in (ErrorCode.NONE, ErrorCode.CONCURRENT_TRANSACTIONS), answer
+        assert answer.error_code == ErrorCode.NONE or is_retriable(answer.error_code), answer
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
         return not answer.error_code
 

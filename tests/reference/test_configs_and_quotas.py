@@ -389,6 +389,8 @@ def test_requests_are_throttled_alike(theirs: ReferenceKafka, ours: RunningBroke
 def test_a_kafka_updates_features_as_we_expect(theirs: ReferenceKafka) -> None:
     with connect(theirs) as client:
         feature_requests.check_all(client)
+        create_topic(client, "levels", partitions=2)
+        feature_requests.check_change_during_transactions(client, "levels")
 
 
 # -- Kafka's tools

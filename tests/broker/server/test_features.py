@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness import feature_requests
 from tests.harness.feature_requests import SAFE, UP, T, Update
+from tests.harness.requests import create_topic
 from tests.harness.running import RunningBroker
 from tests.harness.wire_client import WireClient
 
@@ -18,6 +19,11 @@ def change(client: WireClient, level: int, upgrade_type: int) -> None:
 
 def test_answers_are_those_of_kafka(client: WireClient) -> None:
     feature_requests.check_all(client)
+
+
+def test_the_level_may_change_during_transactions(client: WireClient) -> None:
+    create_topic(client, "t", partitions=2)
+    feature_requests.check_change_during_transactions(client, "t")
 
 
 @pytest.mark.parametrize(("version", "supported"), [(0, []), (2, []), (3, []), (4, [(T, 0, 2)])])

@@ -117,8 +117,8 @@ class LineTransactions:
             command = f"kgctl transactions describe {shlex.quote(self._settings.transactional_id)}"
             return [
                 f"{before} Whether {lines} are committed is unknown.",
-                f"If `{command}` says CompleteCommit, continue at line {self._last_line + 1}.",
-                f"Otherwise continue at line {self._first_line}.",
+                f"If `{command}` says PrepareCommit or CompleteCommit, continue at line {self._last_line + 1}.",
+                f"Otherwise, nothing of them is committed: continue at line {self._first_line}.",
             ]
         if self._outcome == TIMES_OUT:
             seconds = f"{self._settings.timeout_ms / 1000:g} s"

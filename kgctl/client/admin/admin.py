@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# How long an answer may wait for what is only added to it.
+_ADDITION_SECONDS = 5.0
+
 
 class Admin:
     """A client of one cluster, for one thread. The timeout of the settings bounds each method.
@@ -220,7 +223,8 @@ class Admin:
     def group_holds(self, groups: Sequence[GroupDescription]) -> list[GroupHold]:
         from kgctl.client.admin import producers
 
-        return self.run(producers.group_holds(self.cluster, groups, _wall_ms()))
+        steps = producers.group_holds(self.cluster, groups, _wall_ms())
+        return self._connector.run(steps, min(self._connector.settings.timeout, _ADDITION_SECONDS))
 
     def find_hanging_transactions(
         self,

@@ -130,6 +130,34 @@ def test_a_newer_producer_fences_this_one(kgctl: Kgctl) -> None:
     assert committed(kgctl, topic) == []
 
 
+def test_without_a_broker_the_outcome_of_the_last_lines_is_open() -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        words = ("produce", made(kgctl), "--timeout", 1, "--transactional-id")
+        with (
+            running(kgctl.bootstrap or "", *words, "a") as committing,
+            running(kgctl.bootstrap or "", *words, "b") as aborting,
+        ):
+            for producing in (committing, aborting):
+                assert producing.program.stdin is not None
+                producing.program.stdin.write(b"1\n2\n")
+                producing.program.stdin.flush()
+            until(lambda: kgctl("transactions", "list").stdout.count("Ongoing") == 2, "two transactions")
+            broker.kill()
+            aborting.interrupt()
+            code, stderr = committing.wait()
+            assert code == 3
+            assert (
+                "No line is committed. Whether lines 1 to 2 are committed is unknown.\nIf `kgctl transactions" in stderr
+            )
+            code, stderr = aborting.wait()
+            assert code == 130
+            assert (
+                "The transaction of lines 1 to 2 could not be aborted.\nThe broker aborts it 60 s after its start"
+                in stderr
+            )
+
+
 def test_a_timeout_above_the_brokers_is_a_usage_error(kgctl: Kgctl) -> None:
     words = ("--transactional-id", fresh("tx"), "--transaction-timeout", 86_400)
     result = kgctl("produce", made(kgctl), *words, text="a\n")
@@ -137,11 +165,10 @@ def test_a_timeout_above_the_brokers_is_a_usage_error(kgctl: Kgctl) -> None:
     assert "longer than transaction.max.timeout.ms of the broker" in result.stderr
 
 
-@pytest.mark.parametrize("level", [0, 1])
-def test_brokers_with_the_older_protocol_are_written_to_as_well(level: int) -> None:
+def test_brokers_with_the_older_protocol_are_written_to_as_well() -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
-        _set_level(kgctl, level)
+        _set_level(kgctl, 1)
         topic, words = made(kgctl), ("--transactional-id", "tx", "--transaction-records", 2)
         assert kgctl("produce", topic, *words, text="1\n2\n3\n").exit_code == 0
         assert kgctl("produce", topic, *words, "--json", text='{"value":"4"}\nbad\n').exit_code == 1

@@ -363,15 +363,15 @@ FAULTS = (
     Fault(
         "transactions: EndTxn v5 takes any earlier epoch for a retry",
         "cores/transactions/end.py",
-        "request.producer_epoch + 1 == record.producer_epoch != transition.MAX_EPOCH",
-        "request.producer_epoch < record.producer_epoch != transition.MAX_EPOCH",
+        "is_retry = retries_rotation or request.producer_epoch + 1 == record.producer_epoch\n",
+        "is_retry = retries_rotation or request.producer_epoch < record.producer_epoch\n",
         TRANSACTIONS,
     ),
     Fault(
         "transactions: EndTxn v5 gives out the epoch of a fence",
         "cores/transactions/end.py",
-        "request.producer_epoch + 1 == record.producer_epoch != transition.MAX_EPOCH",
-        "request.producer_epoch + 1 == record.producer_epoch",
+        "    if is_retry and record.producer_epoch != transition.MAX_EPOCH:\n",
+        "    if is_retry:\n",
         TRANSACTIONS,
     ),
     Fault(
@@ -384,8 +384,8 @@ FAULTS = (
     Fault(
         "transactions: the retry of a commit is told success for an aborted transaction",
         "cores/transactions/end.py",
-        "        return _HAS_ENDED if record.state is _complete_state(request) else Check(ErrorCode.INVALID_TXN_STATE)\n",
-        "        return _HAS_ENDED\n",
+        "    if is_retry and record.state is not _complete_state(request):\n",
+        "    if is_retry and record.state is TransactionState.EMPTY:\n",
         TRANSACTIONS,
     ),
     Fault(

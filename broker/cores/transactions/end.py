@@ -98,8 +98,7 @@ def _check_bumping(record: TransactionRecord, request: EndTxnRequest) -> Check:
         and request.producer_epoch == transition.MAX_EPOCH - 1
         and record.producer_epoch == 0
     )
-    # The last epoch is that of a fence, which no producer gets.
-    is_retry = retries_rotation or request.producer_epoch + 1 == record.producer_epoch != transition.MAX_EPOCH
+    is_retry = retries_rotation or request.producer_epoch + 1 == record.producer_epoch
     if request.producer_id != record.producer_id and not retries_rotation:
         return Check(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     has_completed = record.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
@@ -107,8 +106,11 @@ def _check_bumping(record: TransactionRecord, request: EndTxnRequest) -> Check:
         return Check(ErrorCode.PRODUCER_FENCED)
     if record.state is TransactionState.ONGOING:
         return _ENDS
-    if is_retry:
-        return _HAS_ENDED if record.state is _complete_state(request) else Check(ErrorCode.INVALID_TXN_STATE)
+    if is_retry and record.state is not _complete_state(request):
+        return Check(ErrorCode.INVALID_TXN_STATE)
+    # The last epoch is that of a fence, and no producer gets it. An abort leads on to a new producer id.
+    if is_retry and record.producer_epoch != transition.MAX_EPOCH:
+        return _HAS_ENDED
     return Check(ErrorCode.INVALID_TXN_STATE) if request.committed else _ENDS
 
 

@@ -360,7 +360,7 @@ def test_a_transaction_is_aborted_when_its_time_is_over(running: RunningBroker, 
 
 
 def test_the_end_of_a_large_transaction_takes_several_turns(client: WireClient) -> None:
-    count = 2 * PARTITIONS_AT_ONCE + 1
+    count = 5 * PARTITIONS_AT_ONCE + 1
     create_topic(client, "t", count)
     producer = TransactionalProducer(client, "tx")
     client.ask(producer.produce_request(*[("t", index) for index in range(count)]), 12)

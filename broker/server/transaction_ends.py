@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
-from broker.storage import OFFSETS_TOPIC, DamageError, OutOfDescriptors
+from broker.storage import OFFSETS_TOPIC, DamageError, OutOfDescriptors, StorageError
 
 if TYPE_CHECKING:
     import asyncio
@@ -126,6 +126,9 @@ class TransactionEnds:
                     return
         except (OutOfDescriptors, DamageError) as error:
             self._block(end, error)
+            return
+        except StorageError as error:
+            self._flusher.fail(error)
             return
         except Exception as error:
             self._flusher.fail(error)

@@ -32,6 +32,8 @@ LOADING = ("tests/durability/test_many_commits.py",)
 REMOVALS = ("tests/broker/storage/test_offset_removals.py",)
 STORAGE = ("tests/broker/storage",)
 COMPACTION = ("tests/broker/storage/test_compaction.py",)
+TRANSACTIONS_IN_LOG = ("tests/broker/storage/test_transactions.py",)
+TRANSACTION_CRASHES = ("tests/broker/storage/test_transaction_power_cut.py",)
 HELD = ("tests/broker/storage/test_held_directory.py",)
 DIRECTORY = (
     "tests/broker/test_directory_lock.py",
@@ -976,6 +978,76 @@ FAULTS = (
         LARGE,
     ),
     # ---- storage
+    Fault(
+        "a start keeps a marker or the beginning of a transaction that no commit has",
+        "storage/segments/recovery.py",
+        "active.scan_tail(transactions.changes_open_transactions)",
+        "active.scan_tail()",
+        TRANSACTION_CRASHES,
+    ),
+    Fault(
+        "a transaction begins or ends without a checkpoint",
+        "storage/segments/checkpoint.py",
+        "            or self._transactions.changed\n",
+        "",
+        TRANSACTION_CRASHES,
+    ),
+    Fault(
+        "the last stable offset moves before the flush",
+        "storage/segments/partition.py",
+        "        self.transactions.note_marker(marker, header)\n",
+        "        self.transactions.note_marker(marker, header)\n        self.advance()\n",
+        TRANSACTIONS_IN_LOG,
+    ),
+    Fault(
+        "the position of a last stable offset stays after the transaction",
+        "storage/segments/visible.py",
+        "            self.last_stable_offset = self.high_watermark\n            self._stable_position = None\n",
+        "            self.last_stable_offset = self.high_watermark\n",
+        ("tests/broker/server/test_transactions.py",),
+    ),
+    Fault(
+        "a producer in a transaction expires",
+        "storage/segments/producers.py",
+        " and entry.transaction_offset < 0\n",
+        "\n",
+        TRANSACTIONS_IN_LOG,
+    ),
+    Fault(
+        "an older transaction coordinator is not fenced",
+        "storage/segments/producers.py",
+        "            if marker.coordinator_epoch < entry.coordinator_epoch:\n",
+        "            if False:\n",
+        TRANSACTIONS_IN_LOG,
+    ),
+    Fault(
+        "compaction reads records of open transactions",
+        "storage/segments/compaction.py",
+        "segment.end_offset > partition.last_stable_offset or",
+        "segment.end_offset > partition.high_watermark or",
+        TRANSACTIONS_IN_LOG,
+    ),
+    Fault(
+        "compaction removes the marker of a transaction with records",
+        "storage/segments/cleaned_transactions.py",
+        "        if header.producer_id in self._seen:\n",
+        "        if False:\n",
+        TRANSACTIONS_IN_LOG,
+    ),
+    Fault(
+        "compaction takes values of aborted transactions for the newest",
+        "storage/segments/compaction.py",
+        "not batch.header.is_control and not transactions.is_aborted(batch.header)",
+        "not batch.header.is_control",
+        TRANSACTIONS_IN_LOG,
+    ),
+    Fault(
+        "a rebuild forgets the markers",
+        "storage/segments/transactions.py",
+        "                if marker is not None:\n",
+        "                if False and marker is not None:\n",
+        TRANSACTIONS_IN_LOG,
+    ),
     Fault(
         "compaction removes the last batch before an empty active segment",
         "storage/segments/compaction.py",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.harness.oracle.transactions import coverage, fresh
 from tests.harness.oracle.transactions.kafka import TRANSACTION_VERSIONS
-from tests.harness.oracle.transactions.record import read
+from tests.harness.oracle.transactions.record import read, recording
 from tests.harness.reference_kafka import Jars, Unavailable
 
 WALKS = 60
@@ -46,14 +46,14 @@ def _fresh(options: argparse.Namespace) -> int:
     print(f"seeds {name} (to repeat: python -m tests.harness.oracle.transactions fresh --seeds {name})", flush=True)
     verdicts = []
     for level in options.levels:
-        verdicts.append(fresh.record_and_check(seeds, level, options.out / f"transactions-{level}-{name}.jsonl.gz"))
+        verdicts.append(fresh.record_and_check(seeds, level, options.out / f"transactions-{level}-{name}.jsonl.xz"))
         print("\n".join(verdicts[-1].lines()), flush=True)
     return _summed_up(verdicts)
 
 
 def _record(options: argparse.Namespace) -> int:
     for level in options.levels:
-        path = options.out / f"transactions-{level}-4.1.jsonl.gz"
+        path = options.out / recording(level).name
         made = fresh.record_fresh(options.seeds, level, path)
         steps = sum(len(walk["steps"]) for walk in made.walks)
         print(f"{path}: {len(made.walks)} walks, {steps} steps; dropped {dict(made.dropped)}, given up {made.given_up}")

@@ -11,7 +11,7 @@ from broker.protocol.offsets_topic import TOPIC as OFFSETS_TOPIC
 from broker.protocol.record_batch import Record, batches, build_batch, decode_records
 from broker.protocol.wire_types import ARRAY, BYTES, RECORDS, UUID, ZERO_UUID, Message, Struct, StructMeta
 from tests.harness.oracle import requests
-from tests.harness.oracle.transactions.names import Names
+from tests.harness.oracle.transactions.names import BOGUS_PRODUCER, Names
 
 BY_NAME = {api.name: api for api in APIS.values()}
 # Texts have other words here; leader epochs depend on restarts, which move no leader here.
@@ -126,6 +126,8 @@ def _fields(struct: Struct, version: int, names: Names) -> dict[str, Any]:
             out[field.name] = in_order([_of_offsets(item, version, names) for item in value])
         elif field.name in PRODUCER_IDS and value == 0 and getattr(struct, "error_code", 0):
             out[field.name] = 0  # no id
+        elif field.name == "coordinator_epoch" and getattr(struct, "producer_id", -1) != BOGUS_PRODUCER:
+            out[field.name] = min(value, 0)  # a restart of Kafka raises the epoch of its coordinator
         elif field.type is UUID:
             out[field.name] = names.symbol.get(value, "none" if value == ZERO_UUID else "?")
         else:

@@ -46,10 +46,10 @@ def check(path: Path) -> Verdict:
     return Verdict(path, walks, core, replay.on_our_broker(walks, level))
 
 
-def record_fresh(seeds: Iterable[int], transaction_version: int, path: Path) -> Recording:
+def record_fresh(seeds: Iterable[int], transaction_version: int, path: Path, *, restarts: bool = True) -> Recording:
     """Record from a real Kafka that is started for this."""
     with TransactionalKafka(transaction_version) as kafka:
-        made = record(kafka.address, seeds, transaction_version, kafka.restart)
+        made = record(kafka.address, seeds, transaction_version, kafka.restart if restarts else None)
     header = {
         "recorded_from": f"Apache Kafka {VERSION}",
         "transaction_version": transaction_version,
@@ -59,8 +59,8 @@ def record_fresh(seeds: Iterable[int], transaction_version: int, path: Path) -> 
     return made
 
 
-def record_and_check(seeds: Iterable[int], transaction_version: int, path: Path) -> Verdict:
-    made = record_fresh(seeds, transaction_version, path)
+def record_and_check(seeds: Iterable[int], transaction_version: int, path: Path, *, restarts: bool = True) -> Verdict:
+    made = record_fresh(seeds, transaction_version, path, restarts=restarts)
     verdict = check(path)
     verdict.remarks += [f"{count} attempts dropped: {why}" for why, count in sorted(made.dropped.items())]
     verdict.remarks += [f"seeds given up: {made.given_up}"] if made.given_up else []

@@ -14,7 +14,7 @@ from tests.harness.oracle.transactions.members import Members
 from tests.harness.oracle.transactions.moves import ADMIN, Onward
 from tests.harness.oracle.transactions.out_of_turn import OutOfTurn
 from tests.harness.oracle.transactions.player import HISTORY, RESTART, WAIT
-from tests.harness.oracle.transactions.producers import Place, Producer, Producers, Step
+from tests.harness.oracle.transactions.producers import LAST_EPOCH, Place, Producer, Producers, Step
 
 WITHOUT_REQUEST = (RESTART, WAIT, HISTORY)
 SHORT_MS = 1_500
@@ -24,10 +24,14 @@ STEPS_IN_SHORT = 3  # a transaction with a short timeout gets no more steps befo
 class Walk:
     """A walk in the making: `next` returns the step to send, `learn` takes its outcome."""
 
-    def __init__(self, seed: int, attempt: int = 0, transaction_version: int = 2) -> None:
+    def __init__(self, seed: int, attempt: int = 0, transaction_version: int = 2, *, exhausts: bool = False) -> None:
+        """`exhausts`: the only transactional id begins shortly before the end of its epochs."""
         self.rng = rng = random.Random(f"transactions {seed} attempt {attempt} version {transaction_version}")
         self.seed, self.attempt = seed, attempt
         self.transactional_ids = [f"$T{number}" for number in range(1, rng.choice((1, 1, 2, 2, 3)) + 1)]
+        self.epochs = {"$T1": LAST_EPOCH - rng.randint(2, 8)} if exhausts else {}
+        if exhausts:
+            self.transactional_ids = ["$T1"]
         self.groups = ["$G1", "$G2"][: rng.choice((1, 1, 2))]
         self.topics = {"$A": rng.choice((1, 2, 2)), "$B": 1}
         self.length = rng.randint(18, 44)
@@ -35,11 +39,12 @@ class Walk:
         self.destruction = rng.choice((0.0, 0.0, 0.0, 1.0, 3.0))
         self.restarts_at = rng.randint(8, self.length) if rng.random() < 0.15 else 0
         # A restart takes longer than a short timeout.
-        self.short = {"$T1": SHORT_MS} if not self.restarts_at and rng.random() < 0.1 else {}
-        implicit = {0: 0.1, 1: 0.1, 2: 0.65}[transaction_version]
+        self.short = {"$T1": SHORT_MS} if not self.restarts_at and not exhausts and rng.random() < 0.1 else {}
+        # With level 0, a client of level 2 blocks its transactional id for ever.
+        self.takes_implicit = transaction_version > 0
         explicit = ["first", "recovering", "recovering", "verified"]
-        ages = ["implicit"] if rng.random() < implicit else [rng.choice(explicit)]
-        ages += [rng.choice([*explicit, "implicit"])] if rng.random() < 0.25 else []
+        ages = ["implicit"] if rng.random() < (0.0, 0.15, 0.65)[transaction_version] else [rng.choice(explicit)]
+        ages += [rng.choice([*explicit, *["implicit"] * self.takes_implicit])] if rng.random() < 0.25 else []
         self.producers = Producers(rng, self.transactional_ids, ages, self.short)
         self.members = Members(rng, self.groups)
         self.state: dict[str, Any] = {}
@@ -47,6 +52,7 @@ class Walk:
         self._sent: tuple[Step, Producer | None] | None = None
         self._ending: list[Step] | None = None
         self._onward, self._out_of_turn = Onward(self), OutOfTurn(self)
+        self.is_first_coordinator = True  # the broker has not restarted
         self._ongoing_since: dict[str, int] = {}
 
     @property
@@ -122,7 +128,7 @@ class Walk:
 
     @property
     def has_restarted(self) -> bool:
-        return 0 < self.restarts_at <= self.number
+        return not self.is_first_coordinator or 0 < self.restarts_at <= self.number
 
     def _last_steps(self) -> list[Step]:
         """Read everything."""
@@ -143,7 +149,8 @@ class Walk:
             fields = {"max_wait_ms": 0, "min_bytes": 0, "isolation_level": isolation, "topics": topics}
             steps.append(self.step(ADMIN, "Fetch", 11, **fields))
         steps.append(self.step(ADMIN, "ListTransactions", 2, state_filters=[], producer_id_filters=[]))
-        steps.append(self.step(ADMIN, HISTORY, 0))
+        if not self.epochs:
+            steps.append(self.step(ADMIN, HISTORY, 0))
         self.number = number
         return steps
 

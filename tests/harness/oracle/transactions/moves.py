@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.harness.oracle.transactions.names import BOGUS_PRODUCER
-from tests.harness.oracle.transactions.producers import VERSIONS, Place, Producer, Step
+from tests.harness.oracle.transactions.producers import LAST_EPOCH, VERSIONS, Place, Producer, Step
 
 if TYPE_CHECKING:
     from tests.harness.oracle.transactions.generate import Walk
@@ -175,8 +175,8 @@ class Moves:
         current = self.walk.current(producer.transactional_id)
         return self.walk.weighed(  # type: ignore[no-any-return]
             (2, (producer_id, max(epoch - 1, 0))),
-            (2, (producer_id, epoch + 1)),
-            (0.5, (producer_id, epoch + 5)),
+            (2, (producer_id, min(epoch + 1, LAST_EPOCH))),
+            (0.5, (producer_id, min(epoch + 5, LAST_EPOCH))),
             (1, (BOGUS_PRODUCER, max(epoch, 0))),
             (2 if producer.former else 0, self.rng.choice(producer.former or [(-1, -1)])),
             (1 if others else 0, self.rng.choice(others or [(-1, -1)])),

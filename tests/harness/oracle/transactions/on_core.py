@@ -12,8 +12,9 @@ from typing import Any
 
 from broker.cores.core import RequestContext
 from broker.cores.transactions.coordinator import HANDLERS, TransactionCoordinator
-from broker.cores.transactions.records import TransactionsRow, from_row, to_row
+from broker.cores.transactions.records import TransactionRecord, TransactionsRow, from_row, to_row
 from broker.cores.transactions.settings import TransactionSettings
+from broker.cores.transactions.states import TransactionState
 from broker.cores.transactions.step import TransactionEffects
 from broker.protocol.codec import decode, encode
 from broker.protocol.errors import ErrorCode
@@ -32,8 +33,6 @@ OF_SERVER = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEM
 # What a Produce answers before it verifies.
 BEFORE_VERIFICATION = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.UNKNOWN_TOPIC_ID,
 }
 IMPLICIT_SINCE = {"Produce": 12, "TxnOffsetCommit": 5}
 STEP_MS = 10
@@ -52,6 +51,7 @@ class CorePlayer:
         self._rows: dict[bytes, TransactionsRow] = {}
         self._history: dict[str, list[Any]] = {}
         self._next_id = itertools.count(1_000)
+        self._store_epochs(walk)
         self._core = self._started()
 
     def play(self, step: Step, before: State) -> Any:
@@ -79,6 +79,22 @@ class CorePlayer:
         )
         effects = self._core.handle(request, self._context(0), self.now_ms)
         return described_transactions(forms.recorded(effects.replies[0].response, 0, self.names))
+
+    def _store_epochs(self, walk: dict[str, Any]) -> None:
+        """A walk may begin with epochs that were used up before."""
+        for symbol, epoch in walk["epochs"].items():
+            live, (_, producer, _, timeout_ms, _, _) = self.names.live[symbol], walk["before"][symbol]
+            self.names.bind(producer, next(self._next_id))
+            record = TransactionRecord(
+                transactional_id=live,
+                producer_id=self.names.live[producer],
+                producer_epoch=epoch,
+                timeout_ms=timeout_ms,
+                state=TransactionState.EMPTY,
+                update_timestamp_ms=WALL_MS,
+            )
+            row = to_row(record, self.version)
+            self._rows[row.key] = row
 
     def _started(self) -> TransactionCoordinator:
         core = TransactionCoordinator(
@@ -171,8 +187,10 @@ def _of_produce(step: Step, before: State) -> tuple[Any, int, list[tuple[str, An
             batch = one["records"][0]
             if not batch["tx"] or batch["pid"] == -1:
                 continue
-            producers.add((batch["pid"], batch["epoch"]))
             known = before[f"{name}-{one['index']}"]
+            if not isinstance(known, list):
+                continue  # deleted
+            producers.add((batch["pid"], batch["epoch"]))
             is_open = any(p[:2] == [batch["pid"], batch["epoch"]] and p[4] != -1 for p in known[4])
             if not is_open:
                 places.append((name, one["index"]))

@@ -8,7 +8,7 @@ from typing import Any
 from tests.harness.oracle.transactions.members import NOBODY, SUBSCRIPTION
 from tests.harness.oracle.transactions.moves import ADMIN, NO_TOPIC, Moves, by_topic
 from tests.harness.oracle.transactions.names import BOGUS_PRODUCER
-from tests.harness.oracle.transactions.producers import SEQUENCES, Place, Producer, Step
+from tests.harness.oracle.transactions.producers import LAST_EPOCH, SEQUENCES, Place, Producer, Step
 
 STATES = ("Ongoing", "Empty", "CompleteCommit", "CompleteAbort", "PrepareAbort", "Dead", "ongoing", "Nonsense")
 Move = Callable[[Producer], "Step | None"]
@@ -74,7 +74,7 @@ class OutOfTurn(Moves):
             last = producer.last_end
             committed = last["committed"] if self.rng.random() < 0.7 else not last["committed"]
             return self.end(producer, committed, (last["producer_id"], last["producer_epoch"]))
-        version = self.rng.randint(0, 5) if self.rng.random() < 0.2 else None
+        version = self.rng.randint(0, 4 + self.walk.takes_implicit) if self.rng.random() < 0.2 else None
         made = self.end(producer, self.rng.random() < 0.5, self.any_identity(producer, 0.6), version)
         return self._with_other_id(producer, made)
 
@@ -101,7 +101,7 @@ class OutOfTurn(Moves):
                     "transactional_id": one.transactional_id or "",
                     "producer_id": producer_id,
                     "producer_epoch": epoch,
-                    "verify_only": self.rng.random() < 0.6,
+                    "verify_only": not self.walk.takes_implicit or self.rng.random() < 0.6,
                     "topics": by_topic(places),
                 }
             )
@@ -132,7 +132,7 @@ class OutOfTurn(Moves):
             if self.rng.random() < 0.75:
                 batch |= self._flaw(producer, place, batch)
         transactional_id = self.walk.weighed((6, "own"), (1, None), (0.5, "$T0"), (0.5, ""))
-        own = self.walk.weighed((9, None), (1, self.rng.choice((3, 8, 10, 11, 12, 13))))
+        own = self.walk.weighed((9, None), (1, self.rng.choice((3, 8, 10, 11, *(12, 13) * self.walk.takes_implicit))))
         return self.produce(producer, batches, transactional_id=transactional_id, version=own)
 
     def _flaw(self, producer: Producer, place: Place, batch: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class OutOfTurn(Moves):
             (1.5 if batch["pid"] != -1 else 0, {"tx": not batch["tx"]}),
             (3, {"pid": producer_id, "epoch": epoch}),
             (1, {"pid": producer_id, "epoch": epoch, "seq": 0}),
-            (1, {"epoch": batch["epoch"] + 1, "seq": 0}),
+            (1, {"epoch": min(batch["epoch"] + 1, LAST_EPOCH), "seq": 0}),
             (0.7, {"control": True, "n": 1}),
             (0.5, {"pid": -1, "epoch": -1, "seq": -1, "tx": False}),
             (0.5, {"seq": -1}),
@@ -172,9 +172,15 @@ class OutOfTurn(Moves):
         member = self.walk.members.wrong_identity(group) if self.rng.random() < 0.5 else None
         if group not in self.walk.groups:
             member = NOBODY
-        version = self.rng.randint(0, 5) if self.rng.random() < 0.3 else None
-        made = self.commit_in_transaction(producer, group, self.any_identity(producer, 0.7), member, version)
-        return self._with_other_id(producer, made)
+        version = self.rng.randint(0, 4 + self.walk.takes_implicit) if self.rng.random() < 0.3 else None
+        identity = self.any_identity(producer, 0.7)
+        others = [one.producer_id for one in self.producers.all if one.transactional_id != producer.transactional_id]
+        made = self.commit_in_transaction(producer, group, identity, member, version)
+        step = self._with_other_id(producer, made)
+        if identity[0] in others or step["request"]["transactional_id"] != (producer.transactional_id or ""):
+            # Kafka takes offsets for a transaction that is open in this partition without looking at the transactional id.
+            step["request"] |= {"producer_id": BOGUS_PRODUCER, "producer_epoch": 0}
+        return step
 
     def _offset_commit(self, producer: Producer) -> Step:
         group = self.rng.choice(self.walk.groups)
@@ -261,9 +267,10 @@ class OutOfTurn(Moves):
             producer_id, epoch = BOGUS_PRODUCER, self.rng.choice((0, 0, 1, 2))
             coordinator_epoch = self.rng.choice((0, 0, -1, 1, 3))
         topics = by_topic(self.places(2))
-        if self.rng.random() < 0.25:
-            group = self.rng.choice(self.walk.groups)
+        group = self.rng.choice(self.walk.groups)
+        if self.rng.random() < 0.4 and self._may_end_offsets(producer, group, producer_id, epoch):
             topics.append({"name": "__consumer_offsets", "partitions": [f"@{group}"]})
+            coordinator_epoch = 0
         if self.rng.random() < 0.15:
             topics.append({"name": NO_TOPIC, "partitions": [0]})
         marker = {
@@ -274,6 +281,14 @@ class OutOfTurn(Moves):
             "coordinator_epoch": coordinator_epoch,
         }
         return self.walk.step(ADMIN, "WriteTxnMarkers", 1, markers=[marker])
+
+    def _may_end_offsets(self, producer: Producer, group: str, producer_id: str | int, epoch: int) -> bool:
+        """Kafka also remembers the epochs of producers that have no pending offsets; then an older epoch is refused."""
+        current = self.walk.state.get(producer.transactional_id or "")
+        if not isinstance(current, list) or producer_id != current[1]:
+            return False
+        is_pending = f"__consumer_offsets-@{group}" in current[5] and bool(self.walk.state[group][2])
+        return epoch == current[2] or (is_pending and len(self.walk.transactional_ids) == 1)
 
     def _describe(self, producer: Producer) -> Step:
         ids = self.rng.sample([*self.walk.transactional_ids, "$T0", ""], self.rng.randint(0, 2))

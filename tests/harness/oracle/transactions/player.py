@@ -13,11 +13,12 @@ from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.describe_producers import DescribeProducersRequest
 from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from broker.protocol.messages.fetch import FetchRequest
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.wire_types import Message
 from tests.harness.oracle.transactions import forms, history
-from tests.harness.oracle.transactions.names import BOGUS_PRODUCER, Names
+from tests.harness.oracle.transactions.names import Names
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 Address = tuple[str, int]
@@ -35,6 +36,7 @@ NOT_READY = (
 )
 CLOSED = "closed"
 RESTART, WAIT, HISTORY = "Restart", "Wait", "History"
+AT_ONCE = 500
 # Part of a short timeout after which a step may meet the abort, so that the walk says nothing.
 IN_TIME = 0.75
 
@@ -57,6 +59,8 @@ class Player:
         self._log_start: dict[tuple[str, int], int] = {}
         self._short: dict[str, tuple[float, float]] = {}  # transactional id -> (begun at, timeout), if that is short
         self._create_topics()
+        for name, epoch in walk["epochs"].items():
+            self._use_up(name, epoch)
 
     def close(self) -> None:
         left = [self.names.live[one] for one in self.topics if one not in self.deleted]
@@ -197,7 +201,9 @@ class Player:
     def _partitions(self, described: Any, fetched: dict[Place, dict[str, Any]]) -> State:
         """High watermark, last stable offset, log start, aborted transactions and producers; or an error."""
         producers = {
-            (topic["name"], one["partition_index"]): [_producer(found) for found in one["active_producers"]]
+            (topic["name"], one["partition_index"]): forms.in_order(
+                [_producer(found) for found in one["active_producers"]]
+            )
             for topic in described["topics"]
             for one in topic["partitions"]
         }
@@ -252,6 +258,21 @@ class Player:
             if time.monotonic() - begun > timeout_s * IN_TIME:
                 raise Inconclusive("the machine is too slow for a short timeout")
 
+    # ---- epochs
+
+    def _use_up(self, name: str, epoch: int) -> None:
+        """Initialize a producer until it has this epoch."""
+        client = self._client("control")
+        request = InitProducerIdRequest(transactional_id=self.names.live[name], transaction_timeout_ms=600_000)
+        while client.ask(request, 2).error_code in NOT_READY:
+            time.sleep(0.01)
+        for begun in range(0, epoch, AT_ONCE):
+            count = min(AT_ONCE, epoch - begun)
+            for _ in range(count):
+                client.send(request, 2)
+            answers = [client.receive() for _ in range(count)]
+            assert answers[-1].producer_epoch == begun + count, answers[-1]
+
     # ---- topics
 
     def _create_topics(self) -> None:
@@ -291,13 +312,10 @@ def described_transactions(described: Any) -> State:
 
 def _producer(found: dict[str, Any]) -> list[Any]:
     """Id, epoch, last sequence, coordinator epoch and start of the open transaction."""
-    epoch = found["coordinator_epoch"]
-    if found["producer_id"] != BOGUS_PRODUCER:
-        epoch = min(epoch, 0)  # a restart of Kafka raises the epoch of its coordinator
     return [
         found["producer_id"],
         found["producer_epoch"],
         found["last_sequence"],
-        epoch,
+        found["coordinator_epoch"],
         found["current_txn_start_offset"],
     ]

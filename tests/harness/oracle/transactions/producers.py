@@ -46,6 +46,7 @@ VERSIONS: dict[str, dict[str, tuple[int, ...]]] = {
         "Produce": (12, 13),
     },
 }
+LAST_EPOCH = (1 << 15) - 1
 SEQUENCES = 1 << 31  # then they start again at 0
 FENCED = {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}
 

@@ -5,20 +5,22 @@ One request at a time: a real Kafka verifies the producers of several requests t
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.harness.oracle.transactions import accidents
-from tests.harness.oracle.transactions.generate import SHORT_MS, Walk
+from tests.harness.oracle.transactions.generate import Walk
 from tests.harness.oracle.transactions.player import RESTART, WAIT, Address, Inconclusive, Player, State, Step
 
 FORMAT = "transaction-walks 1"
+RECORDINGS = Path(__file__).parent / "recordings"
 ATTEMPTS = 8
 # The state of a group with one member.
 STATE_AFTER = {"JoinGroup": "CompletingRebalance", "SyncGroup": "Stable", "LeaveGroup": "Empty"}
@@ -35,8 +37,10 @@ class Recording:
 class Recorder:
     """A walk that is being recorded. It pauses before each restart of the broker."""
 
-    def __init__(self, address: Address, seed: int, attempt: int, transaction_version: int) -> None:
-        self.walk = Walk(seed, attempt, transaction_version)
+    def __init__(
+        self, address: Address, seed: int, attempt: int, transaction_version: int, *, exhausts: bool = False
+    ) -> None:
+        self.walk = Walk(seed, attempt, transaction_version, exhausts=exhausts)
         self.header = {
             "seed": seed,
             "attempt": attempt,
@@ -44,6 +48,7 @@ class Recorder:
             "groups": self.walk.groups,
             "transactional_ids": self.walk.transactional_ids,
             "short": self.walk.short,
+            "epochs": self.walk.epochs,
         }
         self.player = Player(address, self.header)
         self.steps: list[Step] = []
@@ -78,7 +83,7 @@ class Recorder:
             time.sleep(0.2)
             settled = self.player.settled(self._until(step, response))
         self.player.watch_deadlines(begun, settled, self.walk.short)
-        accidents.refuse(step, self.state, settled, self.walk.groups)
+        accidents.refuse(step, response, self.state, settled, self.walk.groups)
         changed = self._changed(settled)
         self.walk.learn(step, response, changed)
         self.steps.append(step | {"response": response, "state": changed})
@@ -109,6 +114,7 @@ def record(
     out = Recording([])
     found: dict[int, Recorded] = {}
     paused: list[Recorder] = []
+    restarts = 0
 
     def advance(recorder: Recorder, restarted: bool = False) -> None:
         try:
@@ -128,6 +134,7 @@ def record(
             out.given_up.append(seed)
             return
         recorder = Recorder(address, seed, attempt, transaction_version)
+        recorder.walk.is_first_coordinator = not restarts
         if restart is None:
             recorder.walk.restarts_at = 0
         advance(recorder)
@@ -138,6 +145,7 @@ def record(
     while paused:
         assert restart is not None
         restart()
+        restarts += 1
         waiting, paused = paused, []
         for recorder in waiting:
             advance(recorder, restarted=True)
@@ -145,14 +153,39 @@ def record(
     return out
 
 
+def record_exhausted(address: Address, seeds: Iterable[int], transaction_version: int) -> Recording:
+    """Walks of producers whose epochs come to an end. Using them up takes a minute."""
+
+    def begun(seed: int) -> Recorder:
+        recorder = Recorder(address, seed, 0, transaction_version, exhausts=True)
+        recorder.walk.restarts_at = 0
+        return recorder
+
+    out = Recording([])
+    with ThreadPoolExecutor() as pool:
+        recorders = list(pool.map(begun, seeds))
+    for recorder in recorders:
+        try:
+            recorder.go_on()
+            out.walks.append(recorder.recorded())
+        except Inconclusive as reason:
+            out.dropped[str(reason)] += 1
+    return out
+
+
 def write(path: Path, header: dict[str, Any], walks: list[Recorded]) -> None:
     lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in ({"format": FORMAT} | header, *walks))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+    path.write_bytes(lzma.compress(lines.encode(), preset=9))
+
+
+def recording(transaction_version: int, kind: str = "level") -> Path:
+    """A recording of a real Kafka that is kept for tests."""
+    return RECORDINGS / f"{kind}-{transaction_version}-4.1.jsonl.xz"
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Recorded]]:
-    header, *walks = map(json.loads, gzip.decompress(path.read_bytes()).decode().rstrip("\n").split("\n"))
+    header, *walks = map(json.loads, lzma.decompress(path.read_bytes()).decode().rstrip("\n").split("\n"))
     assert header["format"] == FORMAT, f"{path}: {header['format']}"
     return header, walks
 
@@ -166,4 +199,4 @@ def full_states(walk: Recorded) -> Iterator[tuple[Step, State, State]]:
         state = after
 
 
-__all__ = ["SHORT_MS", "Recording", "full_states", "read", "record", "write"]
+__all__ = ["Recording", "full_states", "read", "record", "recording", "write"]

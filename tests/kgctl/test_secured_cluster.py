@@ -152,12 +152,31 @@ def test_a_protocol_that_does_not_fit(config: Configured, listener: str, protoco
         (["topics", "create", "round"], "CREATE on topic round"),
         (["consume", "round", "--until-end"], "DESCRIBE on topic round"),
         (["produce", "round"], "DESCRIBE on topic round|WRITE on topic round"),
+        (["transactions", "describe", "import"], "DESCRIBE on transactional id import"),
+        (["transactions", "abort", "import", "--execute"], "DESCRIBE on transactional id import"),
+        (["producers", "describe", "round:0"], "DESCRIBE on topic round|READ on topic round"),
     ],
 )
 def test_a_missing_permission_is_named(config: Configured, arguments: list[str], permission: str) -> None:
     result = Kgctl()(*arguments, *config("SASL_SSL", "alice"), text="one\n")
     assert result.exit_code == UNREACHABLE, result.output
     assert re.search(f"not authorised for ({permission})", result.output)
+
+
+def test_a_transactional_id_needs_a_permission_of_its_own(config: Configured) -> None:
+    kgctl, words = Kgctl(), ("produce", "imported", "--transactional-id", "import")
+    allow = ("--allow-principal", "User:alice", "--execute")
+    assert kgctl("topics", "create", "imported", *config("SASL_SSL")).exit_code == 0
+    added = kgctl("acls", "add", "--producer", "--topic", "imported", *allow, *config("SASL_SSL"))
+    assert added.exit_code == 0, added.output
+    line = failure(kgctl(*words, *config("SASL_SSL", "alice"), text="one\n"))
+    assert "not authorised for DESCRIBE on transactional id import" in line
+    added = kgctl("acls", "add", "--transactional-id", "import", "--operation", "Write", *allow, *config("SASL_SSL"))
+    assert added.exit_code == 0, added.output
+    written = kgctl(*words, *config("SASL_SSL", "alice"), text="one\n")
+    assert written.exit_code == 0, written.output
+    listed = kgctl("transactions", "list", "-o", "csv", *config("SASL_SSL", "bob"))
+    assert listed.stdout.splitlines()[1:] == []
 
 
 def test_a_wrong_property_is_a_usage_error(config: Configured) -> None:

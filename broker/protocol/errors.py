@@ -35,9 +35,9 @@ class ErrorCode(IntEnum):
     STALE_CONTROLLER_EPOCH = 11, "the controller has moved"
     OFFSET_METADATA_TOO_LARGE = 12, "the metadata of the committed offset is too large"
     NETWORK_EXCEPTION = 13, "the connection was lost before the response arrived", RETRY
-    COORDINATOR_LOAD_IN_PROGRESS = 14, "the group coordinator is still loading", RETRY
-    COORDINATOR_NOT_AVAILABLE = 15, "the group coordinator is not available", RETRY
-    NOT_COORDINATOR = 16, "another broker coordinates this group", RETRY
+    COORDINATOR_LOAD_IN_PROGRESS = 14, "the coordinator is still loading", RETRY
+    COORDINATOR_NOT_AVAILABLE = 15, "the coordinator is not available", RETRY
+    NOT_COORDINATOR = 16, "another broker is the coordinator", RETRY
     INVALID_TOPIC_EXCEPTION = 17, "the topic name is invalid, or the topic does not allow this operation"
     RECORD_LIST_TOO_LARGE = 18, "the batch is larger than a segment of the partition"
     NOT_ENOUGH_REPLICAS = 19, "fewer replicas are in sync than required", RETRY

@@ -24,6 +24,7 @@ PENDING = (
     "tests/broker/cores/groups/test_traces.py",
     "tests/broker/cores/groups/test_transactional_offsets.py",
 )
+WORLDS = ("tests/broker/server/test_transaction_worlds.py",)
 PENDING_RUNNER = ("tests/broker/server/test_pending_offsets.py",)
 TRANSACTIONS = ("tests/broker/server/test_transactions.py",)
 TRANSACTIONAL_OFFSETS = ("tests/broker/server/test_transactional_offsets.py",)
@@ -480,6 +481,126 @@ FAULTS = (
         "        for _ in range(TIMERS_PER_STEP):\n",
         "        for _ in range(1_000_000):\n",
         TRANSACTIONS,
+    ),
+    # ---- transactions, as their worlds see them
+    Fault(
+        "in a world, an aborted transaction is missing from the index",
+        "storage/segments/transactions.py",
+        "        if first_offset is not None and not marker.is_commit:\n",
+        "        if first_offset is None and not marker.is_commit:\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, an abort writes commit markers",
+        "server/transaction_ends.py",
+        "markers.coordinator_epoch, markers.is_commit)",
+        "markers.coordinator_epoch, True)",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, the offsets of a committed transaction are dropped",
+        "server/transaction_ends.py",
+        "                is_commit=marker.is_commit,\n",
+        "                is_commit=False,\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, the offsets of an aborted transaction are committed",
+        "server/transaction_ends.py",
+        "                is_commit=marker.is_commit,\n",
+        "                is_commit=True,\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, a transaction ends without a marker in its last partition",
+        "server/transaction_ends.py",
+        "deque(found for found in markers.partitions if found[0] != OFFSETS_TOPIC)",
+        "deque(found for found in markers.partitions[1:] if found[0] != OFFSETS_TOPIC)",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, a transaction that ends leaves its offsets pending",
+        "server/transaction_ends.py",
+        "for topic, index in markers.partitions if topic == OFFSETS_TOPIC",
+        "for topic, index in markers.partitions[:0] if topic == OFFSETS_TOPIC",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, InitProducerId leaves the transaction of its predecessor open",
+        "cores/transactions/init_producer_id.py",
+        "    if record.state is TransactionState.ONGOING:\n",
+        "    if False:\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, a fenced producer may add partitions",
+        "cores/transactions/partitions.py",
+        "    return ErrorCode.NONE if producer_epoch == record.producer_epoch else ErrorCode.PRODUCER_FENCED\n",
+        "    return ErrorCode.NONE\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, pending offsets are lost in a restart",
+        "server/group_runner.py",
+        "            apply(PendingOffset(*row))\n",
+        "            pass\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, a marker is appended without a checkpoint",
+        "storage/segments/transactions.py",
+        "        self.changed = True\n        first_offset = ",
+        "        first_offset = ",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, a transaction whose markers are written is not completed",
+        "server/transaction_runner.py",
+        "        self._runner.step(self.coordinator.markers_written, transactional_id, self._runner.now_ms, self._wall_ms())\n",
+        "        pass\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, TxnOffsetCommit is not verified",
+        "server/handlers/transaction_offsets.py",
+        "        if error:\n            exchange.answer",
+        "        if False:\n            exchange.answer",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, read_committed readers read to the high watermark",
+        "server/handlers/fetch.py",
+        "committed=self._committed\n",
+        "committed=False\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, the answer to a read_committed fetch names no aborted transactions",
+        "server/handlers/fetch.py",
+        "if self._committed else None",
+        "if False else None",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, ended pending offsets stay in the store",
+        "server/group_runner.py",
+        "            stored.delete(record.producer_id, record.group_id)\n",
+        "            pass\n",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, the last stable offset ignores open transactions",
+        "storage/segments/visible.py",
+        "        if unstable is None:\n            self.last_stable_offset",
+        "        if True:\n            self.last_stable_offset",
+        WORLDS,
+    ),
+    Fault(
+        "in a world, the position of the last stable offset is that of an earlier one",
+        "storage/segments/visible.py",
+        "            self.last_stable_offset = self.high_watermark\n            self._stable_position = None\n",
+        "            self.last_stable_offset = self.high_watermark\n",
+        WORLDS,
     ),
     # ---- pending offsets
     Fault(

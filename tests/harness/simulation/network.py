@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.protocol.api_keys import APIS
-from broker.protocol.codec import decode, encode
+from broker.protocol.codec import decode, encode, encode_parts
 from broker.protocol.wire_types import Message
 from broker.server.exchange import Exchange
 from broker.server.session import Session
@@ -130,6 +131,16 @@ class Remote:
         listener: Any = None
         self.session = Session(listener, authenticated=True)
 
+    @property
+    def now_s(self) -> float:
+        return self._broker.loop.time()
+
+    def soon(self, run: Callable[[], None]) -> None:
+        self._broker.loop.call_soon(run)
+
+    def abort(self) -> None:
+        self._link.reset()
+
     def receive(self, frame: tuple[int, int, int, bytes]) -> None:
         self._frames.append(frame)
         self._pump()
@@ -158,7 +169,8 @@ class Remote:
     def answered(self, exchange: Exchange, response: Message) -> None:
         if self._lost:
             return
-        body = encode(response, exchange.version)
+        parts: Any = encode_parts(response, exchange.version)
+        body = b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
         exchange.parts = [(type(response), body)]  # type: ignore[list-item]
         self._broker.judge.answered(exchange, decode(type(response), body, exchange.version))
         self._broker.flusher.release(exchange)

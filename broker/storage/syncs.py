@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class Syncs:
@@ -17,24 +18,36 @@ class Syncs:
         self._threads: ThreadPoolExecutor | None = None
 
     def run(self, syncs: Sequence[Callable[[], None]]) -> None:
-        """Call all of them and wait until all have ended. The first error is raised then."""
-        count = min(len(syncs), self._at_once)
-        if count < 2:
-            _call(syncs)
-            return
-        if self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._threads = ThreadPoolExecutor(self._at_once - 1, thread_name_prefix="sync")
-        begun = [self._threads.submit(_call, syncs[part::count]) for part in range(1, count)]
+        """Call all of them and wait until all have ended. An error is raised then."""
+        left = deque(syncs)
+        begun = self._start(left, min(len(syncs), self._at_once) - 1)
         try:
-            _call(syncs[::count])
+            _call(left)
         finally:
             errors = [found for part in begun if (found := part.exception()) is not None]
         if errors:
             raise errors[0]
 
+    def _start(self, left: deque[Callable[[], None]], count: int) -> list[Future[None]]:
+        """Let more threads take from what is left: as many as the system has."""
+        begun: list[Future[None]] = []
+        if count > 0 and self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor
 
-def _call(syncs: Sequence[Callable[[], None]]) -> None:
-    for sync in syncs:
+            self._threads = ThreadPoolExecutor(self._at_once - 1, thread_name_prefix="sync")
+        try:
+            while len(begun) < count and self._threads is not None:
+                begun.append(self._threads.submit(_call, left))
+        except RuntimeError:
+            # The refused call stays in the queue of these threads, so the next flush starts others.
+            self._threads = None
+        return begun
+
+
+def _call(left: deque[Callable[[], None]]) -> None:
+    while left:
+        try:
+            sync = left.popleft()
+        except IndexError:
+            return  # another thread took the last one
         sync()

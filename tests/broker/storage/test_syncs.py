@@ -42,3 +42,15 @@ def test_an_error_is_raised_once_all_syncs_have_ended(failing: int) -> None:
     with pytest.raises(OSError, match="no space"):
         Syncs(TOGETHER).run([partial(sync, number) for number in range(TOGETHER)])
     assert len(ended) == TOGETHER - 1
+
+
+def test_files_are_synced_when_the_system_refuses_threads() -> None:
+    at_once = Syncs(TOGETHER)
+    for _ in range(2):
+        synced: list[int] = []
+        stack_bytes = threading.stack_size(1 << 46)  # more than the address space has, so no thread starts
+        try:
+            at_once.run([partial(synced.append, number) for number in range(TOGETHER)])
+        finally:
+            threading.stack_size(stack_bytes)
+        assert sorted(synced) == list(range(TOGETHER))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.flush import Flusher
     from broker.server.group_runner import GroupRunner
-    from broker.storage import Log
+    from broker.storage import Appended, Log, PartitionLog
 
 # How long the work may take in one turn of the event loop, and how many partitions it may write: each takes a sync.
 TURN_S = 0.005
@@ -141,7 +141,7 @@ class TransactionEnds:
             topic, index = end.partitions[0]
             log = self._log.partition(topic, index)
             if log is not None:
-                found = log.append_marker(end.marker, wall_ms=self._wall_ms())
+                found = append_marker(log, end.marker, self._wall_ms())
                 if isinstance(found, ErrorCode):
                     logger.warning(
                         "%s-%d refused the end of transaction %r: %s", topic, index, end.transactional_id, found.name
@@ -183,3 +183,12 @@ class TransactionEnds:
         self._unfinished.extend(self._blocked)
         self._blocked.clear()
         self._continue()
+
+
+def append_marker(log: PartitionLog, marker: Marker, wall_ms: int) -> Appended | ErrorCode:
+    """Append a marker of this broker, which is the only coordinator: markers that an administrator wrote do not fence it."""
+    found = log.append_marker(marker, wall_ms=wall_ms)
+    if found is not ErrorCode.TRANSACTION_COORDINATOR_FENCED:
+        return found
+    (epoch,) = (state.coordinator_epoch for state in log.producer_states() if state.producer_id == marker.producer_id)
+    return log.append_marker(marker._replace(coordinator_epoch=epoch), wall_ms=wall_ms)

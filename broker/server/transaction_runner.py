@@ -16,7 +16,7 @@ from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
 from broker.server.features import TRANSACTION_VERSION, level_of
 from broker.server.runner import Runner
-from broker.server.transaction_ends import TransactionEnds
+from broker.server.transaction_ends import TransactionEnds, append_marker
 from broker.storage import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class TransactionRunner:
             log = self._log.partition(topic, index)
             if (producer_id, topic, index) not in known and log is not None:
                 logger.warning("%s-%d: aborted a transaction of the unknown producer %d", topic, index, producer_id)
-                log.append_marker(Marker(producer_id, producer_epoch, 0, False), wall_ms=self._wall_ms())
+                append_marker(log, Marker(producer_id, producer_epoch, 0, False), self._wall_ms())
         unknown: dict[tuple[int, int], set[int]] = {}
         for row in self._log.pending_offsets.all():
             index = self._groups.partition_of(row.group_id)

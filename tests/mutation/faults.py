@@ -1310,6 +1310,13 @@ FAULTS = (
         STORAGE,
     ),
     Fault(
+        "a flush fails when the system refuses a thread",
+        "storage/syncs.py",
+        "        except RuntimeError:\n",
+        "        except MemoryError:\n",
+        ["tests/broker/storage/test_syncs.py"],
+    ),
+    Fault(
         "a flush does not wait for the syncs of other threads",
         "storage/syncs.py",
         "errors = [found for part in begun if (found := part.exception()) is not None]",
@@ -1652,6 +1659,20 @@ FAULTS = (
         "server/handlers/transactional_produce.py",
         "    if error == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:\n",
         "    if error == ErrorCode.TRANSACTION_ABORTABLE and version < 0:\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "of a partition that is named twice, one batch is verified",
+        "server/handlers/transactional_produce.py",
+        "    batches = list(_batches(request, version >= TOPIC_IDS_SINCE, resources))\n",
+        "    batches = list(dict(_batches(request, version >= TOPIC_IDS_SINCE, resources)).items())\n",
+        TRANSACTIONS,
+    ),
+    Fault(
+        "the coordinator epoch of an administrator fences the coordinator",
+        "server/transaction_ends.py",
+        "    if found is not ErrorCode.TRANSACTION_COORDINATOR_FENCED:\n",
+        "    if found is not ErrorCode.INVALID_PRODUCER_EPOCH:\n",
         TRANSACTIONS,
     ),
     Fault(

@@ -23,8 +23,10 @@ _Errors = Mapping[tuple[str, int], ErrorCode]
 
 def verify(request: ProduceRequest, version: int, resources: Resources) -> tuple[ErrorCode | None, _Errors]:
     """An error of the whole request, or the errors of single partitions."""
-    batches = dict(_batches(request, version >= TOPIC_IDS_SINCE, resources))
-    producers = {(header.producer_id, header.producer_epoch) for header in map(parse_header, batches.values())}
+    batches = list(_batches(request, version >= TOPIC_IDS_SINCE, resources))
+    producers = {
+        (header.producer_id, header.producer_epoch) for header in (parse_header(found) for _, found in batches)
+    }
     if not producers:
         return None, {}
     if len(producers) > 1:
@@ -32,14 +34,14 @@ def verify(request: ProduceRequest, version: int, resources: Resources) -> tuple
     ((producer_id, producer_epoch),) = producers
     adds = version >= ADDS_SINCE
     out: dict[tuple[str, int], ErrorCode] = {}
-    unverified = []
-    for key, records in batches.items():
+    unverified: dict[tuple[str, int], None] = {}
+    for key, records in batches:
         log = resources.log.partition(*key)
         if log is None or _is_open(log, producer_id, producer_epoch, resources):
             continue
         out[key] = log.start_verification(records, adds_partition=adds, wall_ms=wall_ms())
         if out[key] == ErrorCode.NONE:
-            unverified.append(key)
+            unverified[key] = None
     if unverified:
         errors = resources.transactions.verify(
             request.transactional_id or "", producer_id, producer_epoch, unverified, add=adds
@@ -51,7 +53,7 @@ def verify(request: ProduceRequest, version: int, resources: Resources) -> tuple
 def _batches(
     request: ProduceRequest, by_id: bool, resources: Resources
 ) -> Iterator[tuple[tuple[str, int], bytes | memoryview]]:
-    """The transactional batches of producers to partitions that exist."""
+    """The transactional batches of producers to partitions that exist. A request may name a partition twice."""
     for asked in request.topic_data:
         topic = resources.topic(asked.name, asked.topic_id, by_id)
         if topic is None or topic.internal:

@@ -89,3 +89,23 @@ def test_markers_of_an_administrator_end_a_transaction_in_a_partition(client: Wi
     ]
     assert fetch(client, "t", 0, isolation_level=READ_COMMITTED).last_stable_offset == 2
     assert fetched_offset(client, "g", "t", require_stable=True) == (-1, ErrorCode.NONE)
+
+
+def test_no_coordinator_epoch_of_an_administrator_stops_a_transaction(client: WireClient) -> None:
+    create_topic(client, "t")
+    producer = TransactionalProducer(client, "tx")
+    producer.produce("t", b"aborted")
+    marker = WriteTxnMarkersRequest.Marker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        transaction_result=False,
+        topics=[WriteTxnMarkersRequest.Topic(name="t", partition_indexes=[0])],
+        coordinator_epoch=5,
+    )
+    client.ask(WriteTxnMarkersRequest(markers=[marker]))
+
+    producer.produce("t", b"committed")
+    assert producer.end(committed=True) == ErrorCode.NONE
+
+    row = fetch(client, "t", 0, isolation_level=READ_COMMITTED)
+    assert (row.last_stable_offset, row.high_watermark) == (4, 4)

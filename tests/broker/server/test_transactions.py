@@ -13,6 +13,7 @@ from broker.protocol.messages.describe_producers import DescribeProducersRequest
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
 from broker.protocol.messages.list_transactions import ListTransactionsRequest
+from broker.protocol.messages.produce import ProduceRequest
 from broker.server.transaction_ends import PARTITIONS_AT_ONCE
 from tests.harness.requests import batch, create_topic, fetch, fetch_request, produce, produce_request, values_of
 from tests.harness.running import RunningBroker, until
@@ -267,6 +268,19 @@ def test_records_of_two_producers_are_refused_together(client: WireClient) -> No
     rows = client.ask(request, 12).responses
 
     assert {row.partition_responses[0].error_code for row in rows} == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+
+
+def test_a_partition_that_is_named_twice_takes_no_unverified_batch(client: WireClient) -> None:
+    create_topic(client, "t")
+    producer = TransactionalProducer(client, "tx")
+    request = producer.produce_request(("t", 0))
+    unknown = batch(b"x", is_transactional=True, producer_id=777, producer_epoch=0, base_sequence=0)
+    request.topic_data[0].partition_data.insert(0, ProduceRequest.Partition(index=0, records=unknown))
+
+    (topic,) = client.ask(request, 12).responses
+
+    assert {row.error_code for row in topic.partition_responses} == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+    assert committed(client, "t").high_watermark == 0
 
 
 def test_a_request_may_mix_transactional_records_with_others(client: WireClient) -> None:

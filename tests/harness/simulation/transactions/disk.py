@@ -33,6 +33,8 @@ class Change(NamedTuple):
 class WorldDisk(FileOps):
     """Operations on the files of one world; it survives the brokers."""
 
+    syncs_at_once = 1
+
     def __init__(self, random: Random) -> None:
         self._random = random
         self._paths: dict[int, str] = {}

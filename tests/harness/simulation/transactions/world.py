@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 from broker.server.features import TRANSACTION_VERSION
-from broker.storage import StorageError
+from broker.storage import StorageError, flush, housekeeping
+from broker.storage.store import evidence
 from tests.harness.simulation.clock import MS, SECOND, Clock
 from tests.harness.simulation.network import Link
 from tests.harness.simulation.terms import ensure
@@ -95,7 +99,8 @@ class World:
 
     def run(self) -> Outcome:
         try:
-            return self._run()
+            with _without_real_time():
+                return self._run()
         finally:
             self._close()
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -328,6 +333,17 @@ class World:
             self.broker.flusher.schedule()
         except (StorageError, Fault) as error:
             self.broker.flusher.fail(error)
+
+
+@contextlib.contextmanager
+def _without_real_time() -> Iterator[None]:
+    """Let the storage do nothing every second of real time, and no work in slices of it: a slow machine would change the world."""
+    with (
+        patch.object(evidence, "MARKER_SYNC_SECONDS", math.inf),
+        patch.object(flush, "ENDS_SYNC_SECONDS", math.inf),
+        patch.object(housekeeping, "SLICE_SECONDS", math.inf),
+    ):
+        yield
 
 
 def run_seed(seed: int, events: int, print_line: Callable[[str], None] | None = None) -> Outcome:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.harness.clusters import Cluster
@@ -21,6 +22,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for name in ("KGCTL_BOOTSTRAP", "KGCTL_CONTEXT", "KGCTL_COMMAND_CONFIG"):
     os.environ.pop(name, None)
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+
+# On a machine that is busy with other tests, an example may take long.
+settings.register_profile("busy", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 BOTH = ["kgctl", pytest.param("kafka", marks=pytest.mark.reference)]
 

@@ -88,7 +88,9 @@ def test_a_transaction_that_times_out_is_aborted(cluster: Cluster, client: Clien
     producer = client.transactional_producer(cluster.bootstrap_servers, fresh("id"), timeout_ms=1000)
     with contextlib.closing(producer):
         producer.begin()
-        send(producer, topic, late)
+        # On a slow machine it may already be over while it is written.
+        with contextlib.suppress(Exception):
+            send(producer, topic, late)
         produce(client, cluster, topic, after, PARTITIONS)
         # The end of the transaction releases the records behind it.
         assert sorted(read_until(client, cluster, topic, COMMITTED, set(after))) == after

@@ -19,7 +19,8 @@ from tests.harness.wire_client import WireClient
 READ_UNCOMMITTED, READ_COMMITTED, LATEST = 0, 1, -1
 _MARKER_KEY = struct.Struct(">hh")
 ABORT = 0
-STABLE_WITHIN_S, RETRY_S = 5.0, 0.01
+# Less than a transaction timeout, and enough for the start of a copier, which aborts what a crashed one left open.
+STABLE_WITHIN_S, RETRY_S = 15.0, 0.01
 
 
 def stable_ends(client: WireClient, topic: str, partitions: int, isolation: int = READ_COMMITTED) -> list[int]:

@@ -119,14 +119,20 @@ class Run:
         return self._restarts_s[-1]
 
     def _wait_for_progress(self) -> None:
-        """Wait until the sources and the copiers of fixed partitions have committed in this run of the broker."""
+        """Wait until the sources and the copiers of fixed partitions have committed in this run of the broker.
+
+        Also until each source has aborted once in any run, so that the first check meets both ends.
+        """
         account = self._account
         account.read_journals()
         before = account.counts.copy()
         wanted = [f"{name} committed" for name in SOURCES]
         wanted += [f"{name} copied" for name, (group, _) in self._load.copiers.items() if group == ASSIGNED]
         deadline = time.monotonic() + PROGRESS_WITHIN_S
-        while not all(account.counts[what] > before[what] for what in wanted):
+        aborts = [f"{name} aborted" for name in SOURCES]
+        while not (
+            all(account.counts[what] > before[what] for what in wanted) and all(map(account.counts.get, aborts))
+        ):
             self._victim.check()
             self._load.check()
             assert time.monotonic() < deadline, f"no progress: {account.counts - before}"

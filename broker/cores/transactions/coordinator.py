@@ -137,10 +137,6 @@ class TransactionCoordinator:
         """The states of all transactional ids."""
         return self._state.hard.transactions.values()
 
-    def open_partitions(self) -> set[tuple[int, Partition]]:
-        """The producer id and partition of everything that is part of an ongoing or prepared transaction."""
-        return {(record.producer_id, partition) for record in self.transactions() for partition in record.partitions}
-
     def deadlines(self) -> dict[tuple[str, ...], int]:
         """Every timer, (kind[, transactional id]), with its deadline."""
         return self._state.timers.deadlines()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.harness.kafka_cases import CollectedTests
+
 if TYPE_CHECKING:
     from tests.harness.clusters import Cluster
 
@@ -26,6 +28,15 @@ os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 # On a machine that is busy with other tests, an example may take long.
 settings.register_profile("busy", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+_COLLECTED = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture
+def collected_tests(request: pytest.FixtureRequest) -> CollectedTests:
+    """What this run has collected, also what it does not run."""
+    return CollectedTests(request.config.stash[_COLLECTED])
+
 
 BOTH = ["kgctl", pytest.param("kafka", marks=pytest.mark.reference)]
 
@@ -63,8 +74,13 @@ def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         yield running
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that restarts its cluster needs the same port again, so no other test may take it meanwhile."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note all tests before markers deselect some, and mark some.
+
+    A test that restarts its cluster needs the same port again, so no other test may take it meanwhile.
+    """
+    config.stash[_COLLECTED] = [item.nodeid for item in items]
     for item in items:
         if "own_cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.alone)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,16 +53,31 @@ def table(folder: str) -> Table:
     return out
 
 
-def missing(covered: dict[tuple[str, str], list[str]]) -> dict[str, tuple[str, str]]:
-    """The ids of tests that do not exist, each with a name that it should cover. A parametrized test may be named without parameters."""
-    named = {test_id: case for case, test_ids in covered.items() for test_id in test_ids}
-    files = sorted({"tests/" + test_id.partition("::")[0] for test_id in named})
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
+class CollectedTests:
+    """The ids of tests below `tests/`: those that this run has collected; for other files, those that pytest then collects."""
+
+    def __init__(self, node_ids: Iterable[str]) -> None:
+        self._ids = _below_tests(node_ids)
+
+    def of_files(self, files: Collection[str]) -> set[str]:
+        """The ids of all tests in these files. A parametrized test has one id without parameters, too."""
+        known = {test_id.partition("::")[0] for test_id in self._ids}
+        return self._ids | _collected(sorted(set(files) - known))
+
+
+def _collected(files: Sequence[str]) -> set[str]:
+    if not files:
+        return set()
+    paths = [f"tests/{file}" for file in files]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *paths]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr
-    ids = {line.removeprefix("tests/") for line in done.stdout.splitlines() if "::" in line}
-    ids |= {test_id.partition("[")[0] for test_id in ids}
-    return {test_id: case for test_id, case in named.items() if test_id not in ids}
+    return _below_tests(line for line in done.stdout.splitlines() if "::" in line)
+
+
+def _below_tests(node_ids: Iterable[str]) -> set[str]:
+    ids = {node_id.removeprefix("tests/") for node_id in node_ids}
+    return ids | {test_id.partition("[")[0] for test_id in ids}
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:

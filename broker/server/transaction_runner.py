@@ -154,14 +154,16 @@ class TransactionRunner:
     def _abort_unknown(self) -> None:
         """Abort what is open in partitions and groups but not known to the coordinator, as after a loss: it would never end."""
         known = {
-            (record.producer_id, *partition)
+            (record.producer_id, *partition): record.producer_epoch
             for record in self.coordinator.transactions()
             if record.state is TransactionState.ONGOING or record.state.is_prepared
             for partition in record.partitions
         }
         for topic, index, producer_id, producer_epoch in list(self._log.open_transactions()):
             log = self._log.partition(topic, index)
-            if (producer_id, topic, index) not in known and log is not None:
+            # After a loss, the coordinator may know an earlier transaction of the producer.
+            is_known = producer_epoch <= known.get((producer_id, topic, index), -1)
+            if not is_known and log is not None:
                 logger.warning("%s-%d: aborted a transaction of the unknown producer %d", topic, index, producer_id)
                 append_marker(log, Marker(producer_id, producer_epoch, 0, False), self._wall_ms())
         unknown: dict[tuple[int, int], set[int]] = {}

@@ -1725,6 +1725,13 @@ FAULTS = (
         TRANSACTIONS_AFTER_RESTART,
     ),
     Fault(
+        "a start keeps a transaction that is newer than the one that the coordinator knows",
+        "server/transaction_runner.py",
+        "is_known = producer_epoch <= known.get((producer_id, topic, index), -1)",
+        "is_known = (producer_id, topic, index) in known",
+        TRANSACTIONS_AFTER_RESTART,
+    ),
+    Fault(
         "a start aborts transactions that the coordinator knows",
         "server/transaction_runner.py",
         "            if record.state is TransactionState.ONGOING or record.state.is_prepared\n",

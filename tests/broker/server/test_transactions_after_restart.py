@@ -142,6 +142,21 @@ def test_a_transaction_that_the_coordinator_does_not_know_is_aborted_at_the_star
     assert "dropped the pending offsets of the unknown producer 0" in caplog.text
 
 
+def test_a_transaction_that_is_newer_than_the_known_one_is_aborted_at_the_start(running: RunningBroker) -> None:
+    with running.client() as client:
+        create_topic(client, "t")
+        TransactionalProducer(client, "tx")
+        assert TransactionalProducer(client, "tx").produce("t", b"a").error_code == ErrorCode.NONE
+    running.stop()
+    change_stored(running, lambda record: dataclasses.replace(record, producer_epoch=0))
+
+    running.start()
+
+    with running.client() as client:
+        end, _, aborted = read(client)
+    assert (end, aborted) == (2, 1)
+
+
 def test_a_start_without_losses_aborts_nothing(running: RunningBroker, caplog: pytest.LogCaptureFixture) -> None:
     begin(running)
     caplog.set_level(logging.WARNING, "broker.server")

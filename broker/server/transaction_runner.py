@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from broker.cores.transactions.coordinator import TransactionCoordinator
@@ -47,6 +48,8 @@ def start(
     wall_ms: Callable[[], int],
 ) -> TransactionRunner:
     """Start the coordinator of transactions with what is stored."""
+    # The groups core loads it at its first use: here, while a failure ends no step.
+    import_module("broker.cores.groups.transactional_offsets")
 
     def transaction_version() -> int:
         return level_of(log, TRANSACTION_VERSION)

@@ -31,15 +31,16 @@ class Syncs:
     def _start(self, left: deque[Callable[[], None]], count: int) -> list[Future[None]]:
         """Let more threads take from what is left: as many as the system has."""
         begun: list[Future[None]] = []
-        if count > 0 and self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._threads = ThreadPoolExecutor(self._at_once - 1, thread_name_prefix="sync")
         try:
+            if count > 0 and self._threads is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._threads = ThreadPoolExecutor(self._at_once - 1, thread_name_prefix="sync")
             while len(begun) < count and self._threads is not None:
                 begun.append(self._threads.submit(_call, left))
-        except RuntimeError:
-            # The refused call stays in the queue of these threads, so the next flush starts others.
+        except (ImportError, OSError, RuntimeError):
+            # No file descriptor for the import, or no thread. The refused call stays in the queue of these threads, so
+            # the next flush starts others.
             self._threads = None
         return begun
 

@@ -1312,9 +1312,16 @@ FAULTS = (
     Fault(
         "a flush fails when the system refuses a thread",
         "storage/syncs.py",
-        "        except RuntimeError:\n",
-        "        except MemoryError:\n",
+        "        except (ImportError, OSError, RuntimeError):\n",
+        "        except (ImportError, OSError):\n",
         ["tests/broker/storage/test_syncs.py"],
+    ),
+    Fault(
+        "the first pending offsets need file descriptors",
+        "server/transaction_runner.py",
+        '    import_module("broker.cores.groups.transactional_offsets")\n',
+        "",
+        ["tests/broker/server/test_descriptors.py"],
     ),
     Fault(
         "a flush does not wait for the syncs of other threads",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
+import sys
+from pathlib import Path
 
 import pytest
 
 from broker.protocol.errors import ErrorCode
+from tests.harness.broker_program import started
 from tests.harness.descriptors import exhausted
 from tests.harness.requests import create_topic, fetch, fetch_request, list_offset, produce, values_of
 from tests.harness.running import RunningBroker, until
+from tests.harness.transactions import TransactionalProducer
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 
@@ -85,3 +90,25 @@ def test_an_answer_that_cannot_be_completed_ends_its_connection_alone(
     assert create_topic(client, "other").error_code == ErrorCode.NONE
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
     assert "cannot read the records of an answer" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_the_first_parallel_syncs_and_pending_offsets_need_no_descriptor(tmp_path: Path) -> None:
+    with started(tmp_path / "data") as program:
+        host, _, port = program.ready().address.rpartition(":")
+        with WireClient((host, int(port))) as client:
+            create_topic(client, "t", partitions=2)
+            producer = TransactionalProducer(client, "tx")
+            for partition in (0, 1):
+                assert producer.produce("t", b"x", partition=partition).error_code == ErrorCode.NONE
+            assert producer.commit_offsets("", "t", (0, 5)) == [ErrorCode.INVALID_GROUP_ID]
+            limit, hard = resource.prlimit(program.pid, resource.RLIMIT_NOFILE)
+            in_use = {int(name) for name in os.listdir(f"/proc/{program.pid}/fd")}
+            resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (max(in_use) + 1, hard))
+
+            rows = client.ask(producer.produce_request(("t", 0), ("t", 1)), 12).responses[0].partition_responses
+            assert [row.error_code for row in rows] == [ErrorCode.NONE] * 2
+            assert producer.commit_offsets("g", "t", (0, 5)) == [ErrorCode.NONE]
+
+            resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (limit, hard))
+            assert producer.end(committed=True) == ErrorCode.NONE

@@ -82,6 +82,7 @@ def next_orders(consumer: Consumer, count: int, ended: threading.Event) -> list[
         message = consumer.poll(POLL_S)
         if message is not None and message.error() is None:
             orders.append(message)
+            deadline = time.monotonic() + WAIT_S
     return orders
 
 

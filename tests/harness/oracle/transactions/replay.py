@@ -64,13 +64,17 @@ class Replay:
 
     def _compared(self, where: str, expected: State, patience_s: float) -> list[Difference]:
         deadline = time.monotonic() + patience_s
-        while (state := self.player.seen()) != expected:
-            if time.monotonic() > deadline:
+        while True:
+            # The last look begins after the deadline: the broker may stand still for longer.
+            is_last = time.monotonic() > deadline
+            state = self.player.seen()
+            if state == expected:
+                return []
+            if is_last:
                 want = {key: value for key, value in expected.items() if state.get(key) != value}
                 got = {key: value for key, value in state.items() if expected.get(key) != value}
                 return [Difference(f"seed {self.walk['seed']} {where}", want, got)]
             time.sleep(0.005)
-        return []
 
     def _found(self, where: str, expected: Any, got: Any) -> None:
         self.differences.append(Difference(f"seed {self.walk['seed']} {where}", expected, got))

@@ -95,25 +95,53 @@ def committed(
     """All committed offsets of each group; many groups in one request where the coordinator can (Kafka 3.0)."""
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
-        offered = cluster.range_of(node.endpoint, OffsetFetchRequest.API_KEY)
-        if offered and offered[1] < 8:
+        if _takes_one_group(cluster, node):
             return [_fetch_one(node, name) for name in names]
         return [_fetch_many(node, some) for some in chunks(names, GROUPS_PER_REQUEST)]
 
     return (yield from cluster.at_coordinators(groups, make))
 
 
+def stable(
+    cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
+) -> Steps[dict[TopicPartition, Committed] | KgctlError]:
+    """The committed offsets of these partitions. One that an open transaction may replace has an error instead."""
+    numbers: dict[str, list[int]] = {}
+    for partition in partitions:
+        numbers.setdefault(partition.topic, []).append(partition.partition)
+    topics = [OffsetFetchRequest.Topic(name=name, partition_indexes=some) for name, some in numbers.items()]
+
+    def make(node: Node, names: list[str]) -> list[Batch[str]]:
+        fetch = _fetch_one if _takes_one_group(cluster, node) else _fetch_of
+        return [fetch(node, name, topics) for name in names]
+
+    found = yield from cluster.at_coordinators([group], make)
+    commits: dict[TopicPartition, Committed] | KgctlError = found[group]
+    return commits
+
+
+def _takes_one_group(cluster: Cluster, node: Node) -> bool:
+    offered = cluster.range_of(node.endpoint, OffsetFetchRequest.API_KEY)
+    return offered is not None and offered[1] < 8
+
+
 def _fetch_many(node: Node, groups: Sequence[str]) -> Batch[str]:
     rows = [OffsetFetchRequest.Group(group_id=group, topics=None) for group in groups]
-
-    def read(answer: OffsetFetchResponse) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
-        return {row.group_id: _read_commits(row.group_id, row) for row in answer.groups}
-
-    return Batch(Ask(node.endpoint, OffsetFetchRequest(groups=rows), OffsetFetchResponse, 8), groups, read)
+    return Batch(Ask(node.endpoint, OffsetFetchRequest(groups=rows), OffsetFetchResponse, 8), groups, _read_groups)
 
 
-def _fetch_one(node: Node, group: str) -> Batch[str]:
-    request = OffsetFetchRequest(group_id=group, topics=None)
+def _fetch_of(node: Node, group: str, topics: list[OffsetFetchRequest.Topic]) -> Batch[str]:
+    row = OffsetFetchRequest.Group(group_id=group, topics=topics)
+    request = OffsetFetchRequest(groups=[row], require_stable=True)
+    return Batch(Ask(node.endpoint, request, OffsetFetchResponse, 8), [group], _read_groups)
+
+
+def _read_groups(answer: OffsetFetchResponse) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
+    return {row.group_id: _read_commits(row.group_id, row) for row in answer.groups}
+
+
+def _fetch_one(node: Node, group: str, topics: list[OffsetFetchRequest.Topic] | None = None) -> Batch[str]:
+    request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=topics is not None)
     return Batch(
         Ask(node.endpoint, request, OffsetFetchResponse, 2, 7),
         [group],

@@ -12,13 +12,21 @@ from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import FetchSettings
 from kgctl.client.consumer.group_session import GroupSession
 from kgctl.client.consumer.membership import GroupSettings
-from kgctl.client.consumer.start_offsets import Reset, committed_offsets, given_offsets, log_ends, partition_counts
+from kgctl.client.consumer.start_offsets import (
+    Reset,
+    Unstable,
+    committed_offsets,
+    given_offsets,
+    log_ends,
+    partition_counts,
+)
 from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, missing_partition
 from kgctl.model.topic_partition import TopicPartition
 
 CLOSE_SECONDS = 5.0
 _TOPICS_AGE_SECONDS = 30.0
+_UNSTABLE_WAIT_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,8 @@ class Consumer:
         self._topics: dict[str, int] = {}
         self._topics_at = 0.0
         self._limits: dict[TopicPartition, int] = {}
+        self._unplaced: list[TopicPartition] = []  # assigned by the group, but an open transaction has their offsets
+        self._waits_for_offsets = False
 
     @property
     def assignment(self) -> list[TopicPartition]:
@@ -62,7 +72,7 @@ class Consumer:
     @property
     def at_end(self) -> bool:
         """With `until_end`: whether `poll` has returned everything before the log ends."""
-        waits_for_group = self._group is not None and self._group.must_join
+        waits_for_group = self._group is not None and (self._group.must_join or bool(self._unplaced))
         return self._settings.until_end and not waits_for_group and self._fetcher.all_finished
 
     def assign(
@@ -103,6 +113,9 @@ class Consumer:
             self._group.run_due(deadline)
             if self._group.must_join:
                 return []
+            if self._unplaced:
+                self._place(self._group, deadline)
+                return []
         if self._fetcher.out_of_range:
             self._reset_lost_offsets(deadline)
         if time.monotonic() >= self._topics_at + _TOPICS_AGE_SECONDS:
@@ -136,14 +149,28 @@ class Consumer:
     def _rejoin(self, deadline: float) -> None:
         assert self._group is not None
         self._fetcher.assign({})
-        partitions = self._group.join(list(self._topics), deadline)
-        steps = committed_offsets(self._cluster, self._group.group_id, partitions)
-        positions = self._connector.run(steps, time_left(deadline))
+        self._unplaced = self._group.join(list(self._topics), deadline)
+        self._place(self._group, deadline)
+
+    def _place(self, group: GroupSession, deadline: float) -> None:
+        """Start at the committed offsets, unless a transaction may still replace them: then a later poll tries again."""
+        partitions = self._unplaced
+        try:
+            positions = self._connector.run(
+                committed_offsets(self._cluster, group.group_id, partitions), time_left(deadline)
+            )
+        except Unstable as error:
+            if not self._waits_for_offsets:
+                self._notice(f"{error}; waiting for its end")
+            self._waits_for_offsets = True
+            time.sleep(min(_UNSTABLE_WAIT_SECONDS, time_left(deadline)))
+            return
+        self._unplaced, self._waits_for_offsets = [], False
         fresh = self._reset([partition for partition in partitions if partition not in positions], deadline)
         self._start(positions | fresh, deadline)
         for partition, offset in fresh.items():
             # The next owner must start here too, even if no record has arrived yet.
-            self._group.mark_used(partition, offset)
+            group.mark_used(partition, offset)
 
     def _start(self, positions: Mapping[TopicPartition, int], deadline: float) -> None:
         if self._settings.until_end:

@@ -22,6 +22,10 @@ class Reset(IntEnum):
     LATEST = offsets.LATEST
 
 
+class Unstable(KgctlError):
+    """An open transaction has written offsets of the group: where to start is known when it ends."""
+
+
 def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str, int]]:
     """The partition count of each topic. Raises NotFound if a topic does not exist; never creates one."""
     for wait in (*cluster.retry_waits, None):
@@ -60,17 +64,16 @@ def log_ends(
 def committed_offsets(
     cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
 ) -> Steps[dict[TopicPartition, int]]:
-    """The committed offsets of the group; partitions without one are omitted."""
-    found = yield from offsets.committed(cluster, [group])
-    commits = found[group]
+    """The committed offsets of the group; partitions without one are omitted. Raises Unstable if they may change."""
+    commits = yield from offsets.stable(cluster, group, partitions)
     if isinstance(commits, KgctlError):
         raise commits
     known = {}
-    for partition in partitions:
-        one = commits.get(partition)
-        if one is not None and one.error is not None:
-            raise from_row(one.error)
-        if one is not None and one.offset is not None:
+    for partition, one in commits.items():
+        if one.error is not None:
+            error = from_row(one.error)
+            raise Unstable(str(error)) if error.name == ErrorCode.UNSTABLE_OFFSET_COMMIT.name else error
+        if one.offset is not None:
             known[partition] = one.offset
     return known
 

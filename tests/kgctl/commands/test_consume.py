@@ -10,7 +10,9 @@ import sys
 import time
 
 import pytest
+from confluent_kafka import Consumer as OtherConsumer
 from confluent_kafka import Producer as OtherProducer
+from confluent_kafka import TopicPartition as OtherPartition
 
 from broker.local import LocalBroker
 from tests.harness.clusters import Cluster, fresh
@@ -336,3 +338,20 @@ def test_the_isolation_level_decides_about_transactions(kgctl: Kgctl) -> None:
     assert kgctl(*words, "--group", group, "--isolation-level", "read_committed").exit_code == 0
     (row,) = kgctl.rows("groups", "describe", group, "--offsets")
     assert (row["current_offset"], row["lag"]) == (row["log_end_offset"], 0)
+
+
+def test_a_member_waits_for_the_transaction_that_has_its_offsets(kgctl: Kgctl) -> None:
+    topic, group, name = made(kgctl), fresh("g"), fresh("tx")
+    assert kgctl("produce", topic, text="0\n1\n2\n").exit_code == 0
+    other = OtherConsumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group})
+    producer = OtherProducer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": name})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction([OtherPartition(topic, 0, 2)], other.consumer_group_metadata())
+    words = ("consume", topic, "--group", group, "--from-beginning", "--until-end")
+    waiting = kgctl(*words, "--timeout", 2)
+    assert (waiting.exit_code, waiting.stdout) == (3, "")
+    assert f"group '{group}', {topic}-0: the offset has a pending transactional commit" in waiting.stderr
+    producer.commit_transaction()
+    other.close()
+    assert kgctl(*words).stdout.split() == ["2"]

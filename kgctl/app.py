@@ -32,7 +32,7 @@ COMMANDS = {
     "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.consume:consume", "Print records of topics to stdout."),
     "transactions": Entry(
-        "kgctl.commands.transactions:transactions_app", "List and describe transactions, find hanging ones."
+        "kgctl.commands.transactions:transactions_app", "List, describe and abort transactions, find hanging ones."
     ),
     "producers": Entry("kgctl.commands.producers:producers_app", "Show the producers that partitions remember."),
     "context": Entry("kgctl.commands.context:context_app", "Name clusters, and choose the one to work on."),

@@ -36,6 +36,8 @@ class Acks(StrEnum):
     NONE = "0"
 
 
+_MOST_TIMEOUT_SECONDS = (2**31 - 1) / 1000  # an INT32 of milliseconds
+
 EPILOG = examples(
     "kgctl produce orders < lines.txt",
     "kgctl produce users --key-separator '\\t' --null-marker NULL < users.tsv",
@@ -125,6 +127,7 @@ def produce(
         typer.Option(
             "--transaction-timeout",
             min=0.001,
+            max=_MOST_TIMEOUT_SECONDS,
             metavar="SECONDS",
             help="How long a transaction may be open before the broker aborts it. [default: 60]",
         ),
@@ -278,9 +281,13 @@ def _transaction(
     for option, is_right in {"--acks": acks is Acks.ALL, "--no-idempotence": idempotence}.items():
         if not is_right:
             raise typer.BadParameter("transactions need acks=all and idempotence.", param_hint=f"'{option}'")
-    if timeout is None:
-        return TransactionSettings(transactional_id)
-    return TransactionSettings(transactional_id, round(timeout * 1000))
+    settings = TransactionSettings(transactional_id)
+    if timeout is not None:
+        settings = TransactionSettings(transactional_id, round(timeout * 1000))
+    if seconds is not None and seconds * 1000 >= settings.timeout_ms:
+        limit = f"{settings.timeout_ms / 1000:g} s of --transaction-timeout"
+        raise typer.BadParameter(f"must be below the {limit}.", param_hint="'--transaction-seconds'")
+    return settings
 
 
 def _producer_settings(

@@ -21,7 +21,7 @@ from kgctl.render import note
 from kgctl.watch.figures import counted
 
 transactions_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="List and describe transactions, find hanging ones, abort them."
+    no_args_is_help=True, rich_markup_mode=None, help="List, describe and abort transactions, find hanging ones."
 )
 
 

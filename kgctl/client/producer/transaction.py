@@ -162,7 +162,7 @@ class Transaction:
             seconds = f"{self.settings.timeout_ms / 1000:g} s"
             return (
                 f"the broker aborted the transaction of transactional id {name}, which was open longer than its timeout "
-                f"of {seconds} ({error.name})"
+                f"of {seconds}: commit more often, or raise the timeout ({error.name})"
             )
         return (
             f"another producer with transactional id {name} has started, or an administrator has aborted the transaction "

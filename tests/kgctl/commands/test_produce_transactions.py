@@ -192,6 +192,9 @@ def _set_level(kgctl: Kgctl, level: int) -> None:
         ["--transactional-id", "x", "--acks", "1"],
         ["--transactional-id", "x", "--no-idempotence"],
         ["--transactional-id", "x", "--transaction-records", "3", "--transaction-seconds", "1"],
+        ["--transactional-id", "x", "--transaction-seconds", "60"],
+        ["--transactional-id", "x", "--transaction-seconds", "3", "--transaction-timeout", "3"],
+        ["--transactional-id", "x", "--transaction-timeout", "1e7"],
         ["--transactional-id", ""],
     ],
 )

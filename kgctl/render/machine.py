@@ -65,7 +65,8 @@ def plain(value: Any) -> Any:
 def _flat(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Mapping):
+    is_object = is_dataclass(value) and type(value).__str__ is object.__str__
+    if is_object or isinstance(value, Mapping):
         # Keys may be any text, so a plain separator would be ambiguous.
         return json.dumps(plain(value), separators=(",", ":"))
     return ";".join(map(str, value)) if isinstance(value, tuple | list) else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import signal
 
@@ -52,6 +54,8 @@ def test_each_n_lines_are_a_transaction(kgctl: Kgctl) -> None:
     assert f"10 records (10 bytes) committed to {topic} in 4 transactions" in result.stderr
     assert committed(kgctl, topic) == lines.split()
     assert state(kgctl, name) == "CompleteCommit"
+    table = kgctl("produce", topic, *words, "-o", "csv", text=lines).stdout
+    assert json.loads(next(iter(csv.DictReader(io.StringIO(table))))["transactions"]) == row["transactions"]
 
 
 def test_a_bad_line_aborts_the_transaction_and_says_where_to_continue(kgctl: Kgctl) -> None:

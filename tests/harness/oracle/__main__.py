@@ -11,22 +11,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.harness.oracle import coverage, fresh, replay
 from tests.harness.oracle.over_socket import address_of
 from tests.harness.oracle.record import record, write
+from tests.harness.oracle.verdict import seeds_of, summed_up
 from tests.harness.reference_kafka import Jars, Unavailable
 
 WALKS = 200
 MAX_SIZE_SHARE = 5  # every fifth seed is also walked with a group.max.size of 2
 OUT = Path("build") / "oracle"
-
-
-def seeds_of(text: str) -> range:
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
 
 
 def _fresh(options: argparse.Namespace) -> int:
@@ -43,7 +39,7 @@ def _fresh(options: argparse.Namespace) -> int:
     for variant, chosen in (("classic", seeds), ("max-size", seeds[::MAX_SIZE_SHARE])):
         verdicts.append(fresh.record_fresh(chosen, variant, options.out / f"{variant}-{name}.jsonl.gz"))
         print("\n".join(verdicts[-1].lines()), flush=True)
-    return _summed_up(verdicts)
+    return summed_up(verdicts)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -51,15 +47,7 @@ def _check(options: argparse.Namespace) -> int:
     for path in options.files:
         verdicts.append(fresh.check(path))
         print("\n".join(verdicts[-1].lines()), flush=True)
-    return _summed_up(verdicts)
-
-
-def _summed_up(verdicts: Sequence[fresh.Verdict]) -> int:
-    walks, steps = sum(len(one.walks) for one in verdicts), sum(one.steps for one in verdicts)
-    differences = sum(len(one.differences) for one in verdicts)
-    print(f"{walks} walks, {steps} steps, each on the core and over a socket: {differences} differences")
-    # If every attempt was dropped, nothing was compared.
-    return 1 if differences or not walks else 0
+    return summed_up(verdicts)
 
 
 def _record(options: argparse.Namespace) -> int:

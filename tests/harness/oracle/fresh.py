@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.harness.oracle.over_socket import Address, address_of
 from tests.harness.oracle.record import Patience, Recording, record, record_walk, write
 from tests.harness.oracle.replay import Difference
 from tests.harness.oracle.requests import TOPICS
+from tests.harness.oracle.verdict import Verdict
 from tests.harness.reference_kafka import VERSION, ReferenceKafka
 
 # Kafka's check removes an Empty group without offsets at once, even one that has just given out an id.
@@ -27,31 +27,6 @@ SETTINGS = {
 STEP = re.compile(r"step (\d+) ")
 Walk = dict[str, Any]
 Header = dict[str, Any]
-
-
-@dataclass
-class Verdict:
-    """The outcome of a recording."""
-
-    path: Path
-    walks: list[Walk]
-    core: list[Difference]
-    socket: list[Difference]
-    remarks: list[str] = field(default_factory=list)
-
-    @property
-    def steps(self) -> int:
-        return sum(len(walk["steps"]) for walk in self.walks)
-
-    @property
-    def differences(self) -> list[Difference]:
-        return self.core + self.socket
-
-    def lines(self) -> Iterator[str]:
-        yield f"{self.path}: {len(self.walks)} walks, {self.steps} steps" + "".join(f"; {one}" for one in self.remarks)
-        for name, found in (("on the core", self.core), ("over a socket", self.socket)):
-            yield f"{name}: {len(found)} differences"
-            yield from map(str, found[:5])
 
 
 def on_core(header: Header, walks: Iterable[Walk]) -> list[Difference]:
@@ -83,8 +58,7 @@ def record_fresh(seeds: Iterable[int], variant: str, path: Path) -> Verdict:
         again = _record_again(address, made, settings)
     write(path, made.walks, settings, f"Apache Kafka {VERSION}")
     verdict = check(path)
-    verdict.remarks += [f"{count} attempts dropped: {why}" for why, count in sorted(made.dropped.items())]
-    verdict.remarks += [f"seeds given up: {made.given_up}"] if made.given_up else []
+    verdict.remark(made)
     verdict.remarks += [f"recorded again with longer waits because of {where}" for where in again]
     return verdict
 

@@ -13,21 +13,17 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.harness.oracle.transactions import coverage, fresh
 from tests.harness.oracle.transactions.kafka import TRANSACTION_VERSIONS
 from tests.harness.oracle.transactions.record import read, recording
+from tests.harness.oracle.verdict import seeds_of, summed_up
 from tests.harness.reference_kafka import Jars, Unavailable
 
 WALKS = 60
 OUT = Path("build") / "oracle"
-
-
-def seeds_of(text: str) -> range:
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
 
 
 def _levels_of(text: str) -> tuple[int, ...]:
@@ -48,7 +44,7 @@ def _fresh(options: argparse.Namespace) -> int:
     for level in options.levels:
         verdicts.append(fresh.record_and_check(seeds, level, options.out / f"transactions-{level}-{name}.jsonl.xz"))
         print("\n".join(verdicts[-1].lines()), flush=True)
-    return _summed_up(verdicts)
+    return summed_up(verdicts)
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -65,14 +61,7 @@ def _check(options: argparse.Namespace) -> int:
     for path in options.files:
         verdicts.append(fresh.check(path))
         print("\n".join(verdicts[-1].lines()), flush=True)
-    return _summed_up(verdicts)
-
-
-def _summed_up(verdicts: Sequence[fresh.Verdict]) -> int:
-    walks, steps = sum(len(one.walks) for one in verdicts), sum(one.steps for one in verdicts)
-    differences = sum(len(one.differences) for one in verdicts)
-    print(f"{walks} walks, {steps} steps, each on the core and over a socket: {differences} differences")
-    return 1 if differences or not walks else 0
+    return summed_up(verdicts)
 
 
 def _coverage(options: argparse.Namespace) -> int:

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
-from tests.harness.oracle.replay import Difference
+from tests.harness.oracle.record import Recording
 from tests.harness.oracle.transactions import on_core, replay
 from tests.harness.oracle.transactions.kafka import SETTINGS, TransactionalKafka
-from tests.harness.oracle.transactions.record import Recorded, Recording, read, record, write
+from tests.harness.oracle.transactions.record import read, record, write
+from tests.harness.oracle.verdict import Verdict
 from tests.harness.reference_kafka import VERSION
-
-
-@dataclass
-class Verdict:
-    """The outcome of a recording."""
-
-    path: Path
-    walks: list[Recorded]
-    core: list[Difference]
-    socket: list[Difference]
-    remarks: list[str] = field(default_factory=list)
-
-    @property
-    def steps(self) -> int:
-        return sum(len(walk["steps"]) for walk in self.walks)
-
-    @property
-    def differences(self) -> list[Difference]:
-        return self.core + self.socket
-
-    def lines(self) -> Iterator[str]:
-        yield f"{self.path}: {len(self.walks)} walks, {self.steps} steps" + "".join(f"; {one}" for one in self.remarks)
-        for name, found in (("on the core", self.core), ("over a socket", self.socket)):
-            yield f"{name}: {len(found)} differences"
-            yield from map(str, found[:5])
 
 
 def check(path: Path) -> Verdict:
@@ -62,6 +37,5 @@ def record_fresh(seeds: Iterable[int], transaction_version: int, path: Path, *, 
 def record_and_check(seeds: Iterable[int], transaction_version: int, path: Path, *, restarts: bool = True) -> Verdict:
     made = record_fresh(seeds, transaction_version, path, restarts=restarts)
     verdict = check(path)
-    verdict.remarks += [f"{count} attempts dropped: {why}" for why, count in sorted(made.dropped.items())]
-    verdict.remarks += [f"seeds given up: {made.given_up}"] if made.given_up else []
+    verdict.remark(made)
     return verdict

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import lzma
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.harness.oracle.record import Recording
 from tests.harness.oracle.transactions import accidents
 from tests.harness.oracle.transactions.generate import Walk
 from tests.harness.oracle.transactions.player import RESTART, WAIT, Address, Inconclusive, Player, State, Step
@@ -25,13 +24,6 @@ ATTEMPTS = 8
 # The state of a group with one member.
 STATE_AFTER = {"JoinGroup": "CompletingRebalance", "SyncGroup": "Stable", "LeaveGroup": "Empty"}
 Recorded = dict[str, Any]
-
-
-@dataclass
-class Recording:
-    walks: list[Recorded]
-    dropped: Counter[str] = field(default_factory=Counter)  # attempts by reason
-    given_up: list[int] = field(default_factory=list)
 
 
 class Recorder:
@@ -199,4 +191,4 @@ def full_states(walk: Recorded) -> Iterator[tuple[Step, State, State]]:
         state = after
 
 
-__all__ = ["Recording", "full_states", "read", "record", "recording", "write"]
+__all__ = ["full_states", "read", "record", "recording", "write"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from broker.cores.groups.group import Group
@@ -40,26 +40,12 @@ def _commit_topics(
     step: Step, request: OffsetCommitRequest, topics: list[OffsetCommitRequest.Topic]
 ) -> list[OffsetCommitResponse.Topic]:
     group = step.groups.get(request.group_id)
-    refused = _check_commit(step, group, request)
-    if not refused and sum(len(topic.partitions) for topic in topics) > MAX_COMMITTED_PARTITIONS:
-        refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    if refused and group is not None:
-        group.pending_event.commits_rejected += 1
+    refused = commit_refusal(group, _check_commit(step, group, request), topics)
     if not refused and group is not None:
         group.on_commit(step, request.member_id)
-    return [
-        OffsetCommitResponse.Topic(
-            name=topic.name,
-            partitions=[
-                OffsetCommitResponse.Partition(
-                    partition_index=partition.partition_index,
-                    error_code=refused or _commit(step, request, topic.name, partition),
-                )
-                for partition in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+    return answered_topics(
+        OffsetCommitResponse, topics, lambda topic, partition: refused or _commit(step, request, topic, partition)
+    )
 
 
 def _check_commit(step: Step, group: Group | None, request: OffsetCommitRequest) -> ErrorCode:
@@ -93,6 +79,29 @@ def _commit(
     for loser in step.coordinator.hard.pending.losers(request.group_id, topic, partition.partition_index):
         step.persist(loser)
     return ErrorCode.NONE
+
+
+def commit_refusal(group: Group | None, refused: ErrorCode, topics: Sequence[Any]) -> ErrorCode:
+    """The error of a whole commit: of its sender, or of its size. The next event of the group counts it."""
+    if not refused and sum(len(topic.partitions) for topic in topics) > MAX_COMMITTED_PARTITIONS:
+        refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    if refused and group is not None:
+        group.pending_event.commits_rejected += 1
+    return refused
+
+
+def answered_topics(response: Any, topics: Iterable[Any], commit: Callable[[str, Any], ErrorCode]) -> list[Any]:
+    """Commit each partition, and answer with its error. `response` is the class of the response."""
+    return [
+        response.Topic(
+            name=topic.name,
+            partitions=[
+                response.Partition(partition_index=partition.partition_index, error_code=commit(topic.name, partition))
+                for partition in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
 
 
 def is_too_long(metadata: str, limit: int) -> bool:

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from itertools import islice
 
 from broker.cores.groups.group import Group
-from broker.cores.groups.offsets import MAX_COMMITTED_PARTITIONS, add_unknown, is_too_long, split_by_existence
+from broker.cores.groups.offsets import (
+    add_unknown,
+    answered_topics,
+    commit_refusal,
+    is_too_long,
+    split_by_existence,
+)
 from broker.cores.groups.pending_offsets import PendingOffsets
 from broker.cores.groups.records import OffsetCommitRecord, PendingOffset, PendingOffsetsRemoval
 from broker.cores.groups.step import Step
@@ -29,24 +35,10 @@ def _commit_topics(
     step: Step, request: TxnOffsetCommitRequest, topics: list[TxnOffsetCommitRequest.Topic]
 ) -> list[TxnOffsetCommitResponse.Topic]:
     group = step.groups.get(request.group_id)
-    refused = _check_commit(group, request)
-    if not refused and sum(len(topic.partitions) for topic in topics) > MAX_COMMITTED_PARTITIONS:
-        refused = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    if refused and group is not None:
-        group.pending_event.commits_rejected += 1
-    return [
-        TxnOffsetCommitResponse.Topic(
-            name=topic.name,
-            partitions=[
-                TxnOffsetCommitResponse.Partition(
-                    partition_index=partition.partition_index,
-                    error_code=refused or _commit(step, request, topic.name, partition),
-                )
-                for partition in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+    refused = commit_refusal(group, _check_commit(group, request), topics)
+    return answered_topics(
+        TxnOffsetCommitResponse, topics, lambda topic, partition: refused or _commit(step, request, topic, partition)
+    )
 
 
 def _check_commit(group: Group | None, request: TxnOffsetCommitRequest) -> ErrorCode:

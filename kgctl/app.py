@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
-from kgctl.commands.completion import completion_options, register_shells, with_shell_named
-from kgctl.commands.effects import guard
-from kgctl.commands.hints import improve
-from kgctl.commands.settings import Settings, add_options
+from kgctl.commands.shared.completion import completion_options, register_shells, with_shell_named
+from kgctl.commands.shared.hints import improve
+from kgctl.commands.shared.loading import Entry, load_entry, stand_ins
+from kgctl.commands.shared.settings import Settings, add_options
 from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
 
-
-class Entry(NamedTuple):
-    """Where a command lives, and its line in `kgctl --help`, which does not load it."""
-
-    target: str
-    help: str
-
-
 COMMANDS = {
-    "groups": Entry("kgctl.commands.groups:groups_app", "List, describe and change consumer groups."),
+    "groups": Entry("kgctl.commands.groups.verbs:GROUPS", "List, describe and change consumer groups."),
     "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
-    "topics": Entry("kgctl.commands.topics:topics_app", "List, describe, create and delete topics."),
-    "produce": Entry("kgctl.commands.produce:produce", "Write records from stdin to a topic."),
-    "consume": Entry("kgctl.commands.consume:consume", "Print records of topics to stdout."),
+    "topics": Entry("kgctl.commands.topics.app:topics_app", "List, describe, create and delete topics."),
+    "produce": Entry("kgctl.commands.records.produce:produce", "Write records from stdin to a topic."),
+    "consume": Entry("kgctl.commands.records.consume:consume", "Print records of topics to stdout."),
     "transactions": Entry(
-        "kgctl.commands.transactions:transactions_app", "List, describe and abort transactions, find hanging ones."
+        "kgctl.commands.transactions.app:transactions_app", "List, describe and abort transactions, find hanging ones."
     ),
-    "producers": Entry("kgctl.commands.producers:producers_app", "Show the producers that partitions remember."),
-    "context": Entry("kgctl.commands.context:context_app", "Name clusters, and choose the one to work on."),
-    "pipeline": Entry("kgctl.commands.pipeline:pipeline_app", "Analyze consumer groups with Spark: tables, a report."),
-    "users": Entry("kgctl.commands.users:users_app", "List SCRAM users, set passwords, delete users."),
-    "acls": Entry("kgctl.commands.acls:acls_app", "List, add and remove ACLs: who may do what."),
-    "broker": Entry("kgctl.commands.broker:broker_app", "Run a local broker: one per data directory."),
+    "producers": Entry(
+        "kgctl.commands.transactions.producers:producers_app", "Show the producers that partitions remember."
+    ),
+    "context": Entry("kgctl.commands.contexts.app:context_app", "Name clusters, and choose the one to work on."),
+    "pipeline": Entry(
+        "kgctl.commands.pipelines.app:pipeline_app", "Analyze consumer groups with Spark: tables, a report."
+    ),
+    "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
+    "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
+    "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }
 SUMMARY = "Inspect and administer consumer groups and topics of any Kafka cluster, and run a local broker."
@@ -76,8 +71,7 @@ class Root(TyperGroup):
         super().__init__(**attributes)
         self.params += completion_options()
         add_options(self)
-        # Stand-ins for help and suggestions; resolve_command loads the real ones.
-        self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in COMMANDS.items()}
+        self.commands = stand_ins(COMMANDS)
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         if "_KGCTL_COMPLETE" in os.environ:
@@ -119,25 +113,8 @@ def _broken_pipe() -> typer.Exit:
 
 
 def load(name: str) -> Any:
-    """The command of this name, with the options that every command has.
-
-    A module may add examples or exit codes to the help of its command in `EPILOG`.
-    """
-    path, _, attribute = COMMANDS[name].target.partition(":")
-    module = importlib.import_module(path)
-    found = getattr(module, attribute)
-    holder = typer.Typer(add_completion=False, rich_markup_mode=None)
-    holder.callback()(lambda: None)
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
-    else:
-        holder.command(name, epilog=getattr(module, "EPILOG", None))(found)
-    group = typer.main.get_command(holder)
-    assert isinstance(group, TyperGroup)
-    command = group.commands[name]
-    add_options(command)
-    guard(command)
-    return command
+    """The command of this name, with the options that every command has."""
+    return load_entry(name, COMMANDS[name])
 
 
 def report(error: Exception, settings: Settings) -> int:

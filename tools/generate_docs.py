@@ -18,6 +18,7 @@ from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
+from kgctl.commands.shared.loading import verbs_of
 from kgctl.model.local_broker import LocalBrokerRow
 from kgctl.model.records import Produced
 from kgctl.render.layouts import LAYOUTS
@@ -98,7 +99,7 @@ def _commands() -> str:
     paths: list[list[str]] = [[]]
     for name in COMMANDS:
         paths.append([name])
-        paths += [[name, verb] for verb in getattr(load(name), "commands", ())]
+        paths += [[name, verb] for verb in verbs_of(load(name))]
     return "\n".join(["# Commands\n\nGenerated from the program's own help.\n", *map(_help, paths), _rows()])
 
 

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError, Precondition
-from kgctl.commands.effects import local
-from kgctl.commands.help import examples
+from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.help import examples
 
 EPILOG = examples("kgctl demo", "kgctl demo transactions", "kgctl demo --pipelines --out report")
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.effects import reads
-from kgctl.commands.help import examples
-from kgctl.commands.outcome import conclude
-from kgctl.commands.settings import settings
+from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.outcome import conclude
+from kgctl.commands.shared.settings import settings
 from kgctl.render.show import wants_color
 
 if TYPE_CHECKING:

@@ -23,13 +23,14 @@ from kgctl.client.net.errors import (
     Unreachable,
     Unsupported,
 )
-from kgctl.commands.settings import Settings
+from kgctl.commands.shared.loading import verbs_of
+from kgctl.commands.shared.settings import Settings
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.listeners import ApiVersionsThenSilence, listening, wait_for_the_end
 
 HELP_PAGES = [[], *([name] for name in COMMANDS)]
-HELP_PAGES += [[name, verb] for name in COMMANDS for verb in getattr(load(name), "commands", ())]
+HELP_PAGES += [[name, verb] for name in COMMANDS for verb in verbs_of(load(name))]
 
 
 def closed_port() -> str:
@@ -73,6 +74,13 @@ def test_the_root_lists_a_command_with_the_beginning_of_its_own_help(name: str) 
     assert own.startswith(COMMANDS[name].help.rstrip("."))
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_lists_its_verbs_with_the_beginning_of_their_own_help(name: str) -> None:
+    command = load(name)
+    for verb, loaded in verbs_of(command).items():
+        assert " ".join(loaded.help.split()).startswith(command.commands[verb].help.rstrip("."))
+
+
 def test_help_loads_nothing_that_it_does_not_need() -> None:
     watch = (
         "import sys; from kgctl.app import app\n"
@@ -90,7 +98,7 @@ def test_help_loads_nothing_that_it_does_not_need() -> None:
         "asyncio",
         "yaml",
         "kgctl.client.admin.admin",
-        "kgctl.commands.groups",
+        "kgctl.commands.groups.app",
         "kgctl.contexts.target",
         "broker.protocol.codec",
         "tomllib",

@@ -19,7 +19,7 @@ import yaml
 from broker.local import broker_command, broker_environment, holder_pid
 from broker.process_identity import ProcessIdentity
 from broker.ready_file import Ready
-from kgctl.commands.broker_security import keep_context
+from kgctl.commands.broker.security import keep_context
 from tests.harness.broker_program import PATIENCE_S, accepts, eventually, is_alive
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.protocol.record_batch import Record
-from kgctl.commands.input_lines import BadLine, LineSplitter, read_json, read_values
+from kgctl.commands.records.input_lines import BadLine, LineSplitter, read_json, read_values
 from kgctl.exit_codes import exit_code_of
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.render.records import as_json_lines

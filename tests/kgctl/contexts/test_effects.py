@@ -16,7 +16,8 @@ import kgctl.app
 from kgctl.app import COMMANDS, load
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.errors import KgctlError
-from kgctl.commands.effects import Effect, effect_of
+from kgctl.commands.shared.effects import Effect, effect_of
+from kgctl.commands.shared.loading import verbs_of
 from kgctl.contexts.connecting import connection_to
 from kgctl.contexts.target import Given, choose
 from kgctl.model.changes import TopicChange
@@ -46,7 +47,7 @@ CHANGES = {
 def verbs() -> Iterator[tuple[str, Effect]]:
     for name in COMMANDS:
         command = load(name)
-        for verb, below in getattr(command, "commands", {"": command}).items():
+        for verb, below in (verbs_of(command) or {"": command}).items():
             yield f"{name} {verb}".strip(), effect_of(below)
 
 
@@ -130,7 +131,7 @@ def test_on_a_terminal_the_name_is_asked_for(home: Home, typed: str, code: int) 
 def test_a_verb_without_a_declaration_cannot_be_loaded() -> None:
     import typer
 
-    from kgctl.commands.effects import guard
+    from kgctl.commands.shared.effects import guard
 
     app = typer.Typer()
     app.command("wipe")(lambda: None)

@@ -123,7 +123,7 @@ def test_settings_and_progress_survive_the_way_to_the_other_process() -> None:
 def test_the_command_line_does_not_load_spark_or_arrow() -> None:
     script = (
         "import sys, json\n"
-        "import kgctl.commands.pipeline, kgctl.pipelines.doctor, kgctl.pipelines.runner, kgctl.pipelines.spark.connector_jars\n"
+        "import kgctl.commands.pipelines.app, kgctl.pipelines.doctor, kgctl.pipelines.runner, kgctl.pipelines.spark.connector_jars\n"
         "print(json.dumps([name for name in ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'jinja2') "
         "if name in sys.modules]))"
     )

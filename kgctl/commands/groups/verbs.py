@@ -1,0 +1,31 @@
+"""The verbs of `kgctl groups`."""
+
+from __future__ import annotations
+
+from kgctl.commands.shared.loading import Entry, Noun
+
+GROUPS = Noun(
+    "List, describe and change consumer groups.",
+    {
+        "list": Entry("kgctl.commands.groups.listing:list_groups", "List groups with type, state and protocol."),
+        "describe": Entry(
+            "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, or state of groups."
+        ),
+        "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),
+        "reset-offsets": Entry(
+            "kgctl.commands.groups.reset_offsets:reset_offsets",
+            "Move committed offsets of a group that has no members.",
+        ),
+        "delete-offsets": Entry(
+            "kgctl.commands.groups.delete_offsets:delete_offsets", "Delete committed offsets of a group."
+        ),
+        "rebalance": Entry("kgctl.commands.groups.rebalance:rebalance", "Trigger a rebalance of a group."),
+        "remove-members": Entry(
+            "kgctl.commands.groups.remove_members:remove_members",
+            "Remove members of a group, which triggers a rebalance.",
+        ),
+        "delete": Entry(
+            "kgctl.commands.groups.delete:delete", "Delete groups that have no members, and their offsets."
+        ),
+    },
+)

@@ -1,0 +1,115 @@
+"""`kgctl pipeline`: analyzes consumer groups with Spark and writes tables and a report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kgctl.client.net.errors import NotFound
+from kgctl.commands.pipelines import bench as pipeline_bench
+from kgctl.commands.pipelines import run as pipeline_run
+from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.settings import settings
+from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.pipelines.catalog import JOBS, Job
+from kgctl.pipelines.schemas import TABLES, Table
+from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.render import TABLES as TABLE_OUTPUTS
+from kgctl.render.prose import show_paragraphs
+
+pipeline_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Analyze consumer groups with Spark: tables, a report. Needs the extra kgctl[pipelines].",
+)
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run.")]
+
+
+@pipeline_app.command("list", epilog=examples("kgctl pipeline list", "kgctl pipeline list -o json"))
+@local
+def list_jobs(ctx: typer.Context) -> None:
+    """List the jobs with what they read and write."""
+    rows = [
+        JobRow(job.name, job.reads, tuple(table.name for table in job.writes), job.summary) for job in JOBS.values()
+    ]
+    settings(ctx).show(rows, kind="pipeline-jobs")
+
+
+@pipeline_app.command(epilog=examples("kgctl pipeline explain lag", "kgctl pipeline explain evaluate -o csv"))
+@local
+def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", help=pipeline_run.JOB_HELP)]) -> None:
+    """Explain how a job works and what each column of its tables means."""
+    found = pipeline_run.known_job(job)
+    rows = [
+        ColumnRow(table.name, column.name, column.type, column.meaning)
+        for table in found.writes
+        for column in table.columns
+    ]
+    if settings(ctx).output in TABLE_OUTPUTS:
+        show_paragraphs([f"{found.name}: {found.summary}.", found.description, f"Reads {', '.join(found.reads)}."])
+    settings(ctx).show(rows, kind="pipeline-columns")
+
+
+@pipeline_app.command(epilog=examples("kgctl pipeline doctor", "kgctl pipeline doctor -o json"))
+@local
+def doctor(ctx: typer.Context) -> None:
+    """Check whether this machine has what the pipelines need. Exit code 1 if a run would fail."""
+    from kgctl.pipelines.doctor import examine
+
+    rows = [FindingRow(one.what, one.found, one.ok, one.advice or None) for one in examine()]
+    settings(ctx).show(rows, kind="pipeline-doctor")
+    if any(row.ok is False for row in rows):
+        raise typer.Exit(1)
+
+
+pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
+
+
+@pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))
+@local
+def status(ctx: typer.Context, out: Out) -> None:
+    """Show the size and the last write of each table in a folder.
+
+    Exit code 5 if there are no tables.
+    """
+    rows = [_table_row(out, job, table) for job in JOBS.values() for table in job.writes]
+    found = [row for row in rows if row.batches]
+    if not found:
+        raise NotFound(f"{out} holds no tables")
+    settings(ctx).show(found, kind="pipeline-status")
+
+
+@pipeline_app.command(epilog=examples("kgctl pipeline report --out facts"))
+@local
+def report(ctx: typer.Context, out: Out) -> None:
+    """Write report.html and its charts from the tables in a folder.
+
+    The path of the page goes to stderr.
+    """
+    if not any(TableFolder(out / name).batches() for name in TABLES):
+        raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
+    pipeline_run.report_only(out)
+
+
+pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench)
+
+
+def _table_row(out: Path, job: Job, table: Table) -> TableRow:
+    folder = TableFolder(out / table.name)
+    batches = folder.batches()
+    files = [file for batch in batches for file in batch.files]
+    written = max((batch.committed_ms for batch in batches), default=None)
+    return TableRow(
+        table=table.name,
+        job=job.name,
+        rows=sum(batch.rows for batch in batches),
+        files=len(files),
+        size_bytes=sum(file.size for file in files),
+        batches=len(batches),
+        written=None if written is None else datetime.fromtimestamp(written / 1000, UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,220 @@
+"""`kgctl pipeline run`: turns options into settings, starts the run and shows its progress."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kgctl.client.net.errors import Precondition
+from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.settings import settings
+from kgctl.commands.shared.times import parse_datetime
+from kgctl.contexts.names import is_secret
+from kgctl.exit_codes import INTERRUPTED
+from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.runner import RunFailed
+from kgctl.pipelines.runner import run as run_pipeline
+from kgctl.pipelines.settings import SOURCES, RunSettings
+from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.render import note
+from kgctl.render.progress import ProgressLine
+
+LOG_NAME = "spark.log"
+JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
+EXIT_CODES = (
+    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 5 no group has committed yet, 6 the folder "
+    "holds another cluster's tables or another run is writing to it, 7 the cluster cannot be reached, 130 interrupted. "
+    "To resume a run that failed, start it again."
+)
+EPILOG = (
+    EXIT_CODES
+    + "\n\n"
+    + examples(
+        "kgctl pipeline run decode lag evaluate rebalances --out facts --report",
+        "kgctl pipeline run decode lag --out facts --follow --trigger 30",
+        "kgctl pipeline run decode --out facts --master spark://host:7077",
+    )
+)
+
+
+@reads
+def run(
+    ctx: typer.Context,
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", show_default=False, help=JOB_HELP)],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The folder for the tables; a later run adds to them.")
+    ],
+    once: Annotated[bool, typer.Option("--once", help="Read up to the current end of the topics. [default]")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep running until Ctrl-C.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Write the report after the jobs.")] = False,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            metavar="|".join(SOURCES),
+            help="kgctl: kgctl's own reader; kafka: Spark's connector, if its jars are installed.",
+        ),
+    ] = "kgctl",
+    since: Annotated[
+        str, typer.Option("--from", metavar="earliest|latest|TIME", help="Where the first run starts to read.")
+    ] = "earliest",
+    step: Annotated[
+        float,
+        typer.Option("--step", metavar="SECONDS", help="Distance between the points in time at which lag is computed."),
+    ] = 60.0,
+    trigger: Annotated[
+        float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to check for new records.")
+    ] = 10.0,
+    max_offsets: Annotated[
+        int | None,
+        typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", metavar="DIR", help="The folder for Spark's checkpoints. [default: _checkpoints in --out]"
+        ),
+    ] = None,
+    master: Annotated[
+        str, typer.Option("--master", metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://URL.")
+    ] = "local[*]",
+    remote: Annotated[
+        str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="An option of the source; repeatable."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="For little data: the JVM starts faster but runs slower.")
+    ] = False,
+    json_lines: Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")] = False,
+) -> None:
+    """Run jobs one after another in one Spark session.
+
+    They write Parquet tables to DIR, which other programs can read at any time.
+    """
+    if once and follow:
+        raise typer.BadParameter("Give --once or --follow, not both.", param_hint="'--once', '--follow'")
+    if follow and report:
+        raise typer.BadParameter(
+            "A run with --follow does not end; use `kgctl pipeline report` instead.", param_hint="'--report'"
+        )
+    chosen = in_order(known_job(name).name for name in jobs)
+    _check_inputs(chosen, out)
+    connection = settings(ctx).portable_connection()
+    run_settings = RunSettings(
+        jobs=tuple(job.name for job in chosen),
+        bootstrap=",".join(map(str, connection.bootstrap)),
+        out=str(out.absolute()),
+        source=_one_of(source, SOURCES, "--source"),
+        since=_since(since),
+        follow=follow,
+        trigger_s=_above_zero(trigger, "--trigger"),
+        step_s=_above_zero(step, "--step"),
+        max_offsets_per_trigger=max_offsets,
+        checkpoint=None if checkpoint is None else str(checkpoint.absolute()),
+        master=master,
+        remote=remote,
+        conf=tuple(_pair(text, "--conf") for text in conf or ()),
+        source_options=tuple(map(_source_option, option or ())),
+        quick=quick,
+        report=report,
+        timeout_s=connection.timeout,
+        log_file=str(out.absolute() / LOG_NAME),
+        read_only=settings(ctx).target().is_read_only,
+        connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
+    )
+    _finish(run_settings, json_lines)
+
+
+def report_only(out: Path) -> None:
+    """Write the report from existing tables."""
+    _finish(RunSettings((), "", str(out.absolute()), report=True, log_file=str(out.absolute() / LOG_NAME)), False)
+
+
+def known_job(name: str) -> Job:
+    if name not in JOBS:
+        near = difflib.get_close_matches(name, JOBS, 1)
+        hint = f" Did you mean {near[0]}?" if near else f" The jobs are {', '.join(JOBS)}."
+        raise typer.BadParameter(f"there is no job {name!r}.{hint}", param_hint="'JOB'")
+    return JOBS[name]
+
+
+def _finish(run_settings: RunSettings, json_lines: bool) -> None:
+    line = ProgressLine(json_lines)
+    began = time.monotonic()
+    try:
+        has_ended = run_pipeline(run_settings, line.show)
+    except RunFailed as failure:
+        line.close()
+        if failure.log and failure.exit_code == 1:
+            note(f"The end of {run_settings.log_file}:")
+            for text in failure.log.splitlines():
+                note(f"  {text}")
+        if json_lines:
+            sys.stdout.write(Progress("failed", str(failure), exit_code=failure.exit_code).to_json() + "\n")
+        raise
+    finally:
+        line.close()
+    if not has_ended:
+        note("Interrupted. What was committed stays; the next run continues from there.")
+        raise typer.Exit(INTERRUPTED)
+    if run_settings.jobs:
+        note(f"Done in {time.monotonic() - began:.0f} s; the tables are in {run_settings.out}")
+
+
+def _check_inputs(jobs: list[Job], out: Path) -> None:
+    """A job whose input does not exist yet would succeed and write nothing."""
+    for job in jobs:
+        for table in job.tables:
+            writer = writer_of(table)
+            if writer not in jobs and not TableFolder(out / table.name).batches():
+                raise Precondition(
+                    f"job {job.name} reads the table {table.name}, which does not exist yet: run job {writer.name} too"
+                )
+
+
+def _one_of(value: str, known: tuple[str, ...], option: str) -> str:
+    if value not in known:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
+    return value
+
+
+def _since(text: str) -> str | int:
+    if text in ("earliest", "latest"):
+        return text
+    return parse_datetime(text, "--from")
+
+
+def _above_zero(value: float, option: str) -> float:
+    if not 0 < value <= 86400 * 365:
+        raise typer.BadParameter(f"{value:g} is not a number of seconds above 0.", param_hint=f"'{option}'")
+    return value
+
+
+def _pair(text: str, flag: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=f"'{flag}'")
+    return key, value
+
+
+def _source_option(text: str) -> tuple[str, str]:
+    name, value = _pair(text, "--option")
+    if is_secret(name.removeprefix("kafka.")):
+        raise typer.BadParameter(
+            f"{name} is a secret, and other users can read command lines: use --context or --command-config.",
+            param_hint="'--option'",
+        )
+    return name, value

@@ -1,0 +1,309 @@
+"""`kgctl consume`: prints records of topics to stdout."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.commands.shared.arguments import not_empty, only_one
+from kgctl.commands.shared.effects import changes
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.settings import parse_seconds, settings
+
+if TYPE_CHECKING:
+    from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
+    from kgctl.client.consumer.fetched import ReadBatch
+    from kgctl.commands.records.record_output import RecordOutput
+    from kgctl.commands.shared.interruption import Interruption
+    from kgctl.render.records import RecordFormat
+
+_UNBOUNDED_SECONDS = 86_400.0
+
+
+class Isolation(StrEnum):
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+EPILOG = examples(
+    "kgctl consume orders --from-beginning --until-end",
+    "kgctl consume orders --partition 0 --offset -10 --max-messages 10 --json",
+    "kgctl consume orders --group billing --print-key --print-offset",
+)
+
+
+@changes(names="group", when="group")
+def consume(
+    ctx: typer.Context,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Start at the oldest record.")] = False,
+    from_end: Annotated[bool, typer.Option("--from-end", help="Start after the newest record. [default]")] = False,
+    partition: Annotated[
+        list[int] | None, typer.Option("--partition", min=0, metavar="N", help="Read only this partition; repeatable.")
+    ] = None,
+    offset: Annotated[
+        int | None,
+        typer.Option(
+            "--offset",
+            metavar="N",
+            help="Start at this offset of --partition; a negative one counts back from the end.",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            callback=not_empty,
+            help="Join this group, which assigns the partitions, and commit offsets.",
+        ),
+    ] = None,
+    session_timeout: Annotated[
+        float,
+        typer.Option(
+            "--session-timeout", min=0.1, metavar="SECONDS", help="How long after a crash the group evicts this member."
+        ),
+    ] = 45.0,
+    max_messages: Annotated[
+        int | None, typer.Option("--max-messages", min=1, metavar="N", help="Stop after N records.")
+    ] = None,
+    until_end: Annotated[
+        bool, typer.Option("--until-end", help="Stop where the logs ended when reading started.")
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            parser=parse_seconds,
+            metavar="SECONDS",
+            help="Stop if no record arrives for this long, even if the cluster does not answer. [default: wait]",
+        ),
+    ] = None,
+    isolation: Annotated[
+        Isolation,
+        typer.Option(
+            "--isolation",
+            "--isolation-level",
+            metavar="|".join(level.value for level in Isolation),
+            help="read_committed leaves out records of open and aborted transactions.",
+        ),
+    ] = Isolation.READ_UNCOMMITTED,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON Lines, as `kgctl produce --json` reads them.")
+    ] = False,
+    print_timestamp: Annotated[bool, typer.Option("--print-timestamp", help="Print the timestamp.")] = False,
+    print_partition: Annotated[bool, typer.Option("--print-partition", help="Print the partition.")] = False,
+    print_offset: Annotated[bool, typer.Option("--print-offset", help="Print the offset.")] = False,
+    print_headers: Annotated[bool, typer.Option("--print-headers", help="Print the headers.")] = False,
+    print_key: Annotated[
+        bool, typer.Option("--print-key", help="Print the key. These five fields precede the value, in this order.")
+    ] = False,
+    separator: Annotated[
+        str, typer.Option("--separator", "--key-separator", metavar="TEXT", help="Text between fields.")
+    ] = r"\t",
+    record_separator: Annotated[
+        str, typer.Option("--record-separator", metavar="TEXT", help="Text after each record.")
+    ] = r"\n",
+    null_marker: Annotated[str, typer.Option("--null-marker", metavar="TEXT", help="Text for null.")] = "null",
+) -> None:
+    """Print records of topics to stdout.
+
+    Prints values as lines, or whole records as JSON Lines (--json or -o json). Nothing else goes to stdout.
+
+    Runs until Ctrl-C, unless --max-messages, --until-end or --timeout stops it.
+
+    With --group, the offsets of printed records are committed every second, before a rebalance and at the end. Reading
+    continues at the committed offsets; --from-beginning or --from-end decides where there are none.
+
+    JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers. A key or value that is not
+    UTF-8 is in key_base64 or value_base64.
+
+    When --timeout ends the command, the exit code is 3 if --max-messages or --until-end was not reached, or without
+    them if no record arrived; it is 7 if the cluster could not be reached at the start. Leaving a group may then take
+    as long again, at most 5 seconds. --timeout has the same meaning before and after the word consume.
+
+    Without --timeout, the command waits 30 seconds for the first answer, and 60 seconds for a broker that goes away
+    later. After Ctrl-C or a closed pipe the exit code is 0.
+    """
+    from kgctl.client.consumer.consumer import Consumer
+    from kgctl.client.net.connector import Connector
+    from kgctl.commands.records.record_output import RecordOutput
+    from kgctl.commands.shared.interruption import Interruption
+    from kgctl.render import note
+    from kgctl.render.records import LineOptions, as_json_lines, as_lines
+
+    chosen = settings(ctx)
+    if chosen.output in ("yaml", "csv"):
+        raise typer.BadParameter("records are printed as lines or as JSON Lines.", param_hint="'--output'")
+    _check(from_beginning, from_end, partition, offset, group)
+    line_options = LineOptions(
+        timestamp=print_timestamp,
+        partition=print_partition,
+        offset=print_offset,
+        headers=print_headers,
+        key=print_key,
+        separator=_text(separator, "--separator"),
+        record_separator=_text(record_separator, "--record-separator"),
+        null=_text(null_marker, "--null-marker"),
+    )
+    shape = as_json_lines if json or chosen.output == "json" else as_lines(line_options)
+    began = time.monotonic()
+    if timeout is None and chosen.is_timeout_given:
+        timeout = chosen.timeout
+    connection = chosen.connection()
+    opening = connection.timeout if timeout is None else timeout
+    connector = Connector(replace(connection, timeout=opening))
+    options = _consumer_settings(from_beginning, offset, group, session_timeout, until_end, isolation)
+    consumer = Consumer(connector, options, note)
+    interruption = Interruption()
+    run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout, began)
+    try:
+        if group is None:
+            consumer.assign(topics, opening, partition, offset)
+        else:
+            consumer.subscribe(topics, opening)
+        run.until_done()
+    finally:
+        connector.close()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: what stops it, and its progress."""
+
+    consumer: Consumer
+    output: RecordOutput
+    interruption: Interruption
+    shape: RecordFormat
+    max_messages: int | None
+    until_end: bool
+    timeout: float | None
+    began: float
+    printed: int = 0
+
+    def until_done(self) -> None:
+        from kgctl.client.net.errors import AuthenticationFailed, TimedOut
+        from kgctl.commands.shared.interruption import Interrupted
+
+        timed_out: TimedOut | None = None
+        with self.interruption:
+            try:
+                self._print_all()
+            except (Interrupted, BrokenPipeError):
+                pass
+            except TimedOut as error:
+                timed_out = error
+            except AuthenticationFailed:
+                # Leaving the group would take more attempts with the same credentials, which may lock the user out.
+                raise
+            except BaseException:
+                self._close_quietly()
+                raise
+            self.consumer.close(self._close_seconds())
+        if timed_out is not None:
+            self._check_reached(timed_out)
+
+    def _print_all(self) -> None:
+        from kgctl.client.net.errors import TimedOut
+
+        last = self.began
+        while not self._is_complete():
+            wait_seconds = _UNBOUNDED_SECONDS if self.timeout is None else last + self.timeout - time.monotonic()
+            if wait_seconds <= 0:
+                raise TimedOut(f"no record arrived for {self.timeout:g} s")
+            with self.interruption.may_interrupt():
+                fetched = self.consumer.poll(wait_seconds, hangup=self.output.pipe_fileno)
+            if not fetched:
+                self.output.check_reader()
+            for one in fetched:
+                for batch in one.batches():
+                    before = self.printed
+                    self._print(batch)
+                    last = time.monotonic() if self.printed > before else last
+                    if self.printed == self.max_messages or self.interruption.requested:
+                        return
+
+    def _print(self, batch: ReadBatch) -> None:
+        room = len(batch.records) if self.max_messages is None else self.max_messages - self.printed
+        records = batch.records[:room]
+        if records:
+            text = self.shape(batch.partition, records, batch.has_log_append_time)
+            self.output.write(text, self.consumer.heartbeat)
+        self.printed += len(records)
+        whole = len(records) == len(batch.records)
+        self.consumer.mark_used(batch.partition, batch.next_offset if whole else records[-1].offset + 1)
+
+    def _is_complete(self) -> bool:
+        return self.consumer.at_end or (self.max_messages is not None and self.printed >= self.max_messages)
+
+    def _check_reached(self, timed_out: Exception) -> None:
+        """Raise the time-out unless the run printed what it was asked for."""
+        if self.max_messages is not None:
+            timed_out.args = (f"{timed_out}; {self.printed} of {self.max_messages} messages were printed",)
+        elif not self.until_end and self.printed:
+            return
+        raise timed_out
+
+    def _close_seconds(self) -> float:
+        """How long to try to commit and to leave the group: an unresponsive cluster must not double a short timeout."""
+        from kgctl.client.consumer.consumer import CLOSE_SECONDS
+
+        return CLOSE_SECONDS if self.timeout is None else min(CLOSE_SECONDS, max(1.0, self.timeout))
+
+    def _close_quietly(self) -> None:
+        from kgctl.client.net.errors import KgctlError
+        from kgctl.render import note
+
+        try:
+            self.consumer.close(self._close_seconds())
+        except KgctlError as error:
+            note(f"Error: {error}")
+
+
+def _text(text: str, option: str) -> bytes:
+    from kgctl.commands.shared.escapes import unescape
+
+    return unescape(text, option)
+
+
+def _check(
+    from_beginning: bool, from_end: bool, partition: list[int] | None, offset: int | None, group: str | None
+) -> None:
+    at_offset = offset is not None
+    only_one({"--from-beginning": from_beginning, "--from-end": from_end, "--offset": at_offset})
+    if offset is not None and not partition:
+        raise typer.BadParameter("needs --partition, because offsets count per partition.", param_hint="'--offset'")
+    if group is not None and partition:
+        raise typer.BadParameter(
+            "cannot be combined with --group, which assigns the partitions.", param_hint="'--partition'"
+        )
+
+
+def _consumer_settings(
+    from_beginning: bool,
+    offset: int | None,
+    group: str | None,
+    session_timeout: float,
+    until_end: bool,
+    isolation: Isolation,
+) -> ConsumerSettings:
+    from kgctl.client.consumer.consumer import ConsumerSettings
+    from kgctl.client.consumer.fetcher import FetchSettings
+    from kgctl.client.consumer.membership import GroupSettings
+    from kgctl.client.consumer.start_offsets import Reset
+
+    membership = None
+    if group is not None:
+        session_timeout_ms = int(session_timeout * 1000)
+        membership = GroupSettings(group, session_timeout_ms, heartbeat_interval_ms=min(3000, session_timeout_ms // 3))
+    reset = Reset.EARLIEST if from_beginning else Reset.LATEST
+    return ConsumerSettings(
+        fetch=FetchSettings(committed_only=isolation is Isolation.READ_COMMITTED),
+        group=membership,
+        reset=reset if offset is None else None,
+        until_end=until_end,
+    )

@@ -1,0 +1,162 @@
+"""`kgctl users`: list SCRAM users, set their passwords, delete them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.commands.shared.arguments import Execute, not_empty
+from kgctl.commands.shared.effects import changes, reads
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.outcome import conclude, note_dry_run
+from kgctl.commands.shared.settings import settings
+
+if TYPE_CHECKING:
+    from broker.security.secret import Secret
+
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+# Those of broker.security.sasl.scram, which --help does not load.
+MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+# A password is one line of at most this length.
+MAX_PASSWORD_CHARACTERS = 4096
+
+users_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="List SCRAM users, set passwords, delete users."
+)
+
+
+def _known_mechanisms(value: str | list[str] | None) -> str | list[str] | None:
+    for name in [value] if isinstance(value, str) else value or []:
+        if name not in MECHANISMS:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(MECHANISMS)}.")
+    return value
+
+
+@users_app.command("list", epilog=examples("kgctl users list", "kgctl users list alice bob -o json"))
+@reads
+def list_users(
+    ctx: typer.Context,
+    users: Annotated[list[str] | None, typer.Argument(metavar="[USER...]", show_default=False)] = None,
+) -> None:
+    """List SCRAM users with their mechanisms.
+
+    Without USER, all users.
+    """
+    with settings(ctx).admin() as admin:
+        rows = admin.list_users(users or ())
+    settings(ctx).show(rows, kind="users")
+    conclude((row.error for row in rows), len(rows))
+
+
+@users_app.command(
+    "set-password",
+    epilog=examples(
+        "kgctl users set-password alice",
+        "kgctl users set-password alice --password-file alice.txt",
+        "pass kafka/alice | kgctl users set-password alice",
+    ),
+)
+@changes(names="user")
+def set_password(
+    ctx: typer.Context,
+    user: Annotated[str, typer.Argument(metavar="USER", show_default=False, callback=not_empty)],
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            callback=_known_mechanisms,
+            help=f"{' or '.join(MECHANISMS)}; repeatable. [default: SCRAM-SHA-512]",
+        ),
+    ] = None,
+    iterations: Annotated[
+        int,
+        typer.Option("--iterations", metavar="N", min=MIN_ITERATIONS, max=MAX_ITERATIONS, help="Rounds of the hash."),
+    ] = MIN_ITERATIONS,
+    password_file: Annotated[
+        Path | None,
+        typer.Option("--password-file", metavar="FILE", help="Read the password from the first line; - is stdin."),
+    ] = None,
+) -> None:
+    """Create a SCRAM user, or replace its password.
+
+    Asks for the password on a terminal, otherwise reads the first line of stdin. The password is not sent to the cluster:
+    only its salted hash is. Connected clients stay connected.
+    """
+    import secrets
+
+    from kgctl.client.admin.users import SALT_BYTES
+
+    password = _password(user, password_file)
+    with settings(ctx).admin() as admin:
+        rows = [
+            admin.set_password(user, name, password, iterations=iterations, salt=secrets.token_bytes(SALT_BYTES))
+            for name in dict.fromkeys(mechanism or ["SCRAM-SHA-512"])
+        ]
+    settings(ctx).show(rows, kind="user-changes")
+    conclude((row.error for row in rows), len(rows))
+
+
+@users_app.command(epilog=examples("kgctl users delete alice", "kgctl users delete alice bob --execute"))
+@changes(names="users", when="execute")
+def delete(
+    ctx: typer.Context,
+    users: Annotated[list[str], typer.Argument(metavar="USER...", show_default=False, callback=not_empty)],
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            callback=_known_mechanisms,
+            help="Delete only this credential. [default: all credentials of the user]",
+        ),
+    ] = None,
+    execute: Execute = False,
+) -> None:
+    """Delete SCRAM users. Connected clients stay connected."""
+    with settings(ctx).admin() as admin:
+        rows = admin.plan_user_deletion(users, mechanism)
+        if execute:
+            rows = admin.delete_users(rows)
+    settings(ctx).show(rows, kind="user-changes")
+    note_dry_run(execute, [row.error for row in rows])
+    conclude((row.error for row in rows), len(rows))
+
+
+def _password(user: str, file: Path | None) -> Secret:
+    from broker.security.secret import Secret
+
+    if file is None and sys.stdin is not None and sys.stdin.isatty():
+        return _typed_password(user)
+    try:
+        if file is None or str(file) == "-":
+            text = sys.stdin.read(MAX_PASSWORD_CHARACTERS + 2) if sys.stdin is not None else ""
+        else:
+            with file.open(encoding="utf-8") as opened:
+                text = opened.read(MAX_PASSWORD_CHARACTERS + 2)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read {file}: {error.strerror}.", param_hint="'--password-file'") from None
+    except UnicodeDecodeError:
+        raise typer.BadParameter("the password is not UTF-8.", param_hint="'--password-file'") from None
+    password = text.split("\n", 1)[0].removesuffix("\r")
+    source = "stdin" if file is None else f"{file}"
+    if not password:
+        raise typer.BadParameter(f"the first line of {source} is empty: it must be the password.")
+    if len(password) > MAX_PASSWORD_CHARACTERS:
+        raise typer.BadParameter(f"the first line of {source} has more than {MAX_PASSWORD_CHARACTERS} characters.")
+    return Secret(password)
+
+
+def _typed_password(user: str) -> Secret:
+    from broker.security.secret import Secret
+    from kgctl.commands.shared.secret_prompt import typed_secret
+
+    password = typed_secret(f"Password of {user}: ")
+    if not password:
+        raise typer.BadParameter("the password is empty.")
+    if typed_secret("Again: ") != password:
+        raise typer.BadParameter("the passwords differ.")
+    return Secret(password)

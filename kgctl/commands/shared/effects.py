@@ -1,0 +1,116 @@
+"""What each verb does to a cluster. A verb that does not declare it cannot be loaded, so no verb can forget to ask.
+
+From the declaration follow two checks, before the verb runs and before any connection is opened: a read-only context
+refuses what changes something, and a context with `confirm = true` asks for the names of what would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MethodType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from typer.core import TyperGroup, TyperOption
+
+if TYPE_CHECKING:
+    from kgctl.contexts.target import Target
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ATTRIBUTE = "kgctl_effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """`names` are the parameters that hold what would change, `when` the one without which nothing changes."""
+
+    is_change: bool
+    names: tuple[str, ...] = ()
+    when: str | None = None
+
+    def applies(self, parameters: dict[str, Any]) -> bool:
+        return self.is_change and (self.when is None or bool(parameters[self.when]))
+
+    def changed(self, parameters: dict[str, Any]) -> list[str]:
+        given = [parameters[name] for name in self.names]
+        each = ([one] if isinstance(one, str) else one or () for one in given)
+        return list(dict.fromkeys(name for names in each for name in names))
+
+
+def reads(verb: F) -> F:
+    """The verb only reads from the cluster."""
+    return _declared(verb, Effect(False))
+
+
+def local(verb: F) -> F:
+    """The verb does not go to the chosen cluster: it works on this machine."""
+    return _declared(verb, Effect(False))
+
+
+def changes(*, names: str | tuple[str, ...] = (), when: str | None = None) -> Callable[[F], F]:
+    """The verb changes the cluster, if the parameter `when` is given. `names`: the parameters with what changes, by name."""
+
+    def declare(verb: F) -> F:
+        return _declared(verb, Effect(True, (names,) if isinstance(names, str) else names, when))
+
+    return declare
+
+
+def effect_of(command: Any) -> Effect:
+    found = getattr(command.callback, _ATTRIBUTE, None)
+    assert isinstance(found, Effect), f"{command.name} declares no effect: put @reads, @local or @changes(...) above it"
+    return found
+
+
+def guard(command: Any) -> None:
+    """Let the command and its subcommands check their effect before they run."""
+    if isinstance(command, TyperGroup):
+        for below in command.commands.values():
+            guard(below)
+        return
+    effect = effect_of(command)
+    if not effect.is_change:
+        return
+    command.params.append(
+        TyperOption(
+            param_decls=["yes", "--yes"],
+            multiple=True,
+            expose_value=False,
+            callback=_remember,
+            metavar="NAME",
+            help="Confirm NAME where the context asks for it; repeatable.",
+        )
+    )
+    run = command.invoke
+
+    def invoke(_: Any, ctx: Any) -> Any:
+        if effect.applies(ctx.params):
+            _check(ctx, effect)
+        return run(ctx)
+
+    command.invoke = MethodType(invoke, command)
+
+
+def _declared(verb: F, effect: Effect) -> F:
+    setattr(verb, _ATTRIBUTE, effect)
+    return verb
+
+
+def _remember(ctx: Any, parameter: Any, value: Any) -> None:
+    ctx.obj.confirmed = list(value or ())
+
+
+def _check(ctx: Any, effect: Effect) -> None:
+    target: Target = ctx.obj.target()
+    if target.is_read_only:
+        from kgctl.contexts.consequences import read_only_error
+
+        raise read_only_error(target, f"`{ctx.command_path}`" + (f" with {_flag(ctx, effect)}" if effect.when else ""))
+    if target.must_confirm:
+        from kgctl.commands.shared.confirmation import confirm
+
+        confirm(target, effect.changed(ctx.params), ctx.obj.confirmed)
+
+
+def _flag(ctx: Any, effect: Effect) -> str:
+    return next(str(one.opts[-1]) for one in ctx.command.params if one.name == effect.when)

@@ -1,0 +1,79 @@
+"""Commands that are loaded when they are named: a command line pays only for the verb that it runs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from kgctl.commands.shared.effects import guard
+from kgctl.commands.shared.settings import add_options
+
+
+class Entry(NamedTuple):
+    """Where a command lives (`module:function`), and its line on the help page above it, which does not load it."""
+
+    target: str
+    help: str
+
+
+class Noun(NamedTuple):
+    """A command whose verbs are commands of their own."""
+
+    help: str
+    verbs: Mapping[str, Entry]
+
+
+class NounGroup(TyperGroup):
+    """Finds its verbs by name."""
+
+    def __init__(self, name: str, noun: Noun) -> None:
+        super().__init__(name=name, help=noun.help, no_args_is_help=True, rich_markup_mode=None)
+        self._verbs = noun.verbs
+        self.commands = stand_ins(noun.verbs)
+        add_options(self)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, load_entry(name, self._verbs[name]) if name and found else found, rest
+
+    def load_all(self) -> dict[str, Any]:
+        return {name: load_entry(name, entry) for name, entry in self._verbs.items()}
+
+
+def stand_ins(entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """Commands for help and suggestions; `load_entry` gives the real ones."""
+    return {name: TyperCommand(name, help=entry.help) for name, entry in entries.items()}
+
+
+def verbs_of(command: Any) -> dict[str, Any]:
+    """The verbs of a command by name, all loaded; none for a command without verbs."""
+    found: dict[str, Any] = command.load_all() if isinstance(command, NounGroup) else getattr(command, "commands", {})
+    return found
+
+
+def load_entry(name: str, entry: Entry) -> Any:
+    """The command at this entry, with the options that every command has.
+
+    The module of a function may add examples or exit codes to its help in `EPILOG`.
+    """
+    path, _, attribute = entry.target.partition(":")
+    module = importlib.import_module(path)
+    found = getattr(module, attribute)
+    if isinstance(found, Noun):
+        return NounGroup(name, found)
+    holder = typer.Typer(add_completion=False, rich_markup_mode=None)
+    holder.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name, epilog=getattr(module, "EPILOG", None))(found)
+    group = typer.main.get_command(holder)
+    assert isinstance(group, TyperGroup)
+    command = group.commands[name]
+    add_options(command)
+    guard(command)
+    return command

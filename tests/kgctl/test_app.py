@@ -78,7 +78,7 @@ def test_the_root_lists_a_command_with_the_beginning_of_its_own_help(name: str) 
 def test_a_command_lists_its_verbs_with_the_beginning_of_their_own_help(name: str) -> None:
     command = load(name)
     for verb, loaded in verbs_of(command).items():
-        assert " ".join(loaded.help.split()).startswith(command.commands[verb].help.rstrip("."))
+        assert " ".join(loaded.help.split()).startswith(" ".join(command.commands[verb].help.split()).rstrip("."))
 
 
 def test_help_loads_nothing_that_it_does_not_need() -> None:
@@ -188,7 +188,7 @@ def test_a_completion_script_is_for_the_named_shell_or_the_users(
 def test_a_completion_script_gets_the_names_of_commands() -> None:
     environment = {"_KGCTL_COMPLETE": "complete_bash", "COMP_WORDS": "kgctl groups del", "COMP_CWORD": "2"}
     result = CliRunner().invoke(app, [], env=environment, prog_name="kgctl")
-    assert result.stdout.split() == ["delete", "delete-offsets"]
+    assert result.stdout.split() == ["delete-offsets", "delete"]
 
 
 # --- exit codes ---

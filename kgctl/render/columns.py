@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -13,6 +13,8 @@ class Shown(Enum):
     VERBOSE = "in verbose tables"
     IF_ANY = "if a row has a value"
     VERBOSE_IF_ANY = "in verbose tables if a row has a value"
+    WIDE = "in wide tables"
+    WIDE_IF_ANY = "in wide tables if a row has a value"
 
 
 class Fit(Enum):
@@ -63,7 +65,7 @@ class Column:
     def is_shown(self, rows: Iterable[Any], verbose: bool) -> bool:
         if self.shown is Shown.ALWAYS:
             return True
-        if self.shown is not Shown.IF_ANY and not verbose:
+        if self.shown in (Shown.WIDE, Shown.WIDE_IF_ANY) or (self.shown is not Shown.IF_ANY and not verbose):
             return False
         return self.shown is Shown.VERBOSE or any(self.of(row) is not None for row in rows)
 
@@ -83,3 +85,10 @@ class Layout:
     columns: tuple[Column, ...]
     block: str | None = None
     slack: int = 0
+
+    def widened(self) -> Layout:
+        """The same table with its wide columns."""
+        return replace(self, columns=tuple(replace(c, shown=_WIDENED.get(c.shown, c.shown)) for c in self.columns))
+
+
+_WIDENED = {Shown.WIDE: Shown.ALWAYS, Shown.WIDE_IF_ANY: Shown.IF_ANY}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kgctl.model.failure import RowError
 from kgctl.render.table import printable
 
 TABLES = ("table", "wide")
@@ -19,6 +20,7 @@ def show(
     *,
     kind: str,
     verbose: bool = False,
+    errors: Iterable[RowError | None] = (),
 ) -> None:
     """Print rows, which are dataclasses of one type. `kind` names them in the envelope and selects the table.
 
@@ -55,6 +57,8 @@ def _show_table(rows: Sequence[Any], output: str, color: str, kind: str, verbose
     from kgctl.render.layouts import layout_of
 
     layout, colored = layout_of(kind, rows), wants_color(color)
+    if output == "wide":
+        layout = layout.widened()
     if not (colored or sys.stdout.isatty()):
         from kgctl.render.table import table
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kgctl.contexts.target import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ATTRIBUTE = "kgctl_effect"
+_ATTRIBUTE, _KINDS = "kgctl_effect", "kgctl_kinds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,24 @@ def changes(*, names: str | tuple[str, ...] = (), when: str | None = None) -> Ca
         return _declared(verb, Effect(True, (names,) if isinstance(names, str) else names, when))
 
     return declare
+
+
+def shows(*kinds: str) -> Callable[[F], F]:
+    """The verb shows rows of these kinds (see kgctl.render.layouts): it gets the options for tables.
+
+    Column names are checked against these kinds before the verb runs.
+    """
+
+    def declare(verb: F) -> F:
+        setattr(verb, _KINDS, kinds)
+        return verb
+
+    return declare
+
+
+def kinds_of(command: Any) -> tuple[str, ...]:
+    found: tuple[str, ...] = getattr(command.callback, _KINDS, ())
+    return found
 
 
 def effect_of(command: Any) -> Effect:

@@ -14,12 +14,12 @@ Panel = list[tuple[str, str]]
 class GlobalOption(TyperOption):
     """An option of every command; `summary` and `value` are its line in the panel."""
 
-    def __init__(self, value: str, summary: str, **attributes: Any) -> None:
+    def __init__(self, value: str | None, summary: str, **attributes: Any) -> None:
         super().__init__(**attributes, metavar=value, help=summary, expose_value=False)
 
     def panel_line(self) -> tuple[str, str]:
         shown = [option for option in self.opts if option != "--bootstrap-server"]
-        return f"{', '.join(shown)} {self.metavar}", self.help or ""
+        return " ".join([", ".join(shown), *([self.metavar] if self.metavar else [])]), self.help or ""
 
 
 def examples(*lines: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kgctl.client.net.connector import ConnectionSettings
     from kgctl.contexts.handover import PortableSettings
     from kgctl.contexts.target import Given, Target
+    from kgctl.model.failure import RowError
 
 C = TypeVar("C", bound="ConnectionSettings")
 COLORS = ("auto", "always", "never")
@@ -33,6 +34,7 @@ class Settings:
     color: str = "auto"
     timeout: float = 30.0
     is_timeout_given: bool = False
+    wants_explanation: bool = False
     confirmed: list[str] = field(default_factory=list)
     _target: Target | None = None
     _has_warned: bool = False
@@ -85,11 +87,37 @@ class Settings:
 
         return Admin(self.connection())
 
-    def show(self, rows: Sequence[Any], *, kind: str, verbose: bool = False) -> None:
-        """Print rows to stdout as --output and --color say."""
+    def show(
+        self, rows: Sequence[Any], *, kind: str, verbose: bool = False, errors: Iterable[RowError | None] = ()
+    ) -> None:
+        """Print rows to stdout as --output and --color say.
+
+        `errors`: what failed and has no row of its own, such as a broker that did not answer.
+        """
         from kgctl.render import show
 
-        show(rows, self.output, self.color, kind=kind, verbose=verbose)
+        show(rows, self.output, self.color, kind=kind, verbose=verbose, errors=errors)
+
+    def explain(self, sentence: str) -> None:
+        """With --explain, a sentence on stderr about where values come from, or why some are missing."""
+        if self.wants_explanation:
+            from kgctl.render import note
+
+            note(sentence)
+
+    def explain_as(self, tool: str, *arguments: str) -> None:
+        """With --explain, the command of Kafka's own tools that does the same: `tool` with these arguments.
+
+        The options that name the cluster are added.
+        """
+        if not self.wants_explanation:
+            return
+        import shlex
+
+        target = self.target()
+        cluster = ["--bootstrap-server", target.text("bootstrap") or ""]
+        cluster += ["--command-config", str(target.java_file)] if target.java_file else []
+        self.explain(f"Kafka's tool: {shlex.join([tool, *cluster, *arguments])}")
 
     def connection_advice(self) -> str:
         """What to do when nothing listens at the address."""
@@ -152,6 +180,14 @@ def _options() -> list[GlobalOption]:
             param_decls=["timeout", "--timeout"],
             callback=_remember,
         ),
+        GlobalOption(
+            None,
+            "Name Kafka's command, say why values are missing",
+            param_decls=["wants_explanation", "--explain"],
+            is_flag=True,
+            default=None,
+            callback=_remember,
+        ),
     ]
 
 
@@ -169,11 +205,11 @@ def complete_contexts(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _remember(ctx: Any, parameter: Any, value: str | None) -> None:
+def _remember(ctx: Any, parameter: Any, value: str | bool | None) -> None:
     if value is None or ctx.resilient_parsing:
         return
     chosen = ctx.ensure_object(Settings)
-    setattr(chosen, parameter.name, _checked(ctx, parameter, value))
+    setattr(chosen, parameter.name, _checked(ctx, parameter, value) if isinstance(value, str) else value)
     chosen.is_timeout_given |= parameter.name == "timeout"
 
 

@@ -164,7 +164,8 @@ class Process:
 
     def _end(self, number: signal.Signals) -> None:
         if self.code is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, number)
         self.wait()
 
     def wait(self, within_s: float = PATIENCE_S, *, kill: bool = True) -> int:

@@ -1107,6 +1107,20 @@ FAULTS = (
         TRANSACTION_CRASHES,
     ),
     Fault(
+        "accepted losses keep a marker or the beginning of a transaction that no commit has",
+        "storage/segments/rebuild.py",
+        "return self._is_cut or self._partition.transactions.changes_open_transactions(header)",
+        "return False",
+        TRANSACTION_CRASHES,
+    ),
+    Fault(
+        "accepted losses take files for others that end with the same marker",
+        "storage/segments/rebuild.py",
+        "return not (has_digest or self._has_synced_end(found.source))",
+        "return True",
+        TRANSACTION_CRASHES,
+    ),
+    Fault(
         "a transaction begins or ends without a checkpoint",
         "storage/segments/checkpoint.py",
         "            or self._transactions.changed\n",

@@ -76,6 +76,8 @@ class CheckedEnds:
             if not self.is_old_format:
                 self._check_slots()
         self.are_exact = evidence.is_same_boot and len(evidence.losses) == known_losses
+        # What store, commit marker and synced ends say of each other.
+        self.has_all_commits = not evidence.lost_commits and not known_losses
 
     def _lose(self, message: str) -> None:
         evidence = self._shared.store.evidence

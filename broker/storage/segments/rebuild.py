@@ -1,7 +1,8 @@
 """With accepted losses: rebuild one partition from its files, as the store may have lost rows or list lost files.
 
 Every whole batch is kept, and no end moves back: files that the store does not list are listed again, damaged ones are
-replaced by a repaired one, and offsets that no file has are covered and reported.
+replaced by a repaired one, and offsets that no file has are covered and reported. As in recovery, the first batch beyond
+the checkpoint that begins or ends a transaction ends the partition, unless the store may have lost its commit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from broker.protocol.record_batch import BatchHeader
+from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.segments.attempt import Attempt
 from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_name, note_damaged_file
@@ -58,7 +59,10 @@ class _Link:
 
 
 class Rebuild:
-    """`end`: the synced end of the last run; `is_exact`: nothing beyond it was acknowledged."""
+    """`end`: the synced end of the last run; `is_exact`: nothing beyond it was acknowledged.
+
+    `has_all_commits`: nothing suggests that the store lost one, so transactions are as its checkpoints say.
+    """
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Rebuild:
         show: Callable[[str], None],
         *,
         is_exact: bool,
+        has_all_commits: bool,
     ) -> None:
         self._partition = partition
         self._shared = shared
@@ -85,13 +90,17 @@ class Rebuild:
         self._target = max(self._known_until, end.end_offset if end is not None else 0)
         self._acknowledged_until = self._target if is_exact and end is not None else None
         self._revisions = revisions(partition.directory)
+        self._has_all_commits = has_all_commits
+        self._is_cut = False  # what follows the links is of transactions that no commit has
+        self._covered_until = 0  # unless it is known that what is cut was not acknowledged
 
     def run(self) -> bool:
         """Rebuild the partition; the caller announces it and flushes. False if it was as the store says."""
         links = self._links()
         self._skip_deleted(links)
-        if not links and self._target > self._partition.log_start_offset:
-            links = [_Link(self._partition.log_start_offset)]
+        if not links and max(self._target, self._covered_until) > self._partition.log_start_offset:
+            start = self._partition.log_start_offset
+            links = [_Link(start, None, Survey.nothing(Source(self._partition.place, start, 0, before_offset=start)))]
         segments = [self._segment(link, links[at + 1 : at + 2]) for at, link in enumerate(links)]
         changed = segments != self._partition.segments
         if changed:
@@ -148,9 +157,11 @@ class Rebuild:
         last = max(listed, default=-1)
         links = [_Link(base, segment, self._examine(segment, base == last)) for base, segment in listed.items()]
         for base in sorted(base for base in self._revisions if base > last):
-            best = self._best(base, ANY_OFFSET)
+            was_cut, best = self._is_cut, self._best(base, ANY_OFFSET)
             reached = max(links[-1].end_offset, self._known_until) if links else 0
             if best is None or (links and base < links[-1].end_offset):
+                continue
+            if was_cut or (best.is_cut and not best.batches):
                 continue
             is_unacknowledged = self._acknowledged_until is not None and base >= self._acknowledged_until
             if base > reached and links and is_unacknowledged:
@@ -195,24 +206,47 @@ class Rebuild:
         source = Source(self._partition.place, base_offset, revision, before, self._acknowledged_until)
         self._show(source.path)
         others = self._others(base_offset, listed if is_here else None)
-        found = survey(self._shared.files, source, others)
+        found = survey(self._shared.files, source, others, self._is_uncommitted)
         complete = found
         if before != ANY_OFFSET:
-            complete = survey(self._shared.files, source._replace(before_offset=ANY_OFFSET), others)
-        is_foreign = complete.is_foreign or self._is_of_another(complete)
-        return Survey.nothing(source, is_foreign=True) if is_foreign else found
+            whole = source._replace(before_offset=ANY_OFFSET)
+            complete = survey(self._shared.files, whole, others, self._is_uncommitted)
+        if complete.is_foreign or self._is_of_another(complete, listed if is_here else None):
+            return Survey.nothing(source, is_foreign=True)
+        if found.is_cut or self._is_cut:
+            self._is_cut = True
+            if self._acknowledged_until is None:
+                self._covered_until = max(self._covered_until, found.end_offset, found.torn_until)
+        return found
 
-    def _is_of_another(self, found: Survey) -> bool:
-        """The file ends with the last batch of another partition, and without the last one of this."""
+    def _is_uncommitted(self, header: BatchHeader) -> bool:
+        """Its commit would have moved the checkpoint past it."""
+        if not self._has_all_commits or header.base_offset < self._target:
+            return False
+        return self._is_cut or self._partition.transactions.changes_open_transactions(header)
+
+    def _is_of_another(self, found: Survey, listed: Segment | None) -> bool:
+        """The file ends with the last batch of another partition, and nothing shows that it is of this one."""
         last, base_offset = found.last, found.source.base_offset
         if last is None:
             return False
-        end = self._end
-        key = (base_offset, last.next_offset, last.size_bytes, last.crc)
-        if end is not None and key == (end.base_offset, end.end_offset, end.last_size, end.last_crc):
+        owner = self._owners.get((base_offset, last.next_offset, last.size_bytes, last.crc))
+        if owner is None or owner == self._partition.place[1:]:
             return False
-        owner = self._owners.get(key)
-        return owner is not None and owner != self._partition.place[1:]
+        # The markers of a transaction look alike in all its partitions.
+        has_digest = listed is not None and listed.digest is not None and 0 < listed.size_bytes <= found.whole_bytes
+        return not (has_digest or self._has_synced_end(found.source))
+
+    def _has_synced_end(self, source: Source) -> bool:
+        """The file has the batch that the synced end of this partition names."""
+        end = self._end
+        if end is None or end.base_offset != source.base_offset or not end.last_size:
+            return False
+        head = self._shared.files.get(source.path).read(HEADER_BYTES, end.position - end.last_size)
+        if len(head) < HEADER_BYTES:
+            return False
+        header = parse_header(head)
+        return (header.next_offset, header.size_bytes, header.crc) == (end.end_offset, end.last_size, end.last_crc)
 
     def _others(self, base_offset: int, listed: Segment | None) -> Callable[[int, BatchHeader, int], bool]:
         """Recognize batches that are not those that this partition wrote."""
@@ -234,10 +268,9 @@ class Rebuild:
 
     def _segment(self, link: _Link, following: list[_Link]) -> Segment:
         found, listed = link.found, link.listed
-        if found is None and listed is not None:
-            return listed
         if found is None:
-            found = Survey.nothing(Source(self._partition.place, link.base_offset, 0))
+            assert listed is not None
+            return listed
         expected = self._expected_end(link, following)
         is_there = found.batches > 0 or (listed is not None and expected == link.base_offset)
         is_there = is_there and not self._has_doubtful_end(found)
@@ -257,7 +290,7 @@ class Rebuild:
         known = link.listed.end_offset if link.listed is not None else link.base_offset
         if not following:
             torn_until = link.found.torn_until if link.found is not None else 0
-            return max(known, self._target, link.end_offset, torn_until)
+            return max(known, self._target, link.end_offset, torn_until, self._covered_until)
         is_listed_before = following[0].listed is not None
         if is_listed_before or self._partition.policy.compact:
             # Compaction removes whole segments.
@@ -273,7 +306,7 @@ class Rebuild:
             return listed
         compacted_at_ms = listed.compacted_at_ms if listed is not None else -1
         segment = new_segment(self._partition, files, source.base_offset, source.revision, compacted_at_ms)
-        for batch in segment.scan_tail():
+        for batch in segment.scan_tail(lambda header: header.base_offset >= found.end_offset):
             if batch.header.base_offset >= self._known_until:
                 self._partition.transactions.replay(batch.header, batch.content)
         if is_last:
@@ -291,7 +324,7 @@ class Rebuild:
     def _write(self, found: Survey, link: _Link, expected: int, *, is_last: bool) -> Segment:
         """Replace a damaged or missing file, and report what is lost."""
         shared, source = self._shared, found.source
-        harm = self._harm(found, link.listed)
+        harm = self._harm(found, link.listed, is_last=is_last)
         compacted_at_ms = link.listed.compacted_at_ms if link.listed is not None else -1
         revision = max([source.revision, *self._revisions.get(link.base_offset, [])]) + 1
         segment = new_segment(self._partition, shared.files, link.base_offset, revision, compacted_at_ms)
@@ -307,8 +340,10 @@ class Rebuild:
             shared.store.evidence.lose(f"{source.path} {harm}: {what}{kept}", accepted=True)
         return segment
 
-    def _harm(self, found: Survey, listed: Segment | None) -> str:
+    def _harm(self, found: Survey, listed: Segment | None, *, is_last: bool) -> str:
         path = found.source.path
+        if self._is_cut and is_last:
+            return "has a transaction behind it that no commit confirms"
         if not os.path.exists(path):
             return "is missing"
         if found.is_foreign:

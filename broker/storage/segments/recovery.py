@@ -125,7 +125,16 @@ class Recovery:
             partition = self._open(number)
             if partition is None:
                 continue
-            rebuild = Rebuild(partition, shared, self._ends.of(number), owners, attempt, self._show, is_exact=is_exact)
+            rebuild = Rebuild(
+                partition,
+                shared,
+                self._ends.of(number),
+                owners,
+                attempt,
+                self._show,
+                is_exact=is_exact,
+                has_all_commits=self._ends.has_all_commits,
+            )
             changed = rebuild.run()
             if changed:
                 rebuilds.append(rebuild)

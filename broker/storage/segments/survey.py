@@ -37,6 +37,8 @@ class Source(NamedTuple):
 
 
 class Survey(NamedTuple):
+    """`torn_until`: where the batches that are not kept end, if they may have been acknowledged."""
+
     source: Source
     end_offset: int
     whole_bytes: int  # from the start of the file, without a gap
@@ -46,6 +48,7 @@ class Survey(NamedTuple):
     last: BatchHeader | None = None
     torn_until: int = 0
     is_mended: bool = False  # its batches do not lie in the file one after the other as they should
+    is_cut: bool = False  # whole batches follow that no commit has
 
     @property
     def is_contiguous(self) -> bool:
@@ -56,11 +59,17 @@ class Survey(NamedTuple):
         return cls(source, source.base_offset, 0, [], 0, is_foreign)
 
 
-def survey(files: Files, source: Source, is_other: Callable[[int, BatchHeader, int], bool]) -> Survey:
+def survey(
+    files: Files,
+    source: Source,
+    is_other: Callable[[int, BatchHeader, int], bool],
+    is_uncommitted: Callable[[BatchHeader], bool],
+) -> Survey:
     """Read a whole file.
 
     A file holds nothing of this segment if its trailer names another one, or if `is_other` (end of a batch, its header,
-    digest up to it) recognizes a batch or a digest as that of another file.
+    digest up to it) recognizes a batch or a digest as that of another file. It ends at the first batch that
+    `is_uncommitted`.
     """
     if _is_of_another(files, source):
         return Survey.nothing(source, is_foreign=True)
@@ -68,22 +77,29 @@ def survey(files: Files, source: Source, is_other: Callable[[int, BatchHeader, i
     is_mended = False
     lost: list[Offsets] = []
     last: BatchHeader | None = None
+    cut: tuple[int, int] | None = None  # position and offset behind the batches that no commit has
     for position, header, content in whole_batches(files, source):
-        is_mended = is_mended or files.get(source.path).read(8, position) != content[:8]
+        end = position + header.size_bytes
+        digest = chained(digest, header.base_offset, header.batch_length, header.crc)
+        is_whole = position == (whole if cut is None else cut[0])
+        if is_other(end if is_whole else -1, header, digest):
+            return Survey.nothing(source, is_foreign=True)
+        last = header
+        if cut is not None or is_uncommitted(header):
+            cut = end, header.next_offset
+            continue
+        is_mended = is_mended or not is_whole or files.get(source.path).read(8, position) != content[:8]
         if header.base_offset > offset:
             lost.append((offset, header.base_offset - 1))
-        if position == whole:
-            whole += header.size_bytes
-        else:
-            is_mended = True
-        digest = chained(digest, header.base_offset, header.batch_length, header.crc)
-        is_whole = position + header.size_bytes == whole
-        if is_other(whole if is_whole else -1, header, digest):
-            return Survey.nothing(source, is_foreign=True)
-        offset, last = header.next_offset, header
+        if is_whole:
+            whole = end
+        offset = header.next_offset
         count += 1
-    torn_until = _torn_until(files, source, whole, offset) if not lost else offset
-    return Survey(source, offset, whole, lost, count, last=last, torn_until=torn_until, is_mended=is_mended)
+    behind, until = (whole, offset) if cut is None or source.acknowledged_until is not None else cut
+    torn_until = _torn_until(files, source, behind, until) if not lost else until
+    if cut is not None:
+        source = source._replace(before_offset=offset)
+    return Survey(source, offset, whole, lost, count, False, last, torn_until, is_mended, cut is not None)
 
 
 def _torn_until(files: Files, source: Source, position: int, offset: int) -> int:

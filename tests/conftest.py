@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -15,6 +16,9 @@ from tests.harness.kafka_cases import CollectedTests
 
 if TYPE_CHECKING:
     from tests.harness.clusters import Cluster
+
+# What collection creates lives until the end: the garbage collector need not look for garbage in it, then or later.
+gc.disable()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Background jobs of a shell ignore SIGINT, and programs that tests start and interrupt would inherit that.
@@ -78,12 +82,19 @@ def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note all tests before markers deselect some, and mark some.
 
-    A test that restarts its cluster needs the same port again, so no other test may take it meanwhile.
+    Tests that share a Spark session come first: one process runs them all while the others take the rest.
     """
     config.stash[_COLLECTED] = [item.nodeid for item in items]
     for item in items:
         if "own_cluster" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.alone)
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: "spark" not in {*getattr(item, "fixturenames", ()), *item.keywords})
+
+
+def pytest_collection_finish() -> None:
+    """Keep the half million objects of the collected tests out of every later garbage collection."""
+    gc.freeze()
+    gc.enable()
 
 
 def _started(kind: str) -> contextlib.AbstractContextManager[Cluster]:

@@ -14,6 +14,7 @@ import pytest
 import broker
 from broker.local import BrokerFailed, LocalBroker, broker_environment
 from tests.harness.broker_program import accepts, eventually, is_alive
+from tests.harness.ports import reserve
 
 pytest_plugins = ["pytester"]
 
@@ -49,12 +50,12 @@ def test_a_given_data_directory_is_kept(tmp_path: Path):
     assert (tmp_path / "d").is_dir()
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("end", [LocalBroker.kill, LocalBroker.stop])
 def test_a_restart_keeps_address_and_directory(end):
     with LocalBroker() as kafka:
         address, data_dir, pid = kafka.bootstrap_servers, kafka.data_dir, kafka.pid
         end(kafka)
+        reserve(address)
         assert not is_alive(pid)
         assert data_dir.exists()
         with pytest.raises(RuntimeError, match="not running"):

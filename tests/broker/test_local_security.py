@@ -28,6 +28,7 @@ from broker.local import LocalBroker
 from broker.security import development
 from broker.server.local_security import LocalSecurity
 from tests.harness.broker_program import refused, started
+from tests.harness.ports import kept_address
 
 NOW = datetime.datetime.now(datetime.UTC)
 DAY = datetime.timedelta(days=1)
@@ -51,7 +52,7 @@ def topics(configuration: dict[str, str], timeout_s: float = 5) -> set[str]:
 
 
 def test_a_client_needs_the_authority_and_the_password_of_the_broker() -> None:
-    with LocalBroker(security="SASL_SSL") as kafka:
+    with LocalBroker(security="SASL_SSL", listen=kept_address()) as kafka:
         assert "__consumer_offsets" in topics(librdkafka(kafka))
         with pytest.raises(KafkaException):
             topics(librdkafka(kafka, password="wrong"), timeout_s=0.5)

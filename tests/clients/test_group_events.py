@@ -33,7 +33,6 @@ def documented_schema() -> dict[str, Any]:
     return {**schema, "additionalProperties": False}
 
 
-@pytest.mark.alone
 def test_events_survive_a_kill_and_match_the_documented_schema() -> None:
     pytest.importorskip("kafka")
     schema = documented_schema()

@@ -7,6 +7,7 @@ import itertools
 import os
 from typing import Protocol
 
+from tests.harness.ports import kept_address
 from tests.harness.reference_kafka import ReferenceKafka
 
 CONFIG = {
@@ -31,12 +32,13 @@ class Cluster(Protocol):
 
 
 def start(kind: str) -> contextlib.AbstractContextManager[Cluster]:
-    """A cluster of this kind, as a context manager. Raises `Unavailable` if Kafka cannot be set up."""
+    """A cluster of this kind, as a context manager, on a port that it keeps when it restarts. Raises `Unavailable` if Kafka
+    cannot be set up."""
     if kind == "kafka":
         return ReferenceKafka({**CONFIG, **KAFKA_ONLY})
     from broker.local import LocalBroker
 
-    made: contextlib.AbstractContextManager[Cluster] = LocalBroker(config=CONFIG)
+    made: contextlib.AbstractContextManager[Cluster] = LocalBroker(config=CONFIG, listen=kept_address())
     return made
 
 

@@ -18,7 +18,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.offsets_topic import PARTITIONS, partition_for
+from tests.harness.ports import free_port
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 VERSION = "4.1.0"
@@ -74,8 +74,6 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 ARTIFACT = "<dependency><groupId>org.apache.kafka</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-
-_RESERVED: list[socket.socket] = []
 
 
 class Unavailable(Exception):
@@ -274,19 +272,6 @@ class ReferenceKafka:
 
     def _last_output(self) -> str:
         return (self.data_dir / "server.out").read_text(errors="replace")[-2000:]
-
-
-def free_port() -> int:
-    """A port that stays reserved until this process ends, also while a broker on it restarts.
-
-    The bound socket keeps the system from giving the port to anyone who asks for any port. Java sets SO_REUSEADDR, so
-    it may listen there all the same.
-    """
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind(("127.0.0.1", 0))
-    _RESERVED.append(reserved)
-    return int(reserved.getsockname()[1])
 
 
 def _one_group_per_partition() -> list[str]:

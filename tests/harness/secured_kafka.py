@@ -21,7 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.harness.certificates import Authority, Issued
-from tests.harness.reference_kafka import ReferenceKafka, Unavailable, free_port
+from tests.harness.ports import kept_address
+from tests.harness.reference_kafka import ReferenceKafka, Unavailable
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -37,7 +38,7 @@ class SecuredKafka(ReferenceKafka):
 
     def __init__(self, config: Mapping[str, str] | None = None, *, users: Mapping[str, str] | None = None) -> None:
         self.users = USERS | dict(users or {})
-        self.addresses = {protocol: f"127.0.0.1:{free_port()}" for protocol in PROTOCOLS}
+        self.addresses = {protocol: kept_address() for protocol in PROTOCOLS}
         super().__init__()
         self.bootstrap_servers = self.addresses["SASL_SSL"]
         self.authority = Authority(self.data_dir / "certificates")

@@ -18,7 +18,8 @@ from kgctl.exit_codes import UNREACHABLE
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.certificates import Authority
 from tests.harness.commandline import Kgctl
-from tests.harness.reference_kafka import Unavailable, free_port
+from tests.harness.ports import kept_address
+from tests.harness.reference_kafka import Unavailable
 from tests.harness.secured_kafka import MECHANISMS, PROTOCOLS, SecuredKafka, unsecured_token
 
 CASES = [("PLAINTEXT", ""), ("SSL", ""), *((protocol, each) for protocol in PROTOCOLS[2:] for each in MECHANISMS)]
@@ -30,7 +31,7 @@ SESSION_MS = 1000
 class Kafka(SecuredKafka):
     def __init__(self) -> None:
         super().__init__({"connection.failed.authentication.delay.ms": "0"})
-        self.addresses |= {name: f"127.0.0.1:{free_port()}" for name in (EXPIRED, ELSEWHERE)}
+        self.addresses |= {name: kept_address() for name in (EXPIRED, ELSEWHERE)}
         certificates = {
             EXPIRED: self.authority.server("old", expired=True),
             ELSEWHERE: self.authority.server("elsewhere", names=["kafka.example"]),

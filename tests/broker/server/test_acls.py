@@ -32,6 +32,7 @@ from tests.harness.acl_requests import (
     delete,
     describe,
 )
+from tests.harness.ports import kept_address
 from tests.harness.running import RunningBroker, until
 from tests.harness.wire_client import WireClient
 
@@ -200,7 +201,7 @@ def test_a_denial_is_stored_as_well(running: RunningBroker) -> None:
 
 def test_a_killed_broker_has_every_acl_that_it_acknowledged(tmp_path: Path) -> None:
     config = {name.replace("_", "."): value for name, value in SUPER.items()}
-    with LocalBroker(data_dir=tmp_path / "data", config=config) as local:
+    with LocalBroker(data_dir=tmp_path / "data", config=config, listen=kept_address()) as local:
         host, port = local.bootstrap_servers.split(":")
         with WireClient((host, int(port))) as client:
             assert ask(client, create(creation("kept"), creation("removed"))) == [NO_ERROR] * 2

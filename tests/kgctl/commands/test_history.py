@@ -31,6 +31,7 @@ from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
 from tests.harness.feeding import METADATA, Feeder, cluster, metadata
 from tests.harness.group_answers import by_timestamp
+from tests.harness.ports import kept_address
 
 FETCH, LIST_OFFSETS = 1, 2
 OUT_OF_RANGE = 1
@@ -320,7 +321,7 @@ def test_new_events_are_returned_once_even_if_the_broker_is_killed() -> None:
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_all_events_are_new_on_another_broker_at_the_address(tmp_path: Path, times: int) -> None:
-    with LocalBroker(data_dir=tmp_path / "one") as broker:
+    with LocalBroker(data_dir=tmp_path / "one", listen=kept_address()) as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         with kgctl.admin() as admin:
             for _ in range(2):
@@ -341,7 +342,7 @@ def events(rows: Sequence[GroupEventRow]) -> list[str]:
 
 
 def test_a_rebalance_that_a_restart_of_the_broker_interrupted_is_not_shown_as_open() -> None:
-    with LocalBroker() as broker:
+    with LocalBroker(listen=kept_address()) as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         # The member cannot leave a broker that has forgotten its connection.
         with suppress(Unreachable), member_of(kgctl, "g", {"t": [0]}):

@@ -17,6 +17,7 @@ from kgctl.tui.screens.plan import Stage
 from kgctl.tui.screens.reset import ResetDialog
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.ports import kept_address
 from tests.kgctl.tui.dialogs import LARGE, SMALL, GatedFeed, Scene, cluster_feed, opened
 from tests.kgctl.tui.waiting import until
 
@@ -367,7 +368,6 @@ def test_read_only_shows_the_plan_and_executes_nothing(kgctl: Kgctl, feed: Clust
     assert offsets(kgctl, group) == {(topic, 0): 60, (topic, 1): 50}
 
 
-@pytest.mark.alone
 def test_a_lost_broker_is_one_sentence_and_the_dialog_recovers() -> None:
     async def play(broker: LocalBroker, kgctl: Kgctl) -> None:
         feed = cluster_feed(broker.bootstrap_servers)
@@ -391,7 +391,7 @@ def test_a_lost_broker_is_one_sentence_and_the_dialog_recovers() -> None:
             assert scene.app.answers == [True]
         feed.close()
 
-    with LocalBroker() as broker:
+    with LocalBroker(listen=kept_address()) as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         assert kgctl("topics", "create", "t", "--partitions", 1).exit_code == 0
         fill(kgctl, "t", [5])

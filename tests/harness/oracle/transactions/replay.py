@@ -13,6 +13,7 @@ from tests.harness.oracle.replay import Difference
 from tests.harness.oracle.transactions.kafka import SETTINGS
 from tests.harness.oracle.transactions.player import RESTART, WAIT, Address, Inconclusive, Player, State
 from tests.harness.oracle.transactions.record import Recorded, full_states
+from tests.harness.ports import kept_address
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 PATIENCE_S = 1.0  # how long the state may lag behind the answer
@@ -115,7 +116,7 @@ def play_walks(address: Address, walks: Iterable[Recorded], restart: Callable[[]
 
 def on_our_broker(walks: Iterable[Recorded], transaction_version: int) -> list[Difference]:
     """The first differences of each walk on a broker that is started for this."""
-    with LocalBroker(config=SETTINGS) as broker:
+    with LocalBroker(config=SETTINGS, listen=kept_address()) as broker:
         address = address_of(broker.bootstrap_servers)
         set_level(address, transaction_version)
 

@@ -21,6 +21,7 @@ from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.reading import Patience, ReadTask, read_range
 from kgctl.pipelines.source.tasks import read_task
+from tests.harness.ports import kept_address
 from tests.kgctl.pipelines.source.topics import Topics
 
 SOON = Patience(outage=20.0, missing_topic=0.5, no_progress=0.5)
@@ -124,7 +125,7 @@ def test_a_topic_deleted_during_the_read_is_data_loss(topics: Topics) -> None:
 
 
 def test_a_read_continues_after_a_restart_of_the_broker() -> None:
-    with LocalBroker() as kafka:
+    with LocalBroker(listen=kept_address()) as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make()
         topics.count(name, 5000, **{"batch.num.messages": 50})
@@ -142,7 +143,7 @@ def test_a_read_continues_after_a_restart_of_the_broker() -> None:
 
 
 def test_a_read_fails_if_the_broker_stays_away() -> None:
-    with LocalBroker() as kafka:
+    with LocalBroker(listen=kept_address()) as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make()
         topics.count(name, 5000, **{"batch.num.messages": 50})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker.local import LocalBroker
+from tests.harness.ports import kept_address
 from tests.kgctl.pipelines.source.topics import Topics
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def test_a_recreated_topic_stops_the_stream_with_the_reason(
 
 
 def test_a_running_stream_survives_a_restart_of_the_broker(spark: SparkSession, tmp_path: Path) -> None:
-    with LocalBroker() as kafka:
+    with LocalBroker(listen=kept_address()) as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make(partitions=2)
         topics.count(name, 20, partitions=2)

@@ -27,6 +27,7 @@ PENDING = (
 WORLDS = ("tests/broker/server/test_transaction_worlds.py",)
 PENDING_RUNNER = ("tests/broker/server/test_pending_offsets.py",)
 TRANSACTIONS = ("tests/broker/server/test_transactions.py",)
+TRANSACTION_ENDS = ("tests/broker/server/test_transaction_ends.py",)
 TRANSACTIONAL_OFFSETS = ("tests/broker/server/test_transactional_offsets.py",)
 TRANSACTIONS_AFTER_RESTART = ("tests/broker/server/test_transactions_after_restart.py",)
 LOADING = ("tests/durability/test_many_commits.py",)
@@ -500,15 +501,15 @@ FAULTS = (
     Fault(
         "in a world, the offsets of a committed transaction are dropped",
         "server/transaction_ends.py",
-        "                is_commit=marker.is_commit,\n",
-        "                is_commit=False,\n",
+        "end.offsets, is_commit=marker.is_commit, limit",
+        "end.offsets, is_commit=False, limit",
         WORLDS,
     ),
     Fault(
         "in a world, the offsets of an aborted transaction are committed",
         "server/transaction_ends.py",
-        "                is_commit=marker.is_commit,\n",
-        "                is_commit=True,\n",
+        "end.offsets, is_commit=marker.is_commit, limit",
+        "end.offsets, is_commit=True, limit",
         WORLDS,
     ),
     Fault(
@@ -1699,9 +1700,23 @@ FAULTS = (
     Fault(
         "readers of committed records sleep through the end of a transaction",
         "server/transaction_ends.py",
-        "                    self._waiters.moved(topic, index)\n",
-        "                    pass\n",
+        "            self._waiters.moved(topic, index)\n",
+        "            pass\n",
         TRANSACTIONS,
+    ),
+    Fault(
+        "the ends of a turn do not share its time",
+        "server/transaction_ends.py",
+        "while self._new and not self._turn.is_over:",
+        "while self._new:",
+        TRANSACTION_ENDS,
+    ),
+    Fault(
+        "a partition that cannot be written stops the broker at the end of a transaction",
+        "server/transaction_ends.py",
+        "                end.unwritable[place] = error\n",
+        "                raise error\n",
+        TRANSACTION_ENDS,
     ),
     Fault(
         "a fetch does not name aborted transactions",

@@ -14,7 +14,7 @@ from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
 from broker.protocol.messages.list_transactions import ListTransactionsRequest
 from broker.protocol.messages.produce import ProduceRequest
-from broker.server.transaction_ends import PARTITIONS_AT_ONCE
+from broker.server.transaction_ends import SLICE_PARTITIONS
 from tests.harness.requests import batch, create_topic, fetch, fetch_request, produce, produce_request, values_of
 from tests.harness.running import RunningBroker, until
 from tests.harness.transactions import READ_COMMITTED, TransactionalProducer, describe, describing
@@ -374,7 +374,7 @@ def test_a_transaction_is_aborted_when_its_time_is_over(running: RunningBroker, 
 
 
 def test_the_end_of_a_large_transaction_takes_several_turns(client: WireClient) -> None:
-    count = 5 * PARTITIONS_AT_ONCE + 1
+    count = 5 * SLICE_PARTITIONS + 1
     create_topic(client, "t", count)
     producer = TransactionalProducer(client, "tx")
     client.ask(producer.produce_request(*[("t", index) for index in range(count)]), 12)

@@ -1122,6 +1122,13 @@ FAULTS = (
         TRANSACTION_CRASHES,
     ),
     Fault(
+        "an aborted transaction that ends behind a Fetch is not found",
+        "storage/segments/aborted_transactions.py",
+        "(partition_id, bound, start, end + bound, end)",
+        "(partition_id, bound, start, end, end)",
+        ("tests/broker/storage/test_transactions.py", "tests/broker/storage/test_migration.py"),
+    ),
+    Fault(
         "a transaction begins or ends without a checkpoint",
         "storage/segments/checkpoint.py",
         "            or self._transactions.changed\n",

@@ -1,15 +1,23 @@
 """The aborted transactions of one partition, so that readers of committed records can skip theirs.
 
 They are rows of the store. Each is written by the commit of its marker, so memory holds only those of the open flush.
+Rows are ordered by a bound of their length, then by their markers: what overlaps some offsets ends in them, or less than
+its bound behind them.
 """
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from broker.storage.partition_log import AbortedTransaction
 from broker.storage.store.database import Store
-from broker.storage.store.values import as_int
+from broker.storage.store.values import Row, as_int
+
+# schema_8.sql has the same.
+LENGTH_BOUNDS = (64, 4096, 1 << 18, 1 << 24, 1 << 62)
+
+_ANY_BOUND = f"length_bound IN ({', '.join(map(str, LENGTH_BOUNDS))})"
 
 
 class AbortedRange(NamedTuple):
@@ -20,16 +28,26 @@ class AbortedRange(NamedTuple):
     last_offset: int
 
 
+_marker_of = attrgetter("last_offset")
+
+
 class AbortedTransactions:
     def __init__(self, store: Store, partition_id: int) -> None:
         self._store = store
         self._unsaved: list[tuple[int, int, int, int]] = []
-        found = store.query("SELECT max(last_offset) FROM aborted_transactions WHERE partition_id = ?", (partition_id,))
-        self._newest = as_int(-1 if found[0][0] is None else found[0][0])  # the last offset of the last one
+        self._newest: dict[int, int] = {}  # by length bound: the last offset of the last one
+        for bound in LENGTH_BOUNDS:
+            ((newest,),) = store.query(
+                "SELECT max(last_offset) FROM aborted_transactions WHERE partition_id = ? AND length_bound = ?",
+                (partition_id, bound),
+            )
+            if newest is not None:
+                self._newest[bound] = as_int(newest)
 
-    def note(self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> None:
-        self._unsaved.append((last_offset, producer_id, first_offset, last_stable_offset))
-        self._newest = last_offset
+    def note(self, producer_id: int, first_offset: int, last_offset: int) -> None:
+        bound = next(bound for bound in LENGTH_BOUNDS if last_offset - first_offset < bound)
+        self._unsaved.append((bound, last_offset, producer_id, first_offset))
+        self._newest[bound] = last_offset
 
     def save(self, partition_id: int) -> None:
         if self._unsaved:
@@ -46,31 +64,28 @@ class AbortedTransactions:
         ]
 
     def overlapping(self, partition_id: int, start: int, end: int) -> list[AbortedRange]:
-        found: list[AbortedRange] = []
-        if start > self._newest:
-            return found
-        rows = self._store.iterate(
-            "SELECT producer_id, first_offset, last_offset, last_stable_offset FROM aborted_transactions"
-            " WHERE partition_id = ? AND last_offset >= ? ORDER BY last_offset",
-            (partition_id, start),
-        )
-        for row in rows:
-            producer_id, first_offset, last_offset, last_stable_offset = map(as_int, row)
-            if first_offset < end:
-                found.append(AbortedRange(producer_id, first_offset, last_offset))
-            if last_stable_offset >= end:
-                break
-        return found
+        rows: list[Row] = []
+        for bound, newest in self._newest.items():
+            if start <= newest:
+                rows += self._store.query(
+                    "SELECT producer_id, first_offset, last_offset FROM aborted_transactions WHERE partition_id = ?"
+                    " AND length_bound = ? AND last_offset >= ? AND last_offset < ? AND first_offset < ?",
+                    (partition_id, bound, start, end + bound, end),
+                )
+        found = [AbortedRange(as_int(row[0]), as_int(row[1]), as_int(row[2])) for row in rows]
+        return sorted(found, key=_marker_of)
 
     def forget(self, partition_id: int, last_offset: int) -> None:
         """Compaction removed all records of this transaction."""
         self._store.execute(
-            "DELETE FROM aborted_transactions WHERE partition_id = ? AND last_offset = ?", (partition_id, last_offset)
+            f"DELETE FROM aborted_transactions WHERE partition_id = ? AND {_ANY_BOUND} AND last_offset = ?",
+            (partition_id, last_offset),
         )
 
     def drop_before(self, partition_id: int, log_start: int) -> None:
         """Forget transactions that ended before the log start."""
-        if self._newest >= 0:
+        if self._newest:
             self._store.execute(
-                "DELETE FROM aborted_transactions WHERE partition_id = ? AND last_offset < ?", (partition_id, log_start)
+                f"DELETE FROM aborted_transactions WHERE partition_id = ? AND {_ANY_BOUND} AND last_offset < ?",
+                (partition_id, log_start),
             )

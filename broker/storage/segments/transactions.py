@@ -51,13 +51,7 @@ class Transactions:
         self.changed = True
         first_offset = self.producers.note_marker(marker, header.max_timestamp)
         if first_offset is not None and not marker.is_commit:
-            stable = self.first_open_offset
-            self.aborted.note(
-                marker.producer_id,
-                first_offset,
-                header.last_offset,
-                header.next_offset if stable is None else stable,
-            )
+            self.aborted.note(marker.producer_id, first_offset, header.last_offset)
 
     def replay(self, header: BatchHeader, content: bytes) -> None:
         """Note a batch that is in the log already, in the order of offsets; compaction may have changed it."""

@@ -22,7 +22,7 @@ from broker.storage.store.evidence import Evidence, stamp_of
 from broker.storage.store.values import Row, Value, as_int
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 # The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
 _SCRIPTS = {
     2: "schema_2.sql",
@@ -31,6 +31,7 @@ _SCRIPTS = {
     5: "schema_5.sql",
     6: "schema_6.sql",
     7: "schema_7.sql",
+    8: "schema_8.sql",
 }
 WAL_CHECKPOINT_BYTES = 8 << 20
 WAL_HEADER_BYTES = 32

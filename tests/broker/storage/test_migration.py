@@ -8,11 +8,12 @@ from pathlib import Path
 import apsw
 import pytest
 
+from broker.storage import AbortedTransaction
 from broker.storage.store.database import FORMAT_VERSION
 from tests.harness.stores import append, open_log, topic_log, values
 
 # Killed while it wrote to partition 0, after a clean stop.
-ARCHIVES = ["format_4", "format_5", "format_6"]
+ARCHIVES = ["format_4", "format_5", "format_6", "format_7"]
 SMALL = {"segment_bytes": 700}
 
 
@@ -44,3 +45,19 @@ def test_a_store_of_an_older_format_is_migrated_and_keeps_its_records(older: Pat
         log.close(clean=clean)
     open_log(older, **SMALL).close()
     assert version(older) == FORMAT_VERSION
+
+
+@pytest.mark.parametrize("older", ["format_7"], indirect=True)
+def test_aborted_transactions_are_migrated(older: Path) -> None:
+    log = open_log(older, **SMALL)
+    partition = topic_log(log, "x")
+    # Of producer 1 from 0 to 296, of producer 2 meanwhile; that of producer 3 is open.
+    first, second, third = (AbortedTransaction(2, offset) for offset in (1, 3, 54))
+    whole = AbortedTransaction(1, 0)
+    assert (partition.last_stable_offset, partition.high_watermark) == (297, 298)
+    assert partition.aborted_transactions(0, 298) == [first, second, third, whole]
+    assert partition.aborted_transactions(10, 20) == [second, whole]
+    assert partition.aborted_transactions(60, 70) == [third, whole]
+    assert partition.aborted_transactions(296, 297) == [whole]
+    assert partition.aborted_transactions(297, 298) == []
+    log.close()

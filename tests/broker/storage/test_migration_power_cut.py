@@ -31,7 +31,9 @@ def ends(path: Path, *, lossless: bool) -> dict[tuple[str, int], int]:
         log.close(clean=False)
 
 
-@pytest.mark.parametrize(("version", "durability"), [(1, "process"), (4, "power"), (4, "process"), (5, "process")])
+@pytest.mark.parametrize(
+    ("version", "durability"), [(1, "process"), (4, "power"), (4, "process"), (6, "process"), (7, "power")]
+)
 def test_an_older_format_survives_every_power_cut_of_its_migration(
     tmp_path: Path, version: int, durability: str
 ) -> None:

@@ -494,7 +494,7 @@ def test_a_directory_that_is_no_broker_s_or_not_empty_is_refused(copy: tuple[Pat
         rescue(plan, path.parent, lambda size: None)
 
 
-@pytest.mark.parametrize("archive", ["format_1", "format_4", "format_5", "format_6"])
+@pytest.mark.parametrize("archive", ["format_1", "format_4", "format_5", "format_6", "format_7"])
 def test_a_directory_of_an_older_format_is_brought_back_by_what_its_store_still_says(
     tmp_path: Path, archive: str
 ) -> None:

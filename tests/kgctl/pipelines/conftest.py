@@ -14,6 +14,8 @@ from kgctl.pipelines.spark.session import open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.kgctl.pipelines.source.second_session import SecondSession
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -42,3 +44,18 @@ def spark(start_fast: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     )
     with open_session(settings, app_name="tests") as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def connector_session() -> Iterator[SecondSession]:
+    """A session with Spark's Kafka connector, in another process."""
+    from tests.harness.reference_kafka import Unavailable
+    from tests.kgctl.pipelines.source.connector_jars import connector_jars
+    from tests.kgctl.pipelines.source.second_session import second_session
+
+    try:
+        jars = connector_jars()
+    except Unavailable as reason:
+        pytest.skip(f"no jars of Spark's Kafka connector: {reason}")
+    with second_session(jars) as opened:
+        yield opened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,11 +12,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from kgctl.pipelines.settings import RunSettings
 from tests.harness import clusters
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.harness.reference_kafka import Unavailable
 from tests.kgctl.pipelines.runs import rows, run
 from tests.kgctl.pipelines.source.connector_jars import connector_jars
+from tests.kgctl.pipelines.source.second_session import SecondSession
 
 pytestmark = [pytest.mark.reference, pytest.mark.timeout(600)]
 
@@ -38,7 +39,10 @@ class Runs:
 
 
 @pytest.fixture(scope="module", params=["kgctl", "kafka"])
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(
+    request: pytest.FixtureRequest, connector_session: SecondSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
+    """One of the runs is a complete command; the others share a session."""
     try:
         jars = connector_jars()
         started = clusters.start(request.param)
@@ -58,12 +62,16 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         commit_in_transactions(cluster.bootstrap_servers, committed=5, aborted=77)
         out = tmp_path_factory.mktemp("out")
 
-        def run_with(source: str) -> subprocess.CompletedProcess[str]:
-            return run(kgctl, out / source, *JOBS, "--once", "--source", source, "--step", "1", env=environment)
+        def run_with(source: str) -> None:
+            if (request.param, source) == ("kafka", "kafka"):
+                done = run(kgctl, out / source, *JOBS, "--once", "--source", source, "--step", "1", env=environment)
+                assert done.returncode == 0, done.stderr
+            else:
+                folder = str(out / source)
+                connector_session.run_jobs(RunSettings(JOBS, cluster.bootstrap_servers, folder, source, step_s=1))
 
         with ThreadPoolExecutor() as threads:
-            for done in threads.map(run_with, ("kgctl", "kafka")):
-                assert done.returncode == 0, done.stderr
+            list(threads.map(run_with, ("kgctl", "kafka")))
         yield Runs(request.param, kgctl, out / "kgctl", out / "kafka")
 
 

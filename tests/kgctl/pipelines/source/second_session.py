@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from kgctl.client.admin.admin import Admin
+from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.jobs.loop import run_jobs
+from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.session import open_session
 
@@ -40,6 +45,10 @@ class SecondSession:
 
     def write(self, source: str, options: Mapping[str, str], query: str) -> None:
         self._pool.submit(_write, source, dict(options), query).result(_WITHIN_SECONDS)
+
+    def run_jobs(self, settings: RunSettings) -> None:
+        """What `kgctl pipeline run` does in a session of its own."""
+        self._pool.submit(_run_jobs, settings).result(_WITHIN_SECONDS)
 
 
 @contextlib.contextmanager
@@ -104,6 +113,15 @@ def _stream(source: str, options: dict[str, str], checkpoint: str, conf: dict[st
 def _write(source: str, options: dict[str, str], query: str) -> None:
     assert _session is not None
     _session.sql(query).write.format(source).mode("append").options(**options).save()
+
+
+def _run_jobs(settings: RunSettings) -> None:
+    assert _session is not None
+    with Admin(settings.connection("second")) as admin:
+        answer = admin.run(admin.cluster.metadata(None))
+    topics = {topic.name for topic in answer.topics if topic.name} & {OFFSETS_TOPIC, EVENTS_TOPIC}
+    cluster_id = answer.cluster_id or ""
+    run_jobs(RunContext(_session, settings, frozenset(topics), cluster_id, lambda _: None, threading.Event()))
 
 
 def _rows(frame: DataFrame) -> Rows:

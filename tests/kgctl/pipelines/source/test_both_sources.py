@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +19,11 @@ from kgctl.pipelines.source.connector import (
 )
 from kgctl.pipelines.source.positions import publish
 from tests.harness.clusters import Cluster
-from tests.harness.reference_kafka import Unavailable
-from tests.kgctl.pipelines.source.connector_jars import connector_jars
-from tests.kgctl.pipelines.source.second_session import Rows, SecondSession, second_session
+from tests.kgctl.pipelines.source.second_session import Rows, SecondSession
 from tests.kgctl.pipelines.source.topics import Topics
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark, pytest.mark.timeout(600)]
 OLD = 1_700_000_000_000
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SecondSession]:
-    try:
-        jars = connector_jars()
-    except Unavailable as reason:
-        pytest.skip(f"no jars of Spark's Kafka connector: {reason}")
-    with second_session(jars) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -68,54 +55,54 @@ def varied(count: int, partitions: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_a_batch_is_the_same_and_holds_all_acknowledged_records(
-    session: SecondSession, there: Topics, codec: str
+    connector_session: SecondSession, there: Topics, codec: str
 ) -> None:
     name = there.make(partitions=3, retention_ms="-1")
     there.fill(name, varied(2000, 3), **{"compression.type": codec, "batch.num.messages": 100})
-    rows = both(session, there, subscribe=name, includeHeaders="true")
+    rows = both(connector_session, there, subscribe=name, includeHeaders="true")
     assert len(rows) == 2000
-    assert both(session, there, subscribe=name) == [row[:7] for row in rows]
+    assert both(connector_session, there, subscribe=name) == [row[:7] for row in rows]
 
 
-def test_ranges_by_offset_time_and_partition_are_the_same(session: SecondSession, there: Topics) -> None:
+def test_ranges_by_offset_time_and_partition_are_the_same(connector_session: SecondSession, there: Topics) -> None:
     name = there.make(partitions=2, retention_ms="-1")
     there.fill(name, varied(400, 2))
     some = {
         "startingOffsets": f'{{"{name}": {{"0": 10, "1": -2}}}}',
         "endingOffsets": f'{{"{name}": {{"0": 20, "1": -1}}}}',
     }
-    assert len(both(session, there, subscribe=name, **some)) == 210
+    assert len(both(connector_session, there, subscribe=name, **some)) == 210
     times = {"startingTimestamp": str(OLD + 100_000), "endingTimestamp": str(OLD + 200_500)}
-    assert len(both(session, there, subscribe=name, **times)) == 101
-    assert len(both(session, there, assign=f'{{"{name}": [1]}}', minPartitions="4")) == 200
+    assert len(both(connector_session, there, subscribe=name, **times)) == 101
+    assert len(both(connector_session, there, assign=f'{{"{name}": [1]}}', minPartitions="4")) == 200
     each = {
         "startingOffsetsByTimestamp": f'{{"{name}": {{"0": {OLD}, "1": {OLD + 300_000}}}}}',
         "endingOffsetsByTimestamp": f'{{"{name}": {{"0": {OLD + 1}, "1": {OLD + 10**9}}}}}',
     }
-    assert len(both(session, there, subscribe=name, **each)) == 51
+    assert len(both(connector_session, there, subscribe=name, **each)) == 51
 
 
-def test_a_pattern_matches_the_same_topics(session: SecondSession, there: Topics) -> None:
+def test_a_pattern_matches_the_same_topics(connector_session: SecondSession, there: Topics) -> None:
     name = there.make(retention_ms="-1")
     there.fill(name, varied(10, 1))
-    assert len(both(session, there, subscribePattern=name)) == 10
+    assert len(both(connector_session, there, subscribePattern=name)) == 10
 
 
-def test_append_times_and_compacted_topics_are_the_same(session: SecondSession, there: Topics) -> None:
+def test_append_times_and_compacted_topics_are_the_same(connector_session: SecondSession, there: Topics) -> None:
     name = there.make(message_timestamp_type="LogAppendTime", cleanup_policy="compact")
     there.fill(name, [{"key": b"%d" % (n % 5), "value": b"%d" % n} for n in range(500)])
-    rows = both(session, there, subscribe=name)
+    rows = both(connector_session, there, subscribe=name)
     assert {row[6] for row in rows} == {1}
     assert len({row[0] for row in rows}) == 5
 
 
-def test_a_stream_has_the_same_batches(session: SecondSession, there: Topics, tmp_path: Path) -> None:
+def test_a_stream_has_the_same_batches(connector_session: SecondSession, there: Topics, tmp_path: Path) -> None:
     name = there.make(partitions=2, retention_ms="-1")
     there.fill(name, varied(1000, 2))
     seen = {}
     for source in ("kgctl", "kafka"):
         settings = RunSettings((), there.bootstrap_servers, "", source=source, max_offsets_per_trigger=400)
-        seen[source] = session.stream(source, stream_options(settings, [name]), str(tmp_path / source))
+        seen[source] = connector_session.stream(source, stream_options(settings, [name]), str(tmp_path / source))
     assert seen["kgctl"] == seen["kafka"]
     rows, sizes = seen["kgctl"]
     assert len(rows) == 1000
@@ -123,7 +110,7 @@ def test_a_stream_has_the_same_batches(session: SecondSession, there: Topics, tm
 
 
 def test_both_read_internal_topics_and_an_empty_result_is_refused(
-    session: SecondSession, there: Topics, tmp_path: Path
+    connector_session: SecondSession, there: Topics, tmp_path: Path
 ) -> None:
     name = there.make(partitions=3)
     there.count(name, 30, partitions=3)
@@ -132,20 +119,20 @@ def test_both_read_internal_topics_and_an_empty_result_is_refused(
     for source in ("kafka", "kgctl"):
         settings = RunSettings((), there.bootstrap_servers, "", source=source)
         options = stream_options(settings, [OFFSETS_TOPIC])
-        rows = session.read(source, options, conf)
+        rows = connector_session.read(source, options, conf)
         assert sum(b"spark-job-a" in row[0] and name.encode() in row[0] for row in rows) == 3
         refuse_empty(connection_at(there.bootstrap_servers), [OFFSETS_TOPIC], len(rows))
         # The connector's own group commits nothing, but it joins, which adds records: compare only the earlier ones.
-        streamed, _ = session.stream(source, options, str(tmp_path / source), conf)
+        streamed, _ = connector_session.stream(source, options, str(tmp_path / source), conf)
         assert set(map(repr, rows)) <= set(map(repr, streamed))
     options = {"kafka.bootstrap.servers": there.bootstrap_servers, "subscribe": OFFSETS_TOPIC}
-    silent = session.read("kafka", options)
+    silent = connector_session.read("kafka", options)
     if not silent:
         with pytest.raises(ReadNothing, match="useDeprecatedOffsetFetching=true"):
             refuse_empty(connection_at(there.bootstrap_servers), [OFFSETS_TOPIC], 0)
 
 
-def test_both_read_what_either_writes(session: SecondSession, there: Topics) -> None:
+def test_both_read_what_either_writes(connector_session: SecondSession, there: Topics) -> None:
     query = (
         "select if(id % 5 = 0, null, cast(id as string)) key, repeat('v', cast(id % 50 as int)) value, "
         "if(id % 3 = 0, cast(id % 4 as int), null) partition, "
@@ -155,15 +142,15 @@ def test_both_read_what_either_writes(session: SecondSession, there: Topics) -> 
     for source in ("kgctl", "kafka"):
         name = there.make(partitions=4)
         given = {"kafka.bootstrap.servers": there.bootstrap_servers, "topic": name, "includeHeaders": "true"}
-        session.write(source, given, query)
-        rows = both(session, there, subscribe=name, includeHeaders="true")
+        connector_session.write(source, given, query)
+        rows = both(connector_session, there, subscribe=name, includeHeaders="true")
         assert len(rows) == 500
         assert sum(len(row[1]) for row in rows) == sum(n % 50 for n in range(500))
         keyed[source] = sorted((row[0], row[3], row[1], str(row[7])) for row in rows if row[0] is not None)
     assert keyed["kgctl"] == keyed["kafka"]
 
 
-def test_committed_readers_see_the_same_transactions(session: SecondSession, kafka_topics: Topics) -> None:
+def test_committed_readers_see_the_same_transactions(connector_session: SecondSession, kafka_topics: Topics) -> None:
     from confluent_kafka import Producer
 
     name = kafka_topics.make()
@@ -176,7 +163,7 @@ def test_committed_readers_see_the_same_transactions(session: SecondSession, kaf
             producer.produce(name, str(number).encode(), partition=0)
         producer.flush(20)
         end(20)
-    committed = both(session, kafka_topics, subscribe=name, **{"kafka.isolation.level": "read_committed"})
+    committed = both(connector_session, kafka_topics, subscribe=name, **{"kafka.isolation.level": "read_committed"})
     assert sorted({row[1] for row in committed}) == [b"0", b"2"]
     assert len(committed) == 20
-    assert len(both(session, kafka_topics, subscribe=name)) == 30
+    assert len(both(connector_session, kafka_topics, subscribe=name)) == 30

@@ -124,7 +124,9 @@ def test_a_jvm_that_does_not_start_is_reported_with_the_end_of_the_log(tmp_path:
 
 @pytest.mark.spark
 @pytest.mark.skipif(find_spec("grpc") is not None, reason="the Spark Connect client is complete")
-def test_a_remote_session_without_its_libraries_says_what_to_install() -> None:
+def test_a_remote_session_without_its_libraries_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    # pyspark exits if the main program has no file, as in a worker of pytest-xdist.
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "", raising=False)
     with (
         pytest.raises(ConnectFailed, match=r"pip install 'pyspark\[connect\]'"),
         open_session(settings_of("local[1]", remote="sc://127.0.0.1:1")),

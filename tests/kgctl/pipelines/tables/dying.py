@@ -1,14 +1,17 @@
-"""A program that writes a batch, or only opens the table, and dies before its Nth file system call.
+"""A program whose children write a batch, or only open the table, and die before their Nth file system call.
 
-python -m tests.kgctl.pipelines.tables.dying TABLE_FOLDER N BATCH_ID PARQUET_FILE...    (batch id "-": only opens the table)
-Exit code 9: it died; 0: it finished. FAULT=names-first plants a fault: files are renamed before the commit.
+It forks one child for each line of its standard input, and prints the child's exit code: 9: it died; 0: it finished.
+A line is a JSON list: table folder, N, batch id ("-": only open the table), Parquet files, planted fault
+("names-first": files are renamed before the commit).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+import traceback
 from pathlib import Path
 
 from kgctl.pipelines.tables import manifest
@@ -32,8 +35,8 @@ def put(writer: Writer, batch_id: str, parquet_files: list[Path]) -> bool:
     return writer.commit(batch_id, staging, files, {"until": 7})
 
 
-def main(folder: Path, nth: int, batch_id: str, parquet_files: list[Path]) -> None:
-    if os.environ.get("FAULT") == "names-first":
+def write(folder: Path, nth: int, batch_id: str, parquet_files: list[Path], fault: str) -> None:
+    if fault == "names-first":
         plant_names_first(TableFolder(folder))
     left = nth
 
@@ -60,5 +63,19 @@ def plant_names_first(table: TableFolder) -> None:
     manifest._write = write_late
 
 
+def main() -> None:
+    for line in sys.stdin:
+        folder, nth, batch_id, files, fault = json.loads(line)
+        child = os.fork()
+        if not child:
+            try:
+                write(Path(folder), nth, batch_id, [Path(name) for name in files], fault)
+                os._exit(0)
+            except BaseException:  # noqa: BLE001  a child must not go on with the loop
+                traceback.print_exc()
+                os._exit(1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], [Path(name) for name in sys.argv[4:]])
+    main()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,29 @@ FILES_OF_SECOND = [SECOND[:3], SECOND[3:]]
 MAX_CALLS = 500
 
 pytestmark = pytest.mark.slow
+
+
+class Writers:
+    """Writes to tables in child processes."""
+
+    def __init__(self, program: subprocess.Popen[str]) -> None:
+        self._program = program
+
+    def run(self, folder: Path, nth: int, batch: str, files: list[Path], fault: str = "") -> int:
+        """The exit code of a writer that dies before its Nth call, unless it finishes before."""
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        print(json.dumps([str(folder), nth, batch, [*map(str, files)], fault]), file=self._program.stdin, flush=True)
+        ended = int(self._program.stdout.readline())
+        assert ended in (0, DIED)
+        return ended
+
+
+@pytest.fixture(scope="module")
+def writers() -> Iterator[Writers]:
+    command = [sys.executable, "-m", "tests.kgctl.pipelines.tables.dying"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        yield Writers(program)
 
 
 @pytest.fixture
@@ -39,13 +63,13 @@ def before(tmp_path: Path, parquet_files: dict[str, list[Path]]) -> Path:
 
 
 def test_a_batch_is_complete_or_absent_wherever_its_writer_dies(
-    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]
+    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]], writers: Writers
 ) -> None:
     deaths, seen = 0, set()
     for nth in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(before, out)
-        ended = run(out / "commits", nth, "second", parquet_files["second"])
+        ended = writers.run(out / "commits", nth, "second", parquet_files["second"])
         deaths += ended == DIED
         seen.add(len(by_manifest(out / "commits")))
         assert troubles(out, parquet_files["second"]) == [], f"died before call {nth}"
@@ -56,18 +80,20 @@ def test_a_batch_is_complete_or_absent_wherever_its_writer_dies(
     assert seen == {len(FIRST), len(FIRST + SECOND)}
 
 
-def test_a_recovery_can_die_too(before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]) -> None:
+def test_a_recovery_can_die_too(
+    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]], writers: Writers
+) -> None:
     left = tmp_path / "left"
     for nth in range(1, MAX_CALLS):
         shutil.copytree(before, left)
-        run(left / "commits", nth, "second", parquet_files["second"])
+        writers.run(left / "commits", nth, "second", parquet_files["second"])
         if (left / "commits" / "_manifest" / "second.json").exists():
             break
         shutil.rmtree(left)
     for again in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(left, out)
-        ended = run(out / "commits", again, "-", [])
+        ended = writers.run(out / "commits", again, "-", [])
         assert by_manifest(out / "commits") == FIRST + SECOND
         assert troubles(out, parquet_files["second"]) == [], f"died before call {again}"
         shutil.rmtree(out)
@@ -77,33 +103,18 @@ def test_a_recovery_can_die_too(before: Path, tmp_path: Path, parquet_files: dic
 
 
 def test_files_renamed_before_the_commit_are_noticed(
-    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]]
+    before: Path, tmp_path: Path, parquet_files: dict[str, list[Path]], writers: Writers
 ) -> None:
     found = []
     for nth in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(before, out)
-        ended = run(out / "commits", nth, "second", parquet_files["second"], fault="names-first")
+        ended = writers.run(out / "commits", nth, "second", parquet_files["second"], fault="names-first")
         found += troubles(out, parquet_files["second"])
         shutil.rmtree(out)
         if ended == 0 or found:
             break
     assert found
-
-
-def run(folder: Path, nth: int, batch: str, files: list[Path], fault: str = "") -> int:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.kgctl.pipelines.tables.dying",
-        str(folder),
-        str(nth),
-        batch,
-        *map(str, files),
-    ]
-    ended = subprocess.run(command, env={**os.environ, "FAULT": fault}, capture_output=True, text=True, check=False)
-    assert ended.returncode in (0, DIED), ended.stderr
-    return ended.returncode
 
 
 def troubles(out: Path, second: list[Path]) -> list[str]:

@@ -18,6 +18,7 @@ from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 from kgctl.render.security_layouts import SECURITY_LAYOUTS
 from kgctl.render.transaction_layouts import TRANSACTION_LAYOUTS
+from kgctl.render.watch_layouts import WATCH_LAYOUTS
 
 STATE_TONES = {
     "Stable": Tone.GOOD,
@@ -313,6 +314,7 @@ LAYOUTS: dict[str, Layout] = {
     ),
     **SECURITY_LAYOUTS,
     **TRANSACTION_LAYOUTS,
+    **WATCH_LAYOUTS,
 }
 
 

@@ -93,11 +93,15 @@ def doubtful(group: GroupDescription, wall_ms: int, committed_at: Times) -> dict
 
 def lagging(group: GroupDescription) -> Iterator[PartitionLag]:
     """The partitions with unread records that count: not those of topics that no member subscribes to any more."""
-    wanted = group.subscribed if group.members else None
     for row in group.partitions:
-        is_left_over = wanted is not None and row.consumer_id is None and row.topic not in wanted
-        if row.lag is not None and row.lag > 0 and not is_left_over:
+        if row.lag is not None and row.lag > 0 and not is_left(group, row):
             yield row
+
+
+def is_left(group: GroupDescription, row: PartitionLag) -> bool:
+    """Whether this partition is of a topic that no member subscribes to any more."""
+    wanted = group.subscribed if group.members else None
+    return wanted is not None and row.consumer_id is None and row.topic not in wanted
 
 
 def key_of(row: PartitionLag) -> TopicPartition:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.security.secret import Secret
     from kgctl.client.admin.aborts import HangingTarget
     from kgctl.model.acls import AclChange, AclRow
+    from kgctl.model.lag import LagFacts
     from kgctl.model.transactions import (
         GroupHold,
         HangingTransaction,
@@ -35,9 +36,13 @@ if TYPE_CHECKING:
     from kgctl.model.users import UserChange, UserRow
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 # How long an answer may wait for what is only added to it.
 _ADDITION_SECONDS = 5.0
+# How long to fetch records whose timestamps are wanted.
+_RECORDS_SECONDS = 10.0
 
 
 class Admin:
@@ -269,6 +274,34 @@ class Admin:
         self, group: str, scope: reset.Scope, target: reset.Target, *, allow_active: bool = False
     ) -> ResetPlan:
         return self.run(reset.plan_reset(self.cluster, group, scope, target, allow_active=allow_active))
+
+    def lag_facts(self, described: Sequence[GroupDescription]) -> LagFacts:
+        """Facts about the partitions of these groups. A kind of facts that cannot be read is in `missing`."""
+        from kgctl.client.admin import lag_facts
+        from kgctl.model.lag import LagFacts
+
+        missing: dict[str, str] = {}
+        limit = min(self._connector.settings.timeout, _RECORDS_SECONDS)
+
+        def read(kind: str, steps: Steps[dict[K, V]]) -> dict[K, V]:
+            try:
+                return self._connector.run(steps, limit)
+            except KgctlError as error:
+                missing[kind] = str(error)
+                return {}
+
+        partitions = lag_facts.partitions_of(described)
+        starts = read("log start offsets", lag_facts.log_starts(self.cluster, partitions))
+        positions, left_out = lag_facts.unread_positions(described, starts)
+        lagging = sorted({TopicPartition(topic, number) for topic, number, _ in positions})
+        retention = read("retention settings", lag_facts.retention(self.cluster, [key.topic for key in lagging]))
+        limited = [key for key in lagging if (one := retention.get(key.topic)) and one.size_bytes is not None]
+        sizes = read("sizes of logs", lag_facts.log_bytes(self.cluster, limited)) if limited else {}
+        newest = read("newest timestamps", lag_facts.newest_times(self.cluster, lagging)) if lagging else {}
+        times = read("timestamps of unread records", lag_facts.unread_times(self.cluster, positions)) if lagging else {}
+        if left_out:
+            missing["timestamps of unread records"] = f"{left_out:,} partitions with little lag were left out"
+        return LagFacts(_wall_ms(), starts, times, newest, retention, sizes, missing)
 
     def apply_reset(self, plan: ResetPlan) -> ResetPlan:
         return self.run(reset.apply_reset(self.cluster, plan))

@@ -37,3 +37,17 @@ def time_ms(text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+_SPAN = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d{1,9})?)s)?(?:(\d+)ms)?", re.IGNORECASE | re.ASCII)
+_SPAN_MS = (86_400_000, 3_600_000, 60_000, 1000, 1)
+
+
+def span_ms(text: str) -> int:
+    """`1h30m`, `45s`, `500ms` or a number of seconds in milliseconds. Raises BadValue."""
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
+        return round(float(text) * 1000)
+    found = _SPAN.fullmatch(text)
+    if not text or found is None or len(text) > 40:
+        raise BadValue(f"{text!r} is not a duration; 1h30m is an hour and a half, 5s are five seconds.")
+    return sum(round(float(part) * factor) for part, factor in zip(found.groups(), _SPAN_MS, strict=True) if part)

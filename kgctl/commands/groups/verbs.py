@@ -11,6 +11,7 @@ GROUPS = Noun(
         "describe": Entry(
             "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, or state of groups."
         ),
+        "lag": Entry("kgctl.commands.groups.lag:lag", "Show lag in time, rates, time to drain, retention headroom."),
         "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),
         "reset-offsets": Entry(
             "kgctl.commands.groups.reset_offsets:reset_offsets",

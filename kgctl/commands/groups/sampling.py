@@ -1,0 +1,72 @@
+"""Samples of groups: one snapshot, or several over a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.client.admin.times import span_ms
+from kgctl.client.net.errors import BadValue
+from kgctl.model.groups import Listing
+from kgctl.watch.lag import Sample
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
+
+# Commits come every few seconds: between the first and the last sample, others show when. A cluster that needs long to
+# answer is asked less often.
+SAMPLES = 6
+_LEAST_S, _MOST_S = 1.0, 3600.0
+_SHARE = 4
+
+SampleTime = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        metavar="DURATION",
+        help="Watch for this long, such as 5s or 2m, to measure rates.",
+        show_default=False,
+    ),
+]
+
+
+def sample_seconds(text: str | None) -> float | None:
+    """The value of --sample in seconds."""
+    if text is None:
+        return None
+    try:
+        seconds = span_ms(text) / 1000
+    except BadValue as error:
+        raise typer.BadParameter(str(error), param_hint="'--sample'") from None
+    if not _LEAST_S <= seconds <= _MOST_S:
+        raise typer.BadParameter(f"{text!r} is not between 1s and 1h.", param_hint="'--sample'")
+    return seconds
+
+
+def names_of(admin: Admin, groups: Sequence[str] | None) -> tuple[list[str], Listing]:
+    """The groups that are named, or all; and the listing, whose errors are those of brokers that did not answer."""
+    listing = Listing(()) if groups else admin.list_groups()
+    return sorted(set(groups or ())) or [row.group for row in listing.groups], listing
+
+
+def take_samples(admin: Admin, names: Sequence[str], seconds: float | None) -> list[Sample]:
+    """One sample, or several over at least this many seconds, the last one at the end."""
+    samples = [_sample(admin, names)]
+    if seconds is None:
+        return samples
+    until_s = samples[0].at_s + seconds
+    while (left_s := until_s - time.monotonic()) > 0:
+        took_s = time.monotonic() - samples[-1].at_s
+        pause_s = max(seconds / (SAMPLES - 1) - took_s, _SHARE * took_s)
+        time.sleep(left_s if pause_s + took_s > left_s else pause_s)
+        samples.append(_sample(admin, names))
+    return samples
+
+
+def _sample(admin: Admin, names: Sequence[str]) -> Sample:
+    at_s, wall_ms = time.monotonic(), time.time_ns() // 1_000_000
+    described = admin.describe_groups(names)
+    return Sample(at_s, wall_ms, {group.group: group for group in described})

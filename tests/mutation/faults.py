@@ -1665,8 +1665,8 @@ FAULTS = (
     Fault(
         "transactional records need no transactional id",
         "server/handlers/produce.py",
-        "            refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED\n",
-        "            pass\n",
+        "        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, {}\n",
+        "        return None, {}\n",
         TRANSACTIONS,
     ),
     Fault(
@@ -1710,6 +1710,20 @@ FAULTS = (
         "            self._waiters.moved(topic, index)\n",
         "            pass\n",
         TRANSACTIONS,
+    ),
+    Fault(
+        "a Produce to many new partitions holds the event loop",
+        "server/handlers/produce.py",
+        "    if request.acks != 0 and _is_large(request):\n",
+        "    if False:\n",
+        ("tests/broker/server/test_produce.py",),
+    ),
+    Fault(
+        "a large Produce mixes up the answers of its topics",
+        "server/handlers/large_produce.py",
+        "            places.append(place)\n",
+        "            places.append(0)\n",
+        ("tests/broker/server/test_produce.py",),
     ),
     Fault(
         "the ends of a turn do not share its time",

@@ -12,6 +12,7 @@ from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import HEADER_BYTES, is_transactional, parse_header
 from broker.server.declaration import Declaration
 from broker.server.exchange import RequestRefused, completed
+from broker.server.gradual import Turns
 from broker.server.guards import Acl, Guard, Refused, Verdict, on_each_topic
 from broker.server.resources import wall_ms
 from broker.storage import Appended, DamageError, OutOfDescriptors
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 ACKS = (-1, 0, 1)
+# A request for more partitions runs in parts, unless it gets no answer.
+PARTITIONS_AT_ONCE = 20
 
 # Kafka's answer to these has no log start offset.
 UNREADABLE = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -42,17 +45,34 @@ class Rejected(NamedTuple):
 
 
 def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -> ProduceResponse | None:
-    now_ms = wall_ms()
-    refusal = None if request.acks in ACKS else ErrorCode.INVALID_REQUIRED_ACKS
-    by_id = exchange.version >= TOPIC_IDS_SINCE
-    unverified: Mapping[tuple[str, int], ErrorCode] = {}
-    if _has_transactional(request):
-        if request.transactional_id is None:
-            refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        elif refusal is None:
-            from broker.server.handlers.transactional_produce import verify
+    version = exchange.version
+    if request.acks != 0 and _is_large(request):
+        # All partitions become part of the transaction in one step.
+        refusal, _ = _verify(request, version, resources)
+        if refusal is None:
+            from broker.server.handlers.large_produce import in_parts
 
-            refusal, unverified = verify(request, exchange.version, resources)
+            Turns(exchange, in_parts(request, lambda part: _produce(part, version, resources))).resume()
+            return None
+    response = _produce(request, version, resources)
+    if request.acks != 0:
+        return response
+    exchange.forgo()
+    _check_unanswered(completed(exchange, response))
+    return None
+
+
+def _is_large(request: ProduceRequest) -> bool:
+    partitions = 0
+    for topic in request.topic_data:
+        partitions += len(topic.partition_data)
+    return partitions > PARTITIONS_AT_ONCE
+
+
+def _produce(request: ProduceRequest, version: int, resources: Resources) -> ProduceResponse:
+    now_ms = wall_ms()
+    refusal, unverified = _verify(request, version, resources)
+    by_id = version >= TOPIC_IDS_SINCE
     answers = []
     for asked in request.topic_data:
         topic = resources.topic(asked.name, asked.topic_id, by_id)
@@ -62,15 +82,26 @@ def produce(request: ProduceRequest, exchange: Exchange, resources: Resources) -
             if unverified and topic is not None:
                 found = unverified.get((topic.name, partition.index))
             if found is None:
-                found = _append(topic, partition, by_id, exchange.version, resources, now_ms)
+                found = _append(topic, partition, by_id, version, resources, now_ms)
             rows.append(_row(partition.index, found))
         answers.append(ProduceResponse.Topic(name=asked.name, topic_id=asked.topic_id, partition_responses=rows))
-    response = ProduceResponse(responses=answers)
-    if request.acks != 0:
-        return response
-    exchange.forgo()
-    _check_unanswered(completed(exchange, response))
-    return None
+    return ProduceResponse(responses=answers)
+
+
+def _verify(
+    request: ProduceRequest, version: int, resources: Resources
+) -> tuple[ErrorCode | None, Mapping[tuple[str, int], ErrorCode]]:
+    """An error of the whole request, or the errors of single partitions."""
+    refusal = None if request.acks in ACKS else ErrorCode.INVALID_REQUIRED_ACKS
+    if not _has_transactional(request):
+        return refusal, {}
+    if request.transactional_id is None:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, {}
+    if refusal is not None:
+        return refusal, {}
+    from broker.server.handlers.transactional_produce import verify
+
+    return verify(request, version, resources)
 
 
 def _check_unanswered(response: Any) -> None:

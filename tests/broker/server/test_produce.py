@@ -8,8 +8,10 @@ import pytest
 
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.produce import ProduceRequest
+from broker.server import gradual
 from tests.harness.requests import batch, create_topic, fetch, produce, produce_request, values_of
 from tests.harness.running import RunningBroker, until
 from tests.harness.wire_client import WireClient
@@ -147,3 +149,53 @@ def test_an_idempotent_retry_gets_the_first_answer_again_also_after_a_restart(ru
 
     assert [(row.error_code, row.base_offset) for row in (first, again, late)] == [(ErrorCode.NONE, 1)] * 3
     assert rows == [b"before", b"once"]
+
+
+def test_a_large_request_is_answered_for_each_partition_in_order(client: WireClient) -> None:
+    for name, count in (("a", 25), ("b", 3), ("c", 15)):
+        create_topic(client, name, count)
+    asked = {"a": [*range(25)], "b": [2, 2, 7], "none": [0], "c": [*reversed(range(15))]}
+    rows = {
+        name: [ProduceRequest.Partition(index=index, records=batch(b"x")) for index in indexes]
+        for name, indexes in asked.items()
+    }
+    topics = [ProduceRequest.Topic(name=name, partition_data=parts) for name, parts in rows.items()]
+    topics.insert(1, ProduceRequest.Topic(name="c", partition_data=[]))
+
+    answered = client.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 12).responses
+
+    assert [topic.name for topic in answered] == ["a", "c", "b", "none", "c"]
+    assert not answered[1].partition_responses
+    found = {topic.name: topic.partition_responses for topic in answered}
+    assert {name: [row.index for row in rows] for name, rows in found.items()} == asked
+    assert [(row.error_code, row.base_offset) for row in found["b"]] == [(0, 0), (0, 1), (3, -1)]
+    assert [row.error_code for row in found["none"]] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert {(row.error_code, row.base_offset) for name in ("a", "c") for row in found[name]} == {(0, 0)}
+
+
+def test_other_clients_are_served_before_a_large_request_ends(
+    running: RunningBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gradual, "TURN_S", 0.0)
+    count = 100
+    create_topic(client, "t", count)
+    rows = [ProduceRequest.Partition(index=index, records=batch(b"x")) for index in range(count)]
+    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[ProduceRequest.Topic(name="t", partition_data=rows)])
+    parts = [
+        FetchRequest.Partition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20) for index in range(count)
+    ]
+    waiting = FetchRequest(
+        max_wait_ms=30_000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        topics=[FetchRequest.Topic(topic="t", partitions=parts)],
+    )
+    with running.client() as reader:
+        reader.send(waiting, 12)
+        assert until(lambda: running.run(lambda: len(running.broker.waiters)))
+        client.send(request, 12)
+        fetched = sum(bool(row.records) for row in reader.receive().responses[0].partitions)
+        produced = client.receive().responses[0].partition_responses
+
+    assert [(row.index, row.error_code) for row in produced] == [(index, ErrorCode.NONE) for index in range(count)]
+    assert 0 < fetched < count

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
+    program = os.path.basename(sys.argv[0])
+    if program.startswith("kafka-"):
+        # A link with the name of one of Kafka's tools.
+        sys.argv[1:1] = ["compat", program]
     try:
         from kgctl.app import app
     except KeyboardInterrupt:

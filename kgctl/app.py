@@ -35,6 +35,7 @@ COMMANDS = {
     "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
     "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
     "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
+    "compat": Entry("kgctl.commands.compat.app:compat", "Run Kafka's tools: same arguments, same output."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }
 SUMMARY = "Inspect and administer consumer groups and topics of any Kafka cluster, and run a local broker."

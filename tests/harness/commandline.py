@@ -95,12 +95,14 @@ def _produced(answer: ProduceResponse) -> dict[TopicPartition, BrokerError | Non
 
 
 @contextmanager
-def member_of(kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: str | None = None) -> Iterator[str]:
-    """The only member of a group, which owns these partitions. It sends no heartbeats; its session lasts 30 s."""
+def member_of(
+    kgctl: Kgctl, group: str, owned: dict[str, list[int]], instance: str | None = None, session_ms: int = 30_000
+) -> Iterator[str]:
+    """The only member of a group, which owns these partitions. It sends no heartbeats."""
     subscription = encode_blob(ConsumerProtocolSubscription(topics=sorted(owned)))
     join = JoinGroupRequest(
         group_id=group,
-        session_timeout_ms=30_000,
+        session_timeout_ms=session_ms,
         rebalance_timeout_ms=30_000,
         member_id="",
         group_instance_id=instance,

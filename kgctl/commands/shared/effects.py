@@ -6,7 +6,7 @@ refuses what changes something, and a context with `confirm = true` asks for the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,11 +22,15 @@ _ATTRIBUTE, _KINDS = "kgctl_effect", "kgctl_kinds"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """`names` are the parameters that hold what would change, `when` the one without which nothing changes."""
+    """`names` are the parameters that hold what would change, `when` the one without which nothing changes.
+
+    A verb that decides itself may change something; it calls `check_change` before.
+    """
 
     is_change: bool
     names: tuple[str, ...] = ()
     when: str | None = None
+    decides_itself: bool = False
 
     def applies(self, parameters: dict[str, Any]) -> bool:
         return self.is_change and (self.when is None or bool(parameters[self.when]))
@@ -45,6 +49,11 @@ def reads(verb: F) -> F:
 def local(verb: F) -> F:
     """The verb does not go to the chosen cluster: it works on this machine."""
     return _declared(verb, Effect(False))
+
+
+def decides_itself(verb: F) -> F:
+    """What the verb does depends on its arguments: it calls `check_change` before it changes something."""
+    return _declared(verb, Effect(False, decides_itself=True))
 
 
 def changes(*, names: str | tuple[str, ...] = (), when: str | None = None) -> Callable[[F], F]:
@@ -87,7 +96,7 @@ def guard(command: Any) -> None:
             guard(below)
         return
     effect = effect_of(command)
-    if not effect.is_change:
+    if not effect.is_change and not effect.decides_itself:
         return
     command.params.append(
         TyperOption(
@@ -119,15 +128,21 @@ def _remember(ctx: Any, parameter: Any, value: Any) -> None:
 
 
 def _check(ctx: Any, effect: Effect) -> None:
+    what = f"`{ctx.command_path}`" + (f" with {_flag(ctx, effect)}" if effect.when else "")
+    check_change(ctx, effect.changed(ctx.params), what)
+
+
+def check_change(ctx: Any, names: Sequence[str], what: str) -> None:
+    """Refuse `what` in a read-only context, and ask for the names if the context says so. Raises a KgctlError."""
     target: Target = ctx.obj.target()
     if target.is_read_only:
         from kgctl.contexts.consequences import read_only_error
 
-        raise read_only_error(target, f"`{ctx.command_path}`" + (f" with {_flag(ctx, effect)}" if effect.when else ""))
+        raise read_only_error(target, what)
     if target.must_confirm:
         from kgctl.commands.shared.confirmation import confirm
 
-        confirm(target, effect.changed(ctx.params), ctx.obj.confirmed)
+        confirm(target, names, ctx.obj.confirmed)
 
 
 def _flag(ctx: Any, effect: Effect) -> str:

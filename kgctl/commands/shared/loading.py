@@ -58,7 +58,8 @@ def verbs_of(command: Any) -> dict[str, Any]:
 def load_entry(name: str, entry: Entry) -> Any:
     """The command at this entry, with the options that every command has.
 
-    The module of a function may add examples or exit codes to its help in `EPILOG`.
+    The module of a function may add examples or exit codes to its help in `EPILOG`, and settings of Click's parser in
+    `PARSING`.
     """
     path, _, attribute = entry.target.partition(":")
     module = importlib.import_module(path)
@@ -70,7 +71,8 @@ def load_entry(name: str, entry: Entry) -> Any:
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=name)
     else:
-        holder.command(name, epilog=getattr(module, "EPILOG", None))(found)
+        parsing = getattr(module, "PARSING", None)
+        holder.command(name, epilog=getattr(module, "EPILOG", None), context_settings=parsing)(found)
     group = typer.main.get_command(holder)
     assert isinstance(group, TyperGroup)
     command = group.commands[name]

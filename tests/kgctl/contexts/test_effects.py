@@ -128,6 +128,21 @@ def test_on_a_terminal_the_name_is_asked_for(home: Home, typed: str, code: int) 
     assert "Type orders to confirm: " in shown
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--delete", "--group", "g"], ["--delete-offsets", "--group", "g", "--topic", "t:0"]]
+)
+def test_kafkas_tools_ask_before_they_change_something(home: Home, arguments: list[str]) -> None:
+    home.write('[contexts.prod]\nbootstrap.servers = "127.0.0.1:1"\nread-only = true\n')
+    done = home.kgctl("compat", "--context", "prod", "kafka-consumer-groups", *arguments)
+    assert (done.exit_code, done.stdout) == (6, "")
+    assert "`kafka-consumer-groups` is refused: context 'prod' is read-only" in done.stderr
+    home.write('[contexts.prod]\nbootstrap.servers = "127.0.0.1:1"\nconfirm = true\n')
+    done = home.kgctl("compat", "--context", "prod", "kafka-consumer-groups", *arguments)
+    assert "context 'prod' asks for confirmation: add --yes g" in done.stderr
+    done = home.kgctl("compat", "--context", "prod", "--yes", "g", "kafka-consumer-groups", *arguments)
+    assert done.exit_code == 7
+
+
 def test_a_verb_without_a_declaration_cannot_be_loaded() -> None:
     import typer
 

@@ -1,0 +1,1 @@
+"""Kafka's command-line tools: their options in, their text out, byte for byte on stdout."""

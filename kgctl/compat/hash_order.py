@@ -1,0 +1,53 @@
+"""The order in which Java's HashMap iterates: Kafka's tools print many rows in it.
+
+A HashMap puts keys into 2^n buckets by hash, and keeps the order of insertion within a bucket, also when it grows. Only
+buckets with more than eight keys, which become trees, may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from kgctl.model.topic_partition import TopicPartition
+
+K = TypeVar("K", str, TopicPartition)
+_MASK = 0xFFFFFFFF
+
+
+def in_hash_order(keys: Iterable[K], *, copied: bool = False) -> list[K]:
+    """Keys in the order of a HashMap into which they were put one by one; with `copied`, of `new HashMap<>(map)`."""
+    ordered = list(dict.fromkeys(keys))
+    capacity = _capacity_for(ordered, copied=copied)
+    return sorted(ordered, key=lambda key: _spread(_hash(key)) & (capacity - 1))
+
+
+def as_java_sorts(names: Iterable[str]) -> list[str]:
+    """Names in the order of Java's String.compareTo: by UTF-16 code units."""
+    return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+
+
+def _capacity_for(keys: Sequence[object], *, copied: bool) -> int:
+    needed = int(len(keys) / 0.75 + 1) if copied else 0
+    capacity = 1 if copied else 16
+    while capacity < needed or len(keys) > capacity * 3 // 4:
+        capacity *= 2
+    return capacity
+
+
+def _hash(key: str | TopicPartition) -> int:
+    if isinstance(key, str):
+        return _string_hash(key)
+    return (31 * (31 + key.partition) + _string_hash(key.topic)) & _MASK
+
+
+def _string_hash(text: str) -> int:
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & _MASK
+    return value
+
+
+def _spread(value: int) -> int:
+    return value ^ value >> 16

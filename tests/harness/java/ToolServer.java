@@ -1,0 +1,66 @@
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.utils.Exit;
+
+/**
+ * Runs Kafka's command-line tools one after the other in one JVM.
+ *
+ * A request is a line: a class and the tool's arguments, each in base64 after a dot. The answer is a line: the exit code,
+ * stdout and stderr, likewise encoded.
+ */
+public class ToolServer {
+    public static void main(String[] unused) throws Exception {
+        PrintStream answers = System.out;
+        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = requests.readLine(); line != null; line = requests.readLine()) {
+            String[] words = line.split(" ");
+            String[] arguments = new String[words.length - 1];
+            for (int n = 1; n < words.length; n++) {
+                arguments[n - 1] = new String(Base64.getDecoder().decode(words[n].substring(1)), StandardCharsets.UTF_8);
+            }
+            answers.println(run(Class.forName(words[0]), arguments));
+            answers.flush();
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static String run(Class<?> tool, String[] arguments) throws Exception {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(), err = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(out, true, "UTF-8"));
+        System.setErr(new PrintStream(err, true, "UTF-8"));
+        CompletableFuture<Integer> ended = new CompletableFuture<>();
+        // A tool must not continue after an exit, and must not catch an exception in its place: its thread waits for ever.
+        Exit.setExitProcedure((code, message) -> {
+            ended.complete(code);
+            new CompletableFuture<Void>().join();
+        });
+        Thread thread = new Thread(() -> {
+            try {
+                tool.getMethod("main", String[].class).invoke(null, (Object) arguments);
+                ended.complete(0);
+            } catch (InvocationTargetException error) {
+                System.err.print("Exception in thread \"main\" ");
+                error.getCause().printStackTrace();
+                ended.complete(1);
+            } catch (ReflectiveOperationException error) {
+                ended.completeExceptionally(error);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        int code = ended.get();
+        System.out.flush();
+        System.err.flush();
+        return code + " ." + encoded(out) + " ." + encoded(err);
+    }
+
+    private static String encoded(ByteArrayOutputStream text) {
+        return Base64.getEncoder().encodeToString(text.toByteArray());
+    }
+}

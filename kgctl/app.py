@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from kgctl.commands.shared.completion import completion_options, register_shells, with_shell_named
 from kgctl.commands.shared.hints import improve
 from kgctl.commands.shared.loading import Entry, load_entry, stand_ins
+from kgctl.commands.shared.optional_values import with_values
 from kgctl.commands.shared.settings import Settings, add_options
 from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
 
@@ -82,7 +83,7 @@ class Root(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.ensure_object(Settings)
         try:
-            rest: list[str] = super().parse_args(ctx, with_shell_named(args))
+            rest: list[str] = super().parse_args(ctx, with_values(with_shell_named(args)))
         except BrokenPipeError as error:
             raise _broken_pipe() from error
         except Exception as error:

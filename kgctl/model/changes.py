@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgctl.model.failure import RowError
-from kgctl.model.groups import EMPTY_STATES
+from kgctl.model.groups import EMPTY_STATES, MemberRow
 
 # Skipped: part of a plan that was not applied because another row had an error.
 PLANNED, DONE, FAILED, SKIPPED = "planned", "done", "failed", "skipped"
@@ -18,7 +18,8 @@ REJOINED, JOINED, GONE = "rejoined", "joined", "gone"
 class ResetRow:
     """One committed offset to move. `delta` counts the records to read again (negative) or to skip.
 
-    Without a partition, a topic that does not exist.
+    Without a partition, a topic that does not exist. Timestamps, in ms since 1970, are those of the records at the old and
+    the new offset, where they are known.
     """
 
     group: str
@@ -27,6 +28,8 @@ class ResetRow:
     old_offset: int | None
     new_offset: int | None
     delta: int | None
+    old_timestamp: int | None = None
+    new_timestamp: int | None = None
     note: str | None = None
     status: str = PLANNED
     error: RowError | None = None
@@ -34,11 +37,14 @@ class ResetRow:
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan:
-    """`state` is None if the group does not exist."""
+    """`state` is None if the group does not exist. An error is about the whole plan: it cannot be made or applied."""
 
     group: str
     state: str | None
     rows: tuple[ResetRow, ...]
+    type: str | None = None
+    members: tuple[MemberRow, ...] = ()
+    error: RowError | None = None
 
     @property
     def is_active(self) -> bool:
@@ -47,7 +53,20 @@ class ResetPlan:
 
     @property
     def failed(self) -> bool:
-        return any(row.error for row in self.rows)
+        return self.error is not None or any(row.error for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ResetSummary:
+    """The rows of one topic in a large plan. An error is that of the group or of the first row that failed."""
+
+    group: str
+    topic: str
+    partitions: int
+    records_to_reread: int
+    records_to_skip: int
+    status: str = PLANNED
+    error: RowError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,15 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetRow, TopicChange
+from kgctl.model.changes import (
+    GroupChange,
+    MemberChange,
+    OffsetChange,
+    RebalanceRow,
+    ResetRow,
+    ResetSummary,
+    TopicChange,
+)
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.history import GroupEventRow
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
@@ -37,16 +45,28 @@ def _coordinator(row: Any) -> str | None:
     return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
 
 
-def _moment(row: Any) -> datetime:
-    return datetime.fromtimestamp(row.timestamp / 1000, UTC)
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _text(ms: int) -> str:
+    return _at(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _time(row: Any) -> str:
-    return _moment(row).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return _text(row.timestamp)
 
 
 def _brief_time(row: Any) -> str:
-    return f"{_moment(row):%m-%d %H:%M:%S}Z"
+    return f"{_at(row.timestamp):%m-%d %H:%M:%S}Z"
+
+
+def _time_of(field: str) -> Callable[[Any], str | None]:
+    return lambda row: None if (ms := getattr(row, field)) is None else _text(ms)
+
+
+def _brief_of(field: str) -> Callable[[Any], str | None]:
+    return lambda row: None if (ms := getattr(row, field)) is None else f"{_at(ms):%m-%d %H:%M:%S}Z"
 
 
 def _cause(row: Any) -> str | None:
@@ -138,7 +158,21 @@ LAYOUTS: dict[str, Layout] = {
             Column("NEW-OFFSET", "new_offset", 15),
             Column("DELTA", "delta", 10),
             STATUS,
+            Column("OLD-TIME", _time_of("old_timestamp"), 24, Shown.IF_ANY, rank=1, brief=_brief_of("old_timestamp")),
+            Column("NEW-TIME", _time_of("new_timestamp"), 24, Shown.IF_ANY, rank=2, brief=_brief_of("new_timestamp")),
             SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
+            ERROR,
+        ),
+    ),
+    "offset-reset-summary": Layout(
+        ResetSummary,
+        (
+            NAME("GROUP", "group", 30),
+            NAME("TOPIC", "topic", 30),
+            Column("PARTITIONS", "partitions", 10),
+            Column("REREAD", "records_to_reread", 10),
+            Column("SKIP", "records_to_skip", 10),
+            STATUS,
             ERROR,
         ),
     ),

@@ -331,6 +331,7 @@ class Campaign:
             f"{topic}:{partition}",
             "--to-datetime",
             text + "Z",
+            "--create",
             "-o",
             "json",
         )

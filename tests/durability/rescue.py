@@ -160,7 +160,7 @@ def _offsets_in(file: Path) -> Offsets:
 
 def _put_back(kgctl: Kgctl, file: Path, offsets: Offsets, number: int, name: str) -> None:
     for group in {key[0] for key in offsets}:
-        done = kgctl("groups", "reset-offsets", group, "--from-file", file, "--execute")
+        done = kgctl("groups", "reset-offsets", group, "--from-file", file, "--create", "--execute")
         _expect(done.exit_code == 0, number, name, f"reset-offsets: {done.output}")
         for row in kgctl.rows("groups", "describe", group):
             key = group, row["topic"], row["partition"]

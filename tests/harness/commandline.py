@@ -59,7 +59,15 @@ class Kgctl:
         """Commit offsets given as p0=5, p1=7."""
         for name, offset in offsets.items():
             done = self(
-                "groups", "reset-offsets", group, "--topic", f"{topic}:{name[1:]}", "--to-offset", offset, "--execute"
+                "groups",
+                "reset-offsets",
+                group,
+                "--topic",
+                f"{topic}:{name[1:]}",
+                "--to-offset",
+                offset,
+                "--create",
+                "--execute",
             )
             assert done.exit_code == 0, done.output
 

@@ -201,7 +201,10 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
         (["groups", "lst"], "Did you mean 'list'?"),
         (["groups", "--describe"], "It is a command: `kgctl groups describe`."),
         (["groups", "describe", "--group", "g"], "The group is an argument: `kgctl groups describe GROUP...`."),
-        (["groups", "reset-offsets", "--group", "g"], "The group is an argument: `kgctl groups reset-offsets GROUP`."),
+        (
+            ["groups", "reset-offsets", "--group", "g"],
+            "The group is an argument: `kgctl groups reset-offsets GROUP...`.",
+        ),
         (["topics", "create", "--topic", "t"], "The topic is an argument: `kgctl topics create TOPIC...`."),
         (["groups", "delete", "g", "--dry-run"], "Without --execute the plan is shown and nothing changes."),
         (["groups", "list", "--stat", "Stable"], "No such option: --stat (Possible options: --state)"),
@@ -236,7 +239,7 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
         (["groups", "delete-offsets", "g"], "Error: Name topics with --topic"),
         (["groups", "reset-offsets", "g", "--to-earliest", "--all-topics", "--topic", "t"], "not both"),
         (["groups", "reset-offsets", "g", "--to-earliest", "--topic", "t:x"], "'t:x' is not TOPIC or TOPIC:P"),
-        (["groups", "reset-offsets", "g", "--by-duration", "1h", "--all-topics"], "'1h' is not a duration"),
+        (["groups", "reset-offsets", "g", "--by-duration", "1x", "--all-topics"], "'1x' is not a duration"),
         (["groups", "reset-offsets", "g", "--to-datetime", "noon", "--all-topics"], "'noon' is not a time"),
         (
             ["groups", "reset-offsets", "g", "--from-file", "/no/such"],

@@ -118,7 +118,7 @@ def test_spark_reads_commits(kafka: Kafka, kgctl: Run, tmp_path: Path, protocol:
     security = properties_of(kafka, protocol, mechanism)
     assert kgctl("PLAINTEXT", {}, "topics", "create", name).exit_code == 0
     assert kgctl("PLAINTEXT", {}, "produce", name, text="one\n").exit_code == 0
-    moved = ["groups", "reset-offsets", name, "--topic", name, "--to-latest", "--execute"]
+    moved = ["groups", "reset-offsets", name, "--topic", name, "--to-latest", "--create", "--execute"]
     assert kgctl("PLAINTEXT", {}, *moved).exit_code == 0
     command = [sys.executable, "-m", "kgctl", "pipeline", "run", "decode", "--once", "--quick", "--out", str(out)]
     command += ["--bootstrap", kafka.addresses[protocol], *map(str, command_config(tmp_path, security))]

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from kgctl.client.admin import groups, history, offsets, rebalance, removals, reset, topics
+from kgctl.client.admin.reset_targets import Scope, Target
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
@@ -270,9 +271,7 @@ class Admin:
     def committed(self, names: Sequence[str]) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
         return self.run(offsets.committed(self.cluster, names))
 
-    def plan_reset(
-        self, group: str, scope: reset.Scope, target: reset.Target, *, allow_active: bool = False
-    ) -> ResetPlan:
+    def plan_reset(self, group: str, scope: Scope, target: Target, *, allow_active: bool = False) -> ResetPlan:
         return self.run(reset.plan_reset(self.cluster, group, scope, target, allow_active=allow_active))
 
     def lag_facts(self, described: Sequence[GroupDescription]) -> LagFacts:
@@ -306,11 +305,51 @@ class Admin:
     def apply_reset(self, plan: ResetPlan) -> ResetPlan:
         return self.run(reset.apply_reset(self.cluster, plan))
 
-    def plan_offset_deletion(self, group: str, scope: reset.Scope) -> list[OffsetChange]:
+    def plan_resets(
+        self,
+        groups: Sequence[str],
+        scope: Scope,
+        targets: Target | Mapping[str, Target],
+        *,
+        create: bool = True,
+        known_only: bool = False,
+    ) -> list[ResetPlan]:
+        from kgctl.client.admin import reset_plans
+
+        steps = reset_plans.plan_resets(self.cluster, groups, scope, targets, create=create, known_only=known_only)
+        return self.run(steps)
+
+    def apply_resets(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
+        return self.run(reset.apply_resets(self.cluster, plans))
+
+    def with_record_times(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
+        """The plans with the times of records at old and new offsets, if these are few; without them if that takes long."""
+        from kgctl.client.admin import reset_times
+
+        steps = reset_times.with_record_times(self.cluster, plans)
+        return self._connector.run(steps, min(self._connector.settings.timeout, _ADDITION_SECONDS))
+
+    def drain_and_reset(
+        self,
+        plan: ResetPlan,
+        scope: Scope,
+        target: Target,
+        *,
+        seconds: float,
+        reason: str = "",
+        note: Callable[[str], None] = lambda _: None,
+    ) -> ResetPlan:
+        """Evict the members of the group and apply the plan, made again for the group without members."""
+        from kgctl.client.admin import draining
+
+        steps = draining.drain_and_reset(self.cluster, plan, scope, target, reason=reason, note=note)
+        return self._connector.run(steps, seconds)
+
+    def plan_offset_deletion(self, group: str, scope: Scope) -> list[OffsetChange]:
         return self.run(removals.plan_offset_deletion(self.cluster, group, scope))
 
-    def delete_offsets(self, group: str, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
-        return self.run(removals.delete_offsets(self.cluster, group, plan))
+    def delete_offsets(self, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
+        return self.run(removals.delete_offsets(self.cluster, plan))
 
 
 def _wall_ms() -> int:

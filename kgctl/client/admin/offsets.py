@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -106,18 +107,27 @@ def stable(
     cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
 ) -> Steps[dict[TopicPartition, Committed] | KgctlError]:
     """The committed offsets of these partitions. One that an open transaction may replace has an error instead."""
-    numbers: dict[str, list[int]] = {}
-    for partition in partitions:
-        numbers.setdefault(partition.topic, []).append(partition.partition)
-    topics = [OffsetFetchRequest.Topic(name=name, partition_indexes=some) for name, some in numbers.items()]
+    found = yield from stable_of(cluster, {group: list(partitions)})
+    return found[group]
+
+
+def stable_of(
+    cluster: Cluster, wanted: Mapping[str, Sequence[TopicPartition]]
+) -> Steps[dict[str, dict[TopicPartition, Committed] | KgctlError]]:
+    """The same for many groups, each with its partitions; many groups in one request where the coordinator can."""
+    topics = {
+        group: [
+            OffsetFetchRequest.Topic(name=name, partition_indexes=some) for name, some in _by_topic(partitions).items()
+        ]
+        for group, partitions in wanted.items()
+    }
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
-        fetch = _fetch_one if _takes_one_group(cluster, node) else _fetch_of
-        return [fetch(node, name, topics) for name in names]
+        if _takes_one_group(cluster, node):
+            return [_fetch_one(node, name, topics[name]) for name in names]
+        return [_fetch_of(node, {name: topics[name] for name in some}) for some in chunks(names, GROUPS_PER_REQUEST)]
 
-    found = yield from cluster.at_coordinators([group], make)
-    commits: dict[TopicPartition, Committed] | KgctlError = found[group]
-    return commits
+    return (yield from cluster.at_coordinators(wanted, make))
 
 
 def _takes_one_group(cluster: Cluster, node: Node) -> bool:
@@ -130,10 +140,10 @@ def _fetch_many(node: Node, groups: Sequence[str]) -> Batch[str]:
     return Batch(Ask(node.endpoint, OffsetFetchRequest(groups=rows), OffsetFetchResponse, 8), groups, _read_groups)
 
 
-def _fetch_of(node: Node, group: str, topics: list[OffsetFetchRequest.Topic]) -> Batch[str]:
-    row = OffsetFetchRequest.Group(group_id=group, topics=topics)
-    request = OffsetFetchRequest(groups=[row], require_stable=True)
-    return Batch(Ask(node.endpoint, request, OffsetFetchResponse, 8), [group], _read_groups)
+def _fetch_of(node: Node, topics: Mapping[str, list[OffsetFetchRequest.Topic]]) -> Batch[str]:
+    rows = [OffsetFetchRequest.Group(group_id=group, topics=some) for group, some in topics.items()]
+    request = OffsetFetchRequest(groups=rows, require_stable=True)
+    return Batch(Ask(node.endpoint, request, OffsetFetchResponse, 8), list(topics), _read_groups)
 
 
 def _read_groups(answer: OffsetFetchResponse) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
@@ -171,76 +181,109 @@ def _read_commits(
 def commit(
     cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int]
 ) -> Steps[dict[TopicPartition, KgctlError | None]]:
-    """Commit as a simple consumer (generation -1), which Kafka allows for groups without members; None is success."""
+    """Like commit_each, for one group."""
+    return (yield from commit_each(cluster, {group: offsets}))[group]
+
+
+def commit_each(
+    cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, int]]
+) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
+    """Commit for each group as a simple consumer (generation -1), which Kafka allows for groups without members.
+
+    None is success.
+    """
+    done: dict[str, dict[TopicPartition, KgctlError | None]] = {group: {} for group in offsets}
+    # Usually one round for all groups; a group with more partitions takes part in several.
+    parts = {group: list(chunks(sorted(some), PARTITIONS_PER_REQUEST)) for group, some in offsets.items()}
+    for number in range(max(map(len, parts.values()), default=0)):
+        wanted = {group: some[number] for group, some in parts.items() if number < len(some)}
+        requests = {group: _commit_request(group, some, offsets[group]) for group, some in wanted.items()}
+        found = yield from _at_coordinators(cluster, requests, OffsetCommitResponse, wanted)
+        for group, errors in found.items():
+            done[group] |= errors
+    return done
+
+
+def _commit_request(
+    group: str, partitions: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]
+) -> OffsetCommitRequest:
     row = OffsetCommitRequest.Partition
-    done: dict[TopicPartition, KgctlError | None] = {}
-    for some in chunks(sorted(offsets), PARTITIONS_PER_REQUEST):
-        topics = [
-            OffsetCommitRequest.Topic(
-                name=topic,
-                partitions=[
-                    row(partition_index=n, committed_offset=offsets[TopicPartition(topic, n)], committed_metadata="")
-                    for n in numbers
+    topics = [
+        OffsetCommitRequest.Topic(
+            name=topic,
+            partitions=[
+                row(partition_index=n, committed_offset=offsets[TopicPartition(topic, n)], committed_metadata="")
+                for n in numbers
+            ],
+        )
+        for topic, numbers in _by_topic(partitions).items()
+    ]
+    return OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=NO_GENERATION, member_id="", topics=topics)
+
+
+def delete_each(
+    cluster: Cluster, partitions: Mapping[str, Iterable[TopicPartition]]
+) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
+    """Delete committed offsets of groups. Partitions of topics to which members subscribe are refused; None is success."""
+    row = OffsetDeleteRequest.Partition
+    done: dict[str, dict[TopicPartition, KgctlError | None]] = {group: {} for group in partitions}
+    parts = {group: list(chunks(sorted(some), PARTITIONS_PER_REQUEST)) for group, some in partitions.items()}
+    for number in range(max(map(len, parts.values()), default=0)):
+        wanted = {group: some[number] for group, some in parts.items() if number < len(some)}
+        requests = {
+            group: OffsetDeleteRequest(
+                group_id=group,
+                topics=[
+                    OffsetDeleteRequest.Topic(name=topic, partitions=[row(partition_index=n) for n in numbers])
+                    for topic, numbers in _by_topic(some).items()
                 ],
             )
-            for topic, numbers in _by_topic(some).items()
-        ]
-        request = OffsetCommitRequest(
-            group_id=group, generation_id_or_member_epoch=NO_GENERATION, member_id="", topics=topics
-        )
-        done |= yield from _at_coordinator(cluster, group, request, OffsetCommitResponse, some)
+            for group, some in wanted.items()
+        }
+        for group, errors in (yield from _at_coordinators(cluster, requests, OffsetDeleteResponse, wanted)).items():
+            done[group] |= errors
     return done
 
 
-def delete_offsets(
-    cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
-) -> Steps[dict[TopicPartition, KgctlError | None]]:
-    """Delete committed offsets. Partitions of topics to which members subscribe are refused; None is success."""
-    row = OffsetDeleteRequest.Partition
-    done: dict[TopicPartition, KgctlError | None] = {}
-    for some in chunks(sorted(partitions), PARTITIONS_PER_REQUEST):
-        topics = [
-            OffsetDeleteRequest.Topic(name=topic, partitions=[row(partition_index=number) for number in numbers])
-            for topic, numbers in _by_topic(some).items()
-        ]
-        request = OffsetDeleteRequest(group_id=group, topics=topics)
-        done |= yield from _at_coordinator(cluster, group, request, OffsetDeleteResponse, some)
-    return done
-
-
-def _at_coordinator(
+def _at_coordinators(
     cluster: Cluster,
-    group: str,
-    request: OffsetCommitRequest | OffsetDeleteRequest,
+    requests: Mapping[str, OffsetCommitRequest | OffsetDeleteRequest],
     response: Any,
-    partitions: Iterable[TopicPartition],
-) -> Steps[dict[TopicPartition, KgctlError | None]]:
-    def read(answer: Any) -> dict[str, Any]:
+    partitions: Mapping[str, Iterable[TopicPartition]],
+) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
+    """One request for each group; the outcome of each of its partitions."""
+
+    def make(node: Node, names: list[str]) -> list[Batch[str]]:
+        return [
+            Batch(Ask(node.endpoint, requests[name], response), [name], partial(_read_each, name)) for name in names
+        ]
+
+    def _read_each(group: str, answer: Any) -> dict[str, Any]:
+        kind = type(requests[group])
         if getattr(answer, "error_code", 0):
-            return {group: BrokerError(answer.error_code, f"group {group!r}", asked=Asked(type(request), group))}
-        rows = {
-            TopicPartition(topic.name, row.partition_index): row.error_code
+            return {group: BrokerError(answer.error_code, f"group {group!r}", asked=Asked(kind, group))}
+        errors = {
+            (key := TopicPartition(topic.name, row.partition_index)): BrokerError(
+                row.error_code, f"group {group!r}, {key}", asked=Asked(kind, group, topic.name)
+            )
+            if row.error_code
+            else None
             for topic in answer.topics
             for row in topic.partitions
-        }
-        errors = {
-            key: BrokerError(code, f"group {group!r}, {key}", asked=Asked(type(request), group, key.topic))
-            if code
-            else None
-            for key, code in rows.items()
         }
         # The coordinator moves or loads for all partitions at once: then the whole request is retried.
         passing = [error for error in errors.values() if error and error.retriable]
         return {group: passing[0] if passing and len(passing) == len(errors) else errors}
 
-    def make(node: Node, names: list[str]) -> list[Batch[str]]:
-        return [Batch(Ask(node.endpoint, request, response), names, read)]
-
-    found = yield from cluster.at_coordinators([group], make)
-    result = found[group]
-    if isinstance(result, KgctlError):
-        return dict.fromkeys(partitions, result)
-    return {key: result[key] if key in result else LeftOut(f"group {group!r}, {key}") for key in partitions}
+    found = yield from cluster.at_coordinators(requests, make)
+    done: dict[str, dict[TopicPartition, KgctlError | None]] = {}
+    for group, result in found.items():
+        if isinstance(result, KgctlError):
+            done[group] = dict.fromkeys(partitions[group], result)
+        else:
+            left_out = {key: LeftOut(f"group {group!r}, {key}") for key in partitions[group] if key not in result}
+            done[group] = {key: result[key] for key in partitions[group] if key in result} | left_out
+    return done
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

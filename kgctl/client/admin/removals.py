@@ -11,9 +11,8 @@ from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGr
 from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.groups import GROUPS_PER_REQUEST, describe_groups
-from kgctl.client.admin.offsets import committed
-from kgctl.client.admin.offsets import delete_offsets as delete_committed
-from kgctl.client.admin.reset import Scope
+from kgctl.client.admin.offsets import committed, delete_each
+from kgctl.client.admin.reset_targets import Scope
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, Precondition, from_row
@@ -224,12 +223,17 @@ def _refusal(group: GroupDescription, partition: TopicPartition) -> BrokerError 
     return BrokerError(ErrorCode.NON_EMPTY_GROUP, about) if group.members and not is_consumer else None
 
 
-def delete_offsets(cluster: Cluster, group: str, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
+def delete_offsets(cluster: Cluster, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
     """Delete the committed offsets of the plan; rows that failed in the plan stay as they are."""
-    wanted = [TopicPartition(row.topic, row.partition) for row in plan if not row.error and row.partition is not None]
-    errors = (yield from delete_committed(cluster, group, wanted)) if wanted else {}
+    wanted: dict[str, list[TopicPartition]] = {}
+    for row in plan:
+        if not row.error and row.topic is not None and row.partition is not None:
+            wanted.setdefault(row.group, []).append(TopicPartition(row.topic, row.partition))
+    errors = yield from delete_each(cluster, wanted)
     return [
-        row if row.error or row.partition is None else _outcome(row, errors[TopicPartition(row.topic, row.partition)])
+        row
+        if row.error or row.topic is None or row.partition is None
+        else _outcome(row, errors[row.group][TopicPartition(row.topic, row.partition)])
         for row in plan
     ]
 

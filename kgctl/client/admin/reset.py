@@ -1,206 +1,166 @@
-"""Moves committed offsets of a group: a plan with the new offset of each partition, and its execution with a read-back."""
+"""Moves committed offsets of groups: carries out plans, with a check right before and a read-back right after."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.groups import describe_groups
-from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, commit, committed, list_offsets
-from kgctl.client.net.authorization import Asked
+from kgctl.client.admin.offsets import commit_each, committed, stable_of
+from kgctl.client.admin.reset_plans import plan_resets
+from kgctl.client.admin.reset_targets import PENDING, Scope, Target, note_pending
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, SKIPPED, ResetPlan, ResetRow
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, Committed, GroupDescription
+from kgctl.model.groups import CLASSIC, EMPTY_STATES, Committed
 from kgctl.model.topic_partition import TopicPartition
 
-Kind: TypeAlias = Literal["earliest", "latest", "current", "offset", "shift", "timestamp", "file"]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where to move offsets: `number` is the offset, the shift, or the timestamp in ms; `offsets` are those of a file."""
-
-    kind: Kind
-    number: int = 0
-    offsets: Mapping[TopicPartition, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which partitions: topics, each with its partitions or None for all; or all with a committed offset.
-
-    Not used with a file of offsets, which names its partitions.
-    """
-
-    topics: tuple[tuple[str, tuple[int, ...] | None], ...] = ()
-    all_topics: bool = False
+MOVED = "GROUP_MOVED"
 
 
 def plan_reset(
     cluster: Cluster, group: str, scope: Scope, target: Target, *, allow_active: bool = False
 ) -> Steps[ResetPlan]:
-    """The new offset of each partition, clamped to the log unless it is the committed one.
+    """The plan for one group. As with Kafka's tool, the group need not exist: the commit creates it.
 
-    Raises Precondition if the group has members, unless `allow_active`. As with Kafka's tool, the group need not exist:
-    the commit creates it.
+    Raises the error of the plan, and Precondition if the group has members, unless `allow_active`.
     """
-    (described,) = yield from describe_groups(cluster, [group], offsets=False)
-    state = described.state
-    if described.error:
-        if described.error.name != NotFound.name:
-            raise from_row(described.error)
-        state = None
-    elif described.type not in (CLASSIC, CONSUMER):
-        raise Precondition(f"Offsets of group '{group}' cannot be reset: it is of type {described.type}.")
-    elif state not in EMPTY_STATES and not allow_active:
-        raise _not_inactive(group, described)
-    known = yield from committed(cluster, [group])
-    commits = known[group]
-    if isinstance(commits, KgctlError):
-        raise commits
-    partitions, errors = yield from _in_scope(cluster, scope, target, commits)
-    if not partitions and not errors:
-        raise NotFound(f"Group '{group}' has no committed offsets; name the topics to reset.")
-    rows = yield from _targets(cluster, group, partitions, target, commits)
-    rows += [
-        ResetRow(group, topic, number, None, None, None, status=FAILED, error=error)
-        for (topic, number), error in errors.items()
-    ]
-    rows.sort(key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
-    return ResetPlan(group, state, tuple(rows))
+    (plan,) = yield from plan_resets(cluster, [group], scope, target)
+    if plan.error:
+        raise from_row(plan.error)
+    if plan.is_active and not allow_active:
+        raise not_inactive(plan)
+    return plan
 
 
 def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
-    """Commit the offsets of the plan and read them back. If a row of the plan failed, the others are skipped.
+    """Commit the offsets of one plan. Raises Precondition if the group got members since the plan was made."""
+    (done,) = yield from apply_resets(cluster, [plan])
+    if done.error:
+        raise from_row(done.error)
+    return done
 
-    Raises Precondition if the group got members since the plan was made: the coordinator then refuses the commit.
+
+def apply_resets(cluster: Cluster, plans: Sequence[ResetPlan]) -> Steps[list[ResetPlan]]:
+    """Commit the offsets of the plans and read them back; each group as a whole or not at all.
+
+    A group that has members, or has changed since its plan was made, is left alone: its plan gets an error. So is one whose
+    plan has a failed row: the other rows are skipped.
     """
-    if plan.failed:
-        rows = (row if row.error else replace(row, status=SKIPPED) for row in plan.rows)
-        return replace(plan, rows=tuple(rows))
-    offsets = {
+    checked = yield from _check_again(cluster, [replace(plan, error=_refusal(plan)) for plan in plans])
+    good = {plan.group: _offsets(plan) for plan in checked if not plan.failed and plan.rows}
+    errors = yield from commit_each(cluster, good)
+    raced = [group for group in good if any(map(_is_of_membership, errors[group].values()))]
+    described = (yield from describe_groups(cluster, raced, offsets=False)) if raced else []
+    states = {row.group: row for row in described}
+    found = yield from committed(cluster, [group for group in good if group not in states])
+    done = []
+    for plan in checked:
+        if plan.group not in good:
+            done.append(_skipped(plan))
+        elif plan.group in states:
+            now = replace(plan, state=states[plan.group].state, members=states[plan.group].members)
+            done.append(_skipped(replace(now, error=not_inactive(now).as_row())))
+        else:
+            done.append(_applied(plan, errors[plan.group], found[plan.group]))
+    return done
+
+
+def not_inactive(plan: ResetPlan) -> Precondition:
+    # Kafka can remove members of classic groups only.
+    removal = ", or evict them with `kgctl groups reset-offsets --drain`" if plan.type in (CLASSIC, None) else ""
+    return Precondition(
+        f"Assignments can only be reset if the group '{plan.group}' is inactive, but the current state is "
+        f"{plan.state}. Stop its consumers{removal}."
+    )
+
+
+def _refusal(plan: ResetPlan) -> RowError | None:
+    return plan.error or (not_inactive(plan).as_row() if plan.is_active else None)
+
+
+def _check_again(cluster: Cluster, plans: Sequence[ResetPlan]) -> Steps[list[ResetPlan]]:
+    """The plans, with errors where the group has changed: it was deleted, has members, or other offsets."""
+    wanted = {plan.group: list(_offsets(plan)) for plan in plans if not plan.failed and plan.rows}
+    if not wanted:
+        return list(plans)
+    described = {row.group: row for row in (yield from describe_groups(cluster, list(wanted), offsets=False))}
+    stable = yield from stable_of(cluster, wanted)
+    checked = []
+    for plan in plans:
+        if plan.group in wanted:
+            now = described[plan.group]
+            is_missing = now.error is not None and now.error.name == NotFound.name
+            if is_missing and plan.state is not None:
+                about = f"Group '{plan.group}' was deleted since the plan was made."
+                plan = replace(plan, error=RowError(NotFound.name, about))
+            elif now.error and not is_missing:
+                plan = replace(plan, error=now.error)
+            elif not is_missing and now.state not in EMPTY_STATES:
+                plan = replace(plan, state=now.state, type=now.type, members=now.members)
+                plan = replace(plan, error=not_inactive(plan).as_row())
+            else:
+                rows = note_pending(plan.rows, stable[plan.group], refuse=True)
+                plan = replace(plan, rows=rows, error=_what_moved(plan.group, rows, stable[plan.group]))
+        checked.append(plan)
+    return checked
+
+
+def _what_moved(
+    group: str, rows: Iterable[ResetRow], stable: Mapping[TopicPartition, Committed] | KgctlError
+) -> RowError | None:
+    """An error if a committed offset is not the one of the plan: another client commits, although there are no members."""
+    if isinstance(stable, KgctlError):
+        return None
+    for row in rows:
+        assert row.partition is not None
+        now = stable.get(TopicPartition(row.topic, row.partition))
+        if now is not None and now.error is not None and now.error.name != PENDING:
+            return now.error
+        offset = now.offset if now else None
+        if offset != row.old_offset and not row.error:
+            about = (
+                f"committed {_offset_text(offset)} instead of {_offset_text(row.old_offset)}, as when the plan was made"
+            )
+            return RowError(MOVED, f"group {group!r}, {row.topic}-{row.partition}: {about}: another client commits")
+    return None
+
+
+def _offset_text(offset: int | None) -> str:
+    return "nothing" if offset is None else str(offset)
+
+
+def _offsets(plan: ResetPlan) -> dict[TopicPartition, int]:
+    return {
         TopicPartition(row.topic, row.partition): row.new_offset
         for row in plan.rows
         if row.partition is not None and row.new_offset is not None
     }
-    errors = yield from commit(cluster, plan.group, offsets)
-    if any(isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_MEMBER_ID for error in errors.values()):
-        (described,) = yield from describe_groups(cluster, [plan.group], offsets=False)
-        raise _not_inactive(plan.group, described)
-    found = yield from committed(cluster, [plan.group])
-    now = found[plan.group]
-    keyed = ((row, TopicPartition(row.topic, row.partition)) for row in plan.rows if row.partition is not None)
-    return replace(plan, rows=tuple(_applied(row, key, errors[key], now) for row, key in keyed))
 
 
-def _not_inactive(group: str, described: GroupDescription) -> Precondition:
-    # Kafka can remove members of classic groups only.
-    removal = ", or remove them with `kgctl groups remove-members`" if described.type == CLASSIC else ""
-    return Precondition(
-        f"Assignments can only be reset if the group '{group}' is inactive, but the current state is "
-        f"{described.state}. Stop its consumers{removal}."
+def _is_of_membership(error: KgctlError | None) -> bool:
+    """Whether the coordinator refused the commit because the group has members by now."""
+    return isinstance(error, BrokerError) and error.code in (
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
     )
 
 
-def _in_scope(
-    cluster: Cluster, scope: Scope, target: Target, commits: Mapping[TopicPartition, Committed]
-) -> Steps[tuple[list[TopicPartition], dict[tuple[str, int | None], RowError]]]:
-    """The partitions to move, and an error for each that is named and does not exist."""
-    if target.offsets is not None:
-        return sorted(target.offsets), {}
-    wanted = set(commits) if scope.all_topics else set()
-    errors: dict[tuple[str, int | None], RowError] = {}
-    if scope.topics:
-        answer = yield from cluster.metadata([topic for topic, _ in scope.topics])
-        existing = {topic.name: {row.partition_index for row in topic.partitions} for topic in answer.topics}
-        codes = {topic.name: topic.error_code for topic in answer.topics}
-        for topic, numbers in scope.topics:
-            if codes.get(topic):
-                errors[topic, None] = BrokerError(
-                    codes[topic], f"topic {topic!r}", asked=Asked(MetadataRequest, topic=topic)
-                ).as_row()
-                continue
-            for number in existing[topic] if numbers is None else numbers:
-                if number in existing[topic]:
-                    wanted.add(TopicPartition(topic, number))
-                else:
-                    errors[topic, number] = BrokerError(
-                        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{number}"
-                    ).as_row()
-    return sorted(wanted), errors
+def _skipped(plan: ResetPlan) -> ResetPlan:
+    return replace(plan, rows=tuple(row if row.error else replace(row, status=SKIPPED) for row in plan.rows))
 
 
-def _targets(
-    cluster: Cluster,
-    group: str,
-    partitions: list[TopicPartition],
-    target: Target,
-    commits: Mapping[TopicPartition, Committed],
-) -> Steps[list[ResetRow]]:
-    starts = yield from list_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
-    ends = yield from list_offsets(cluster, dict.fromkeys(partitions, LATEST))
-    at_time: Mapping[TopicPartition, OffsetAt | KgctlError] = {}
-    if target.kind == "timestamp":
-        at_time = yield from list_offsets(cluster, dict.fromkeys(partitions, target.number))
-    rows = []
-    for key in partitions:
-        old = commits[key].offset if key in commits else None
-        start, end = starts[key], ends[key]
-        failed = next((found for found in (start, end, at_time.get(key)) if isinstance(found, KgctlError)), None)
-        row = ResetRow(group, key.topic, key.partition, old, None, None)
-        if target.kind == "current" and old is not None:
-            rows.append(replace(row, new_offset=old, delta=0, note=_outside_note(old, start, end)))
-            continue
-        if isinstance(start, KgctlError) or isinstance(end, KgctlError) or failed:
-            assert failed is not None
-            rows.append(replace(row, status=FAILED, error=failed.as_row()))
-            continue
-        wanted, note = _wanted(key, target, old, start.offset, end.offset, at_time.get(key))
-        if wanted is None:
-            about = f"Cannot shift offset for partition {key} since there is no current committed offset"
-            rows.append(replace(row, status=FAILED, error=RowError("NO_COMMITTED_OFFSET", about)))
-            continue
-        new = min(max(wanted, start.offset), end.offset)
-        if new != wanted:
-            note = f"{wanted} is {'after the end' if new < wanted else 'before the start'} of the log: clamped"
-        rows.append(replace(row, new_offset=new, delta=None if old is None else new - old, note=note))
-    return rows
+def _applied(plan: ResetPlan, errors: Mapping[TopicPartition, KgctlError | None], now: Any) -> ResetPlan:
+    keyed = ((row, TopicPartition(row.topic, row.partition)) for row in plan.rows if row.partition is not None)
+    return replace(plan, rows=tuple(_outcome(row, key, errors[key], now) for row, key in keyed))
 
 
-def _wanted(
-    key: TopicPartition, target: Target, old: int | None, start: int, end: int, at_time: OffsetAt | KgctlError | None
-) -> tuple[int | None, str | None]:
-    """The requested offset and a note about it; None where there is no committed offset to shift from."""
-    if target.kind == "earliest":
-        return start, None
-    if target.kind == "latest":
-        return end, None
-    if target.kind == "current":
-        return end, "nothing committed: latest"
-    if target.kind == "shift":
-        return None if old is None else old + target.number, None
-    if target.kind == "timestamp":
-        found = at_time.offset if isinstance(at_time, OffsetAt) else -1
-        return (end, "no record at or after that time: latest") if found < 0 else (found, None)
-    return (target.number if target.offsets is None else target.offsets[key]), None
-
-
-def _outside_note(offset: int, start: OffsetAt | KgctlError, end: OffsetAt | KgctlError) -> str | None:
-    """A committed offset stays as it is, as with Kafka's tool, also where the log does not have it."""
-    if isinstance(start, OffsetAt) and offset < start.offset:
-        return f"{offset} is before the start of the log: kept"
-    if isinstance(end, OffsetAt) and offset > end.offset:
-        return f"{offset} is after the end of the log: kept"
-    return None
-
-
-def _applied(
+def _outcome(
     row: ResetRow, key: TopicPartition, error: KgctlError | None, now: Mapping[TopicPartition, Committed] | KgctlError
 ) -> ResetRow:
     if error:

@@ -25,7 +25,8 @@ class KgctlError(Exception):
 
 def from_row(error: RowError) -> KgctlError:
     """The error of a row, to raise it."""
-    failure = NotFound(error.message) if error.name == NotFound.name else KgctlError(error.message)
+    kind = {NotFound.name: NotFound, Precondition.name: Precondition}.get(error.name, KgctlError)
+    failure = kind(error.message)
     failure.name = error.name
     return failure
 

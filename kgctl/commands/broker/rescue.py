@@ -37,7 +37,7 @@ EPILOG = (
         "kgctl broker rescue --data-dir old",
         "kgctl broker rescue --data-dir old --into new --offsets-to old.csv --execute",
         "kgctl broker start --data-dir new",
-        "kgctl groups reset-offsets orders --from-file old.csv --execute",
+        "kgctl groups reset-offsets orders --from-file old.csv --create --execute",
     )
 )
 
@@ -86,8 +86,8 @@ def rescue(
         note(f"{into} is complete. Start it with: kgctl broker start --data-dir {into}")
         if offsets_to is not None and found:
             note(
-                f"Check {offsets_to}, then put the offsets back, group by group: "
-                f"kgctl groups reset-offsets GROUP --from-file {offsets_to} --execute"
+                f"Check {offsets_to}, then put the offsets back: "
+                f"kgctl groups reset-offsets --from-file {offsets_to} --create --execute"
             )
     note_dry_run(execute, [None] * len(rows), options="--execute" if into is not None else "--into DIR --execute")
     if any(row.lost_offsets for row in rows):

@@ -25,11 +25,11 @@ def delete_offsets(
 
     Offsets of topics to which members of the group subscribe are refused.
     """
-    scope = scope_of(ctx, topic or [], all_topics, needed=True)
+    scope = scope_of(ctx, topic or [], all_topics, None, needed=True)
     with settings(ctx).admin() as admin:
         rows = admin.plan_offset_deletion(group, scope)
         if execute:
-            rows = admin.delete_offsets(group, rows)
+            rows = admin.delete_offsets(rows)
     settings(ctx).show(rows, kind="offset-deletion")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))

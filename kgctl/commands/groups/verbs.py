@@ -15,7 +15,7 @@ GROUPS = Noun(
         "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),
         "reset-offsets": Entry(
             "kgctl.commands.groups.reset_offsets:reset_offsets",
-            "Move committed offsets of a group that has no members.",
+            "Move committed offsets of groups that have no members.",
         ),
         "delete-offsets": Entry(
             "kgctl.commands.groups.delete_offsets:delete_offsets", "Delete committed offsets of a group."

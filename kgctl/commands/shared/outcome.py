@@ -33,19 +33,20 @@ def note_dry_run(
     *,
     all_or_nothing: bool = False,
     options: str = "--execute",
+    noun: str = "row",
 ) -> None:
-    """Say that a plan was only shown, and how to apply it: with which options. `errors` has an entry per row."""
+    """Say that a plan was only shown, and how to apply it: with which options. `errors` has an entry per row, or other noun."""
     if execute:
         return
     rows = list(errors)
     failed = sum(error is not None for error in rows)
-    problems = "1 row has an error" if failed == 1 else f"{failed} rows have errors"
+    problems = f"1 {noun} has an error" if failed == 1 else f"{failed} {noun}s have errors"
     if not rows:
         advice = "There is nothing to do."
     elif not failed:
         advice = f"Add {options} to apply the plan."
     elif failed < len(rows) and not all_or_nothing:
-        advice = f"{problems}; add --execute to apply the others."
+        advice = f"{problems}; add {options} to apply the others."
     else:
         advice = f"{problems}; the plan cannot be applied."
     note(f"Dry run: nothing was changed. {advice}")

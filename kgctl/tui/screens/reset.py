@@ -13,8 +13,8 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Select, Static
 
-from kgctl.client.admin.reset import Scope
 from kgctl.client.admin.reset_input import Strategy, target_of, topic_partitions
+from kgctl.client.admin.reset_targets import Scope
 from kgctl.client.net.errors import BadValue, NotFound, Precondition
 from kgctl.model.changes import DONE, ResetPlan, ResetRow
 from kgctl.render.table import printable

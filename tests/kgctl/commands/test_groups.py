@@ -164,7 +164,7 @@ def test_a_reset_is_a_dry_run_unless_it_is_executed(kgctl: Kgctl, topic: str) ->
     assert offsets_of(kgctl, group) == {0: 60, 1: 50}
     done = kgctl("groups", "reset-offsets", group, "--all-topics", "--shift-by", -20, "--execute")
     assert done.exit_code == 0
-    assert [line.split()[1:] for line in done.stdout.splitlines()[1:]] == [
+    assert [line.split()[1:7] for line in done.stdout.splitlines()[1:]] == [
         [topic, "0", "60", "40", "-20", "done"],
         [topic, "1", "50", "30", "-20", "done"],
     ]
@@ -198,7 +198,9 @@ def test_a_reset_by_time_finds_the_first_record_at_or_after_that_time(kgctl: Kgc
     fill(kgctl, topic, [5], timestamp_ms=int(time.time() * 1000) - HOUR_MS)
     for duration, offset in (("PT4H", 0), ("PT2H", 10), ("PT30M", 15)):
         assert (
-            kgctl("groups", "reset-offsets", group, "--topic", topic, "--by-duration", duration, "--execute").exit_code
+            kgctl(
+                "groups", "reset-offsets", group, "--topic", topic, "--by-duration", duration, "--create", "--execute"
+            ).exit_code
             == 0
         )
         assert offsets_of(kgctl, group) == {0: offset}
@@ -211,7 +213,7 @@ def test_an_exported_plan_can_be_executed_from_its_file(kgctl: Kgctl, topic: str
     assert (exported.stdout, exported.stderr) == (f"{topic},0,50\n{topic},1,40\n", "")
     assert offsets_of(kgctl, group) == {0: 60, 1: 50}
     for name, plan in ((group, exported.stdout), (other, f"{other},{topic},0,7\nanother,{topic},1,8\n")):
-        result = kgctl("groups", "reset-offsets", name, "--from-file", "-", "--execute", text=plan)
+        result = kgctl("groups", "reset-offsets", name, "--from-file", "-", "--create", "--execute", text=plan)
         assert result.exit_code == 0, result.output
     assert offsets_of(kgctl, group) == {0: 50, 1: 40}
     assert offsets_of(kgctl, other) == {0: 7}
@@ -223,7 +225,9 @@ def test_a_reset_of_a_group_with_members_exits_with_6_and_changes_nothing(kgctl:
     kgctl.commit(group, topic, p0=60)
     with member_of(kgctl, group, {topic: [0]}):
         result = kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest", "--execute")
-        assert (result.exit_code, result.stdout) == (6, "")
+        assert result.exit_code == 6
+        assert result.stdout.splitlines()[1].split()[1:7] == [topic, "0", "60", "0", "-60", "skipped"]
+        assert "or evict them with `kgctl groups reset-offsets --drain`." in result.stderr
         assert (
             f"Error: Assignments can only be reset if the group '{group}' is inactive, but the current state is Stable."
             in result.stderr
@@ -237,7 +241,7 @@ def test_a_dry_run_for_a_group_with_members_shows_its_plan_with_a_warning(kgctl:
     with member_of(kgctl, group, {topic: [0]}):
         planned = kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest")
         assert planned.exit_code == 0
-        assert planned.stdout.splitlines()[1].split() == [group, topic, "0", "60", "0", "-60", "planned"]
+        assert planned.stdout.splitlines()[1].split()[:7] == [group, topic, "0", "60", "0", "-60", "planned"]
         assert f"Warning: Consumer group '{group}' is Stable: --execute is refused" in planned.stderr
         assert "Add --execute" not in planned.stderr
         exported = kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest", "--export")
@@ -247,7 +251,7 @@ def test_a_dry_run_for_a_group_with_members_shows_its_plan_with_a_warning(kgctl:
 
 def test_the_notes_of_an_exported_plan_go_to_stderr(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
-    arguments = ("groups", "reset-offsets", group, "--topic", f"{topic}:0", "--export")
+    arguments = ("groups", "reset-offsets", group, "--topic", f"{topic}:0", "--create", "--export")
     clamped = kgctl(*arguments, "--to-offset", 500)
     assert clamped.stdout == f"{topic},0,100\n"
     assert f"Note: {topic}-0: 500 is after the end of the log: clamped\n" in clamped.stderr
@@ -265,9 +269,9 @@ def test_a_plan_with_a_partition_that_does_not_exist_changes_nothing(kgctl: Kgct
     result = kgctl(*arguments, "--execute")
     assert result.exit_code == 5
     assert "Nothing was changed." in result.stderr
-    assert [line.split()[-2:] for line in result.stdout.splitlines()[1:]] == [
-        ["skipped", "-"],
-        ["failed", "UNKNOWN_TOPIC_OR_PARTITION"],
+    assert [(line.split()[6], line.split()[-1]) for line in result.stdout.splitlines()[1:]] == [
+        ("skipped", "-"),
+        ("failed", "UNKNOWN_TOPIC_OR_PARTITION"),
     ]
     assert offsets_of(kgctl, group) == {0: 60}
 
@@ -285,7 +289,8 @@ def test_a_missing_topic_is_a_row_without_a_partition(kgctl: Kgctl, topic: str) 
 
 def test_a_reset_that_creates_its_group_says_so_in_plan_and_outcome(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
-    arguments = ("groups", "reset-offsets", group, "--topic", topic, "--to-earliest")
+    arguments = ("groups", "reset-offsets", group, "--topic", topic, "--to-earliest", "--create")
+    assert kgctl(*arguments[:-1]).exit_code == 5
     assert f"Consumer group '{group}' does not exist yet; --execute creates it.\n" in kgctl(*arguments).stderr
     assert kgctl(*arguments, "--execute").stderr == f"Created consumer group '{group}', which did not exist.\n"
 
@@ -293,12 +298,12 @@ def test_a_reset_that_creates_its_group_says_so_in_plan_and_outcome(kgctl: Kgctl
 def test_a_plan_with_a_byte_order_mark_is_read(kgctl: Kgctl, topic: str, tmp_path: Path) -> None:
     group, plan = fresh("g"), tmp_path / "plan.csv"
     plan.write_bytes(b"\xef\xbb\xbf" + f"{topic},0,7\r\n".encode())
-    assert kgctl("groups", "reset-offsets", group, "--from-file", plan, "--execute").exit_code == 0
+    assert kgctl("groups", "reset-offsets", group, "--from-file", plan, "--create", "--execute").exit_code == 0
     assert offsets_of(kgctl, group) == {0: 7}
 
 
 def test_a_shift_without_a_commit_exits_with_6(kgctl: Kgctl, topic: str) -> None:
-    result = kgctl("groups", "reset-offsets", fresh("g"), "--topic", f"{topic}:0", "--shift-by", 1)
+    result = kgctl("groups", "reset-offsets", fresh("g"), "--topic", f"{topic}:0", "--shift-by", 1, "--create")
     assert result.exit_code == 6
     assert f"Cannot shift offset for partition {topic}-0 since there is no current committed offset" in result.stderr
 

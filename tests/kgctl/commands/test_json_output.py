@@ -90,4 +90,6 @@ def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, k
 
 def test_every_kind_of_groups_topics_and_transactions_has_a_command_here() -> None:
     subjects = ("group", "member-", "offset-", "topic", "transaction", "hanging-", "producer")
-    assert COMMANDS.keys() == {kind for kind in LAYOUTS if kind.startswith(subjects)}
+    # The summary of a large plan is a table only; programs get each partition.
+    shown = {kind for kind in LAYOUTS if kind.startswith(subjects)} - {"offset-reset-summary"}
+    assert COMMANDS.keys() == shown

@@ -48,5 +48,5 @@ def test_more_offsets_than_fit_into_a_request_are_committed_and_deleted(admin: A
     found = admin.committed([group])[group]
     assert isinstance(found, dict)
     assert {key: row.offset for key, row in found.items()} == wanted
-    assert set(admin.run(offsets.delete_offsets(admin.cluster, group, wanted)).values()) == {None}
+    assert set(admin.run(offsets.delete_each(admin.cluster, {group: wanted}))[group].values()) == {None}
     assert admin.committed([group])[group] == {}

@@ -82,7 +82,9 @@ def test_the_records_are_back_and_the_group_continues_where_it_was(damaged: Path
         configs = kgctl.rows("topics", "describe", "orders", "--configs")
         assert [(row["config"], row["value"]) for row in configs] == [("retention.ms", "-1")]
         for group in ("billing", "shipping"):
-            assert kgctl("groups", "reset-offsets", group, "--from-file", offsets, "--execute").exit_code == 0
+            assert (
+                kgctl("groups", "reset-offsets", group, "--from-file", offsets, "--create", "--execute").exit_code == 0
+            )
         rows = kgctl.rows("groups", "describe", "billing", "shipping")
         assert {(row["group"], row["partition"]): row["current_offset"] for row in rows} == {
             ("billing", 0): 7,

@@ -442,7 +442,7 @@ def test_hostile_names_are_shown_as_text(kgctl: Kgctl, feed: ClusterFeed, topic:
 
 
 def make(admin: Admin, group: str, topic: str) -> None:
-    from kgctl.client.admin.reset import Scope, Target
+    from kgctl.client.admin.reset_targets import Scope, Target
 
     done = admin.apply_reset(admin.plan_reset(group, Scope(((topic, None),)), Target("latest")))
     assert not done.failed

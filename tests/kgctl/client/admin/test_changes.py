@@ -20,7 +20,8 @@ from kgctl.client.admin.removals import (
     plan_offset_deletion,
     remove_members,
 )
-from kgctl.client.admin.reset import Scope, Target, apply_reset, plan_reset
+from kgctl.client.admin.reset import apply_reset, plan_reset
+from kgctl.client.admin.reset_targets import Scope, Target
 from kgctl.client.net.errors import NotFound, Precondition, Refused, Unreachable, Unsupported
 from kgctl.client.net.steps import Call
 from kgctl.exit_codes import exit_code_of
@@ -153,9 +154,11 @@ def test_current_keeps_the_committed_offset_of_a_deleted_topic() -> None:
     assert (row.new_offset, row.error) == (3, None)
 
 
-def test_a_refused_reset_advises_to_remove_members_of_classic_groups_only() -> None:
+def test_a_refused_reset_advises_to_evict_members_of_classic_groups_only() -> None:
     groups = Groups({("orders", 0): 60}, "Stable")
-    with pytest.raises(Precondition, match="Stop its consumers, or remove them with `kgctl groups remove-members`"):
+    with pytest.raises(
+        Precondition, match="Stop its consumers, or evict them with `kgctl groups reset-offsets --drain`"
+    ):
         groups.plan(EVERYTHING, Target("earliest"))
     groups.feeder.answers |= {
         LIST_GROUPS: lists(g="consumer"),
@@ -277,7 +280,13 @@ def test_an_execution_fails_if_members_joined_after_the_plan() -> None:
 def test_an_offset_that_reads_back_differently_is_a_failure() -> None:
     groups = Groups({("orders", 0): 60})
     plan = groups.plan(EVERYTHING, Target("earliest"))
-    groups.feeder.answers[OFFSET_FETCH] = commits({"g": {("orders", 0): 61}})
+
+    def commit_as_another_client_does(call: Call) -> OffsetCommitResponse:
+        answer = groups.commit(call)
+        groups.committed = {TopicPartition("orders", 0): 61}
+        return answer
+
+    groups.feeder.answers[OFFSET_COMMIT] = commit_as_another_client_does
     (row,) = groups.apply(plan).rows
     assert (row.status, str(row.error)) == ("failed", "READ_BACK_DIFFERS")
 

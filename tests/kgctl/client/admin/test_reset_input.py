@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kgctl.client.admin.reset import Target
 from kgctl.client.admin.reset_input import Strategy, target_of, topic_partitions
+from kgctl.client.admin.reset_targets import Target
 from kgctl.client.net.errors import BadValue
 
 MANY = "9" * 5_000

@@ -60,9 +60,8 @@ types: $(READY)
 contracts: $(READY)
 	$(BIN)/lint-imports
 
-# Three workers on two cores: many tests wait for a broker or a timeout. Neighbours share fixtures, so each worker begins
-# with a third of the tests in order.
-PARALLEL := -n 3 --dist worksteal
+# Three workers on two cores: many tests wait for a broker or a timeout. See tests/harness/scheduling.py.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 ELSEWHERE := not reference and not cluster
 
 fast: compiled $(PIPELINES)

@@ -13,8 +13,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.harness.kafka_cases import CollectedTests
+from tests.harness.scheduling import FileScheduling, rank
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+
     from tests.harness.clusters import Cluster
 
 # What collection creates lives until the end: the garbage collector need not look for garbage in it, then or later.
@@ -82,13 +85,18 @@ def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note all tests before markers deselect some, and mark some.
 
-    Tests that share a Spark session come first: one process runs them all while the others take the rest.
+    Long tests come first, so that several processes end at about the same time.
     """
     config.stash[_COLLECTED] = [item.nodeid for item in items]
     for item in items:
         if "own_cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: "spark" not in {*getattr(item, "fixturenames", ()), *item.keywords})
+    items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    return FileScheduling(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

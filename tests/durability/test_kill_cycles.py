@@ -17,6 +17,7 @@ CAUGHT_BY = {
     "producers are forgotten": "twice|gave up|is not at",
     "generations are forgotten": "generation",
 }
+SLOWLY_CAUGHT = "producers are forgotten"
 
 
 @pytest.mark.slow
@@ -28,7 +29,9 @@ def test_nothing_acknowledged_is_lost_in_kill_cycles(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", CAUGHT_BY)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=[pytest.mark.soak] if fault == SLOWLY_CAUGHT else []) for fault in CAUGHT_BY]
+)
 def test_a_faulty_broker_is_caught(tmp_path: Path, fault: str) -> None:
     victim = Victim(tmp_path, durability="power", module="tests.durability.faulty_broker", arguments=(fault,))
     with pytest.raises(Violation, match=CAUGHT_BY[fault]):

@@ -21,6 +21,7 @@ from broker.protocol.messages.trigger_rebalance import TriggerRebalanceResponse
 from broker.server.guards import PASS, Acl, Guard, Narrowed, Refused, Verdict, on_each, only, split
 
 if TYPE_CHECKING:
+    from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
     from broker.protocol.messages.list_groups import ListGroupsRequest
     from broker.protocol.wire_types import Message
     from broker.server.access import Access
@@ -83,6 +84,24 @@ def _check_describe(
         return verdict.complete(response) if isinstance(verdict, Narrowed) else response
 
     return Narrowed(request, complete)
+
+
+def _check_details(
+    request: DescribeGroupDetailsRequest, access: Access, exchange: Answerable, resources: Resources
+) -> Verdict:
+    """As OffsetFetch, it shows nothing of topics that the client may not describe."""
+    verdict = _details.check(request, access, exchange, resources)
+    if not request.include_commits:
+        return verdict
+    visible = access.of(Operation.DESCRIBE, ResourceType.TOPIC)
+
+    def complete(response: DescribeGroupDetailsResponse) -> Message:
+        for group in response.groups:
+            group.commits = [commits for commits in group.commits if visible[commits.topic]]
+            group.pending = [pending for pending in group.pending if visible[pending.topic]]
+        return verdict.complete(response) if isinstance(verdict, Narrowed) else response
+
+    return verdict if isinstance(verdict, Refused) else Narrowed(request, complete)
 
 
 def _described_row(group_id: str) -> DescribeGroupsResponse.Group:
@@ -170,13 +189,14 @@ LEAVE = _member(lambda _: LeaveGroupResponse(error_code=DENIED))
 SYNC = Guard(_check_sync, READ_GROUP)
 LIST = Guard(_check_list, Acl(Operation.DESCRIBE, ResourceType.CLUSTER), Acl(Operation.DESCRIBE, ResourceType.GROUP))
 DESCRIBE = Guard(_check_describe, *_describe.acls)
-DESCRIBE_DETAILS = on_each(
+_details = on_each(
     Acl(Operation.DESCRIBE, ResourceType.GROUP),
     "groups",
     _itself,
     "groups",
     lambda group_id: DescribeGroupDetailsResponse.Group(error_code=DENIED, group_id=group_id),
 )
+DESCRIBE_DETAILS = Guard(_check_details, *_details.acls, Acl(Operation.DESCRIBE, ResourceType.TOPIC))
 DELETE = on_each(
     Acl(Operation.DELETE, ResourceType.GROUP),
     "groups_names",

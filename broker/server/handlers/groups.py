@@ -84,6 +84,10 @@ def _fetched(request: OffsetFetchRequest) -> Sequence[str]:
     return [group.group_id for group in request.groups] or [request.group_id]
 
 
+def _detailed(request: DescribeGroupDetailsRequest) -> Sequence[str]:
+    return request.groups if request.include_commits else ()
+
+
 REQUESTS = (
     _step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one),
     _step(OffsetFetchRequest, OFFSET_FETCH, slicing=Slicing("groups", "groups", _offsets_of, SLICE), loads=_fetched),
@@ -95,6 +99,11 @@ REQUESTS = (
     _step(ListGroupsRequest, group_guards.LIST),
     _step(DeleteGroupsRequest, group_guards.DELETE, Slicing("groups_names", "results", _itself, SLICE)),
     Declaration(OffsetDeleteRequest, delete_offsets, group_guards.OFFSET_DELETE, loads=_one),
-    _step(DescribeGroupDetailsRequest, group_guards.DESCRIBE_DETAILS, Slicing("groups", "groups", _itself, SLICE)),
+    _step(
+        DescribeGroupDetailsRequest,
+        group_guards.DESCRIBE_DETAILS,
+        slicing=Slicing("groups", "groups", _itself, SLICE),
+        loads=_detailed,
+    ),
     _step(TriggerRebalanceRequest, group_guards.TRIGGER_REBALANCE, Slicing("groups", "groups", _group_id, SLICE)),
 )

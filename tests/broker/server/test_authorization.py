@@ -56,4 +56,16 @@ def test_requests_that_kafka_does_not_have_are_refused_by_group(answers: Answers
         needed: ["mine"],
         "only what it needs": ["theirs"],
         "admin": [],
+    } | ({"all but DESCRIBE TOPIC mine": []} if can_describe else {})
+
+
+def test_times_of_commits_are_shown_to_those_who_may_describe_the_topic(answers: Answers) -> None:
+    shown = {
+        sender: {(group["group_id"], row["topic"]) for group in rows[-1]["groups"] for row in group.get("commits", [])}
+        for sender, rows in answers["DescribeGroupDetails"].items()
     }
+    assert shown["admin"] == {(group, topic) for group in ("mine", "theirs") for topic in ("mine", "theirs")}
+    assert shown["all but DESCRIBE TOPIC mine"] == {("mine", "theirs"), ("theirs", "theirs")}
+    assert shown["all but DESCRIBE GROUP mine"] == {("theirs", "mine"), ("theirs", "theirs")}
+    assert shown["only what it needs"] == {("mine", "mine")}
+    assert shown["anonymous"] == set()

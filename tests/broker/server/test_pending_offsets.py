@@ -13,6 +13,7 @@ from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
+from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.offsets_topic import partition_for
 from broker.protocol.wire_types import Message
@@ -178,3 +179,19 @@ def test_pending_offsets_of_a_deleted_group_or_topic_do_not_come_back(start: Sta
     assert not run.log.pending_offsets.all()
     run.end()
     assert run.offsets(0, 1) == [(NONE, -1)] * 2
+
+
+def test_details_have_the_times_of_commits_and_the_pending_offsets_of_each_producer(start: Start) -> None:
+    run = start()
+    run.commit(0, 1)
+    run.commit_in_transaction(0, 1)
+    run.commit_in_transaction(1, producer=8)
+    asked = DescribeGroupDetailsRequest(groups=["g"], include_commits=True)
+
+    for at in (run, start()):
+        (group,) = at.ask(asked, 1, "g").groups
+
+        assert [(row.topic, row.partitions, row.committed_ms) for row in group.commits] == [("orders", [0], [NOW])]
+        assert [(row.producer_id, row.partitions) for row in group.pending] == [(7, [0, 1]), (8, [1])]
+        (bare,) = at.ask(DescribeGroupDetailsRequest(groups=["g"]), 1).groups
+        assert (bare.commits, bare.pending) == ([], [])

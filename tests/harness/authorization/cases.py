@@ -284,6 +284,10 @@ def _groups(R: Any, version: int, world: World) -> Message:
     return R(groups=[MINE, THEIRS])
 
 
+def _group_details(R: Any, version: int, world: World) -> Message:
+    return R(groups=[MINE, THEIRS], include_commits=version >= 1)
+
+
 def _trigger(R: Any, version: int, world: World) -> Message:
     return R(groups=[R.Group(group_id=name) for name in (MINE, THEIRS)])
 
@@ -526,7 +530,7 @@ _CASES = (
     Case(74, "", _list_configs, (on_cluster(O.DESCRIBE_CONFIGS),)),
     Case(75, "", _describe_topic_partitions, (DESCRIBE_MINE, *GHOST)),
     Case(75, "of all topics", lambda R, version, world: R(topics=[]), (DESCRIBE_MINE,)),
-    Case(10000, "", _groups, (DESCRIBE_GROUP,), is_native=True),
+    Case(10000, "", _group_details, (DESCRIBE_GROUP, DESCRIBE_MINE), is_native=True),
     Case(10001, "", _trigger, (READ_GROUP,), is_native=True),
 )
 CASES = tuple(case for case in _CASES if case.key in APIS)

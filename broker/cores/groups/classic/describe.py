@@ -13,6 +13,9 @@ from broker.protocol.messages.describe_groups import DescribeGroupsRequest, Desc
 # KIP-430: the bits of read, delete, describe, describe configs and alter configs. All operations are allowed.
 ALL_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 
+# The times of more commits than this would take long in one turn; the group is described without them.
+MOST_COMMITS = 10_000
+
 
 def describe_groups(step: Step, request: DescribeGroupsRequest) -> None:
     version = step.request.api_version
@@ -67,7 +70,33 @@ def _not_found(group_id: str) -> str:
 
 def describe_group_details(step: Step, request: DescribeGroupDetailsRequest) -> None:
     groups = [_details(group_id, find(step.groups, group_id), step.now_ms) for group_id in request.groups]
+    if request.include_commits:
+        for answered in groups:
+            _add_commits(step, answered)
     step.reply(DescribeGroupDetailsResponse(groups=groups))
+
+
+def _add_commits(step: Step, answered: DescribeGroupDetailsResponse.Group) -> None:
+    group = step.groups.get(answered.group_id)
+    offsets = group.offsets if group is not None else {}
+    if sum(map(len, offsets.values())) <= MOST_COMMITS:
+        answered.commits = [
+            DescribeGroupDetailsResponse.Commits(
+                topic=topic,
+                partitions=list(partitions),
+                committed_ms=[record.commit_timestamp_ms for record in partitions.values()],
+            )
+            for topic, partitions in offsets.items()
+        ]
+    for topic, waiting in (step.coordinator.hard.pending.of_group(answered.group_id) or {}).items():
+        by_producer: dict[int, list[int]] = {}
+        for partition, producers in waiting.items():
+            for producer_id in producers:
+                by_producer.setdefault(producer_id, []).append(partition)
+        answered.pending += [
+            DescribeGroupDetailsResponse.Pending(topic=topic, producer_id=producer_id, partitions=partitions)
+            for producer_id, partitions in by_producer.items()
+        ]
 
 
 def _details(group_id: str, group: ClassicGroup | None, now_ms: int) -> DescribeGroupDetailsResponse.Group:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition
@@ -137,6 +137,16 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingOffsets:
+    """Offsets in one topic that become committed if an open transaction commits. Unknown ids are None."""
+
+    topic: str
+    partitions: tuple[int, ...]
+    producer_id: int | None = None
+    transactional_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupDescription:
     """What is known about one group; with an error, the other fields may be missing."""
 
@@ -155,8 +165,11 @@ class GroupDescription:
     partitions: tuple[PartitionLag, ...] = ()
     # The topics that its members subscribe to; None where the coordinator does not report them, as during a rebalance.
     subscribed: frozenset[str] | None = None
-    # When it entered its state, ms since 1970; only kgctl's own broker reports it.
+    # When it entered its state, ms since 1970.
     state_since_ms: int | None = None
+    # When offsets were committed, ms since 1970 by the coordinator's clock; partitions without a known time are absent.
+    committed_at: Mapping[TopicPartition, int] = field(default_factory=dict)
+    pending: tuple[PendingOffsets, ...] = ()
     error: RowError | None = None
 
     def member_rows(self) -> tuple[MemberRow, ...]:
@@ -175,6 +188,11 @@ class GroupDescription:
     def total_lag(self) -> int:
         """Sum of the lag of all partitions; a commit beyond the log end counts as no lag, not as negative lag."""
         return sum(max(row.lag, 0) for row in self.partitions if row.lag)
+
+    @property
+    def last_commit_ms(self) -> int | None:
+        """When the group last committed an offset that it still has; None if not known."""
+        return max(self.committed_at.values(), default=None)
 
     def state_row(self) -> StateRow:
         return StateRow(

@@ -10,11 +10,11 @@ from typing import Any
 from broker.protocol.consumer_protocol import decode_assignment, decode_subscription
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
-from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from broker.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from broker.protocol.wire_types import DecodeError
+from kgctl.client.admin.group_details import add_details
 from kgctl.client.admin.offsets import LATEST, committed, list_offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
@@ -65,10 +65,13 @@ def list_groups(cluster: Cluster, states: Iterable[str] = (), types: Iterable[st
     return Listing(tuple(found[group] for group in sorted(found)), tuple(error.as_row() for error in errors))
 
 
-def describe_groups(cluster: Cluster, groups: Sequence[str], *, offsets: bool = True) -> Steps[list[GroupDescription]]:
+def describe_groups(
+    cluster: Cluster, groups: Sequence[str], *, offsets: bool = True, commit_times: bool = False
+) -> Steps[list[GroupDescription]]:
     """Each group once, sorted by id. A group that does not exist or cannot be asked is a description with its error.
 
-    `offsets=False` omits committed offsets and lag, and saves their requests.
+    `offsets=False` omits committed offsets and lag, and saves their requests. `commit_times` adds when offsets were committed,
+    and the offsets of open transactions, from coordinators that report them.
     """
     names = sorted(set(groups))
     if any(group not in cluster.group_types for group in names):
@@ -81,7 +84,7 @@ def describe_groups(cluster: Cluster, groups: Sequence[str], *, offsets: bool = 
         group: result if isinstance(result, GroupDescription) else GroupDescription(group, error=result.as_row())
         for group, result in found.items()
     }
-    described |= yield from _add_details(cluster, described)
+    described |= yield from add_details(cluster, described, with_commits=commit_times)
     if offsets:
         described |= yield from _add_lag(cluster, described)
     return [described[group] for group in names]
@@ -298,49 +301,6 @@ def _newer_member(
         target_epoch=group.assignment_epoch,
         target_assignment=by_topic(target),
     )
-
-
-# --- details that only kgctl's broker has ---
-
-
-def _add_details(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
-    """Add generation, leader, timeouts and phases, from coordinators that offer the request."""
-    names = [row.group for row in described.values() if row.type == CLASSIC and not row.error]
-    by_node: dict[Node, list[str]] = {}
-    for name, node in (yield from cluster.coordinators(names)).items():
-        if isinstance(node, Node) and cluster.range_of(node.endpoint, DescribeGroupDetailsRequest.API_KEY):
-            by_node.setdefault(node, []).append(name)
-    asks = [
-        Ask(node.endpoint, DescribeGroupDetailsRequest(groups=list(some)), DescribeGroupDetailsResponse)
-        for node, names in by_node.items()
-        for some in chunks(names, GROUPS_PER_REQUEST)
-    ]
-    answers = (yield from cluster.ask_each(asks)) if asks else []
-    # Without an answer only these columns are missing.
-    details = [
-        row for answer in answers if not isinstance(answer, KgctlError) for row in answer.groups if not row.error_code
-    ]
-    return {row.group_id: _detailed(described[row.group_id], row) for row in details}
-
-
-def _detailed(group: GroupDescription, details: DescribeGroupDetailsResponse.Group) -> GroupDescription:
-    known = {member.member_id: member for member in details.members}
-    generation = None if details.generation_id < 0 else details.generation_id
-    members = []
-    for member in group.members:
-        more = known.get(member.consumer_id or "")
-        row = replace(member, generation=generation, leader=member.consumer_id == details.leader)
-        if more:
-            row = replace(
-                row,
-                session_timeout_ms=more.session_timeout_ms,
-                rebalance_timeout_ms=more.rebalance_timeout_ms,
-                phase=more.phase,
-                heartbeat_age_ms=None if more.heartbeat_age_ms < 0 else more.heartbeat_age_ms,
-            )
-        members.append(row)
-    since = None if details.state_since_ms < 0 else details.state_since_ms
-    return replace(group, generation=generation, leader=details.leader, members=tuple(members), state_since_ms=since)
 
 
 # --- offsets ---

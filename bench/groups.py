@@ -1,4 +1,4 @@
-"""Ten thousand groups with commits, one in ten with a live member: the cost of requests about all of them."""
+"""Ten thousand groups with lag in ten partitions, one in ten with a live member: the cost of requests about all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetc
 from broker.protocol.wire_types import Message
 
 TOPIC = "bench"  # the topic in the assignments of `wire`
-PARTITIONS = 3
+PARTITIONS = 10
+RECORDS = 20  # per partition; groups commit offsets below PARTITIONS, so each has lag in each partition
 ONE_LIVES_OF = 10
 # Members send no heartbeats, so sessions must outlast the measurement.
 SESSION_TIMEOUT_MS = 300_000
@@ -40,6 +41,7 @@ class Census:
 def populate(address: tuple[str, int], count: int) -> Census:
     """Commit for `count` groups as a simple consumer, then join one member to some of them."""
     wire.make_topic(address, TOPIC, PARTITIONS)
+    wire.produce(address, TOPIC, PARTITIONS, RECORDS)
     names = [f"bench-group-{number:05}" for number in range(count)]
     committed = pipelines.ask_all(address, [_commit(name) for name in names])
     _expect_none([p.error_code for answer in committed for t in answer.topics for p in t.partitions], "commit")

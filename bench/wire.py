@@ -107,9 +107,17 @@ def _wait_for_leaders(sock: socket.socket, topic: str, partitions: int) -> None:
 
 def produce_one(address: tuple[str, int], topic: str) -> None:
     """Produce a record with acks=all and wait for its acknowledgement."""
-    batch = build_batch([Record(0, int(time.time() * 1000), None, b"first", ())])
-    at = ProduceRequest.Partition(index=0, records=batch)
-    placed = ProduceRequest.Topic(name=topic, partition_data=[at])
+    produce(address, topic, 1, 1)
+
+
+def produce(address: tuple[str, int], topic: str, partitions: int, count: int) -> None:
+    """Produce this many records to each of the first partitions, with acks=all."""
+    now_ms = int(time.time() * 1000)
+    batch = build_batch([Record(offset, now_ms, None, b"first", ()) for offset in range(count)])
+    placed = ProduceRequest.Topic(
+        name=topic,
+        partition_data=[ProduceRequest.Partition(index=number, records=batch) for number in range(partitions)],
+    )
     with connect(address) as sock:
         answer = ask(sock, ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[placed]))
     _expect([p.error_code for t in answer.responses for p in t.partition_responses], "produce")

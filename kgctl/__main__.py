@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
+# Answers about 10,000 groups are a million objects without cycles. With Python's default, the collector takes half of the time.
+OBJECTS_PER_COLLECTION = 100_000
+
 
 def main() -> None:
+    gc.set_threshold(OBJECTS_PER_COLLECTION, 20, 100)
     program = os.path.basename(sys.argv[0])
     if program.startswith("kafka-"):
         # A link with the name of one of Kafka's tools.

@@ -157,6 +157,8 @@ class GroupDescription:
     assignment_strategy: str | None = None
     coordinator: str | None = None
     coordinator_id: int | None = None
+    # The partition of __consumer_offsets that holds the group.
+    offsets_partition: int | None = None
     generation: int | None = None
     leader: str | None = None
     group_epoch: int | None = None
@@ -234,19 +236,15 @@ def lag_rows(
 def _lag_row(
     group: str, key: TopicPartition, member: MemberRow | None, commit: Committed | None, log_end: int | RowError | None
 ) -> PartitionLag:
-    offset = commit.offset if commit else None
+    offset = leader_epoch = error = None
+    if commit is not None:
+        offset, leader_epoch, error = commit.offset, commit.leader_epoch, commit.error
     end = log_end if isinstance(log_end, int) else None
-    return PartitionLag(
-        group=group,
-        topic=key[0],
-        partition=key[1],
-        leader_epoch=commit.leader_epoch if commit else None,
-        current_offset=offset,
-        log_end_offset=end,
-        lag=lag_of(offset, end),
-        consumer_id=member.consumer_id if member else None,
-        host=member.host if member else None,
-        client_id=member.client_id if member else None,
-        group_instance_id=member.group_instance_id if member else None,
-        error=(commit.error if commit else None) or (log_end if isinstance(log_end, RowError) else None),
-    )
+    if error is None and isinstance(log_end, RowError):
+        error = log_end
+    lag = lag_of(offset, end)
+    # Positions rather than names: a cluster has up to a million of these rows.
+    if member is None:
+        return PartitionLag(group, key[0], key[1], leader_epoch, offset, end, lag, None, None, None, None, error)
+    ids = member.consumer_id, member.host, member.client_id, member.group_instance_id
+    return PartitionLag(group, key[0], key[1], leader_epoch, offset, end, lag, *ids, error)

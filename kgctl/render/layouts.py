@@ -17,32 +17,19 @@ from kgctl.model.changes import (
     ResetSummary,
     TopicChange,
 )
-from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.history import GroupEventRow
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
 from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
+from kgctl.render.group_layouts import GROUP_LAYOUTS, STATE_TONES
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 from kgctl.render.security_layouts import SECURITY_LAYOUTS
 from kgctl.render.transaction_layouts import TRANSACTION_LAYOUTS
 from kgctl.render.watch_layouts import WATCH_LAYOUTS
 
-STATE_TONES = {
-    "Stable": Tone.GOOD,
-    "PreparingRebalance": Tone.CHANGING,
-    "CompletingRebalance": Tone.CHANGING,
-    "Assigning": Tone.CHANGING,
-    "Reconciling": Tone.CHANGING,
-    "Dead": Tone.BAD,
-    "Empty": Tone.QUIET,
-}
 EVENT_TONES = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "superseded": Tone.QUIET}
 OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
-
-
-def _coordinator(row: Any) -> str | None:
-    return None if row.coordinator is None else f"{row.coordinator}  ({row.coordinator_id})"
 
 
 def _at(ms: int) -> datetime:
@@ -86,68 +73,7 @@ def _numbers(field: str) -> Callable[[Any], str | None]:
 
 
 LAYOUTS: dict[str, Layout] = {
-    "groups": Layout(
-        GroupListing,
-        (
-            NAME("GROUP", "group", 15),
-            Column("TYPE", "type", 20, rank=1),
-            Column("STATE", "state", 20, tones=STATE_TONES),
-            Column("PROTOCOL", "protocol"),
-        ),
-        slack=10,
-    ),
-    "group-offsets": Layout(
-        PartitionLag,
-        (
-            NAME("GROUP", "group", 15),
-            NAME("TOPIC", "topic", 15),
-            Column("PARTITION", "partition", 10),
-            Column("LEADER-EPOCH", "leader_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY),
-            Column("CURRENT-OFFSET", "current_offset", 15),
-            Column("LOG-END-OFFSET", "log_end_offset", 15),
-            Column("LAG", "lag", 15),
-            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 1),
-            ID("HOST", "host", 15, rank=2),
-            ID("CLIENT-ID", "client_id", rank=1),
-            ERROR,
-        ),
-        block="group",
-    ),
-    "group-members": Layout(
-        MemberRow,
-        (
-            NAME("GROUP", "group", 15),
-            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 6),
-            ID("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
-            ID("HOST", "host", 15, rank=2),
-            ID("CLIENT-ID", "client_id", 15, rank=1),
-            Column("#PARTITIONS", "partitions", 15, rank=RELUCTANTLY + 5),
-            Column("CURRENT-EPOCH", "current_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 3),
-            ID("CURRENT-ASSIGNMENT", "current_assignment", 20, Shown.VERBOSE),
-            Column("TARGET-EPOCH", "target_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 3),
-            ID("TARGET-ASSIGNMENT", "target_assignment", 20, Shown.VERBOSE, rank=RELUCTANTLY + 2),
-            Column("PHASE", "phase", 15, Shown.VERBOSE_IF_ANY),
-            Column("HEARTBEAT-AGE-MS", "heartbeat_age_ms", 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY + 1),
-            Column("GENERATION", "generation", shown=Shown.IF_ANY, rank=RELUCTANTLY + 4),
-            ERROR,
-        ),
-        block="group",
-    ),
-    "group-state": Layout(
-        StateRow,
-        (
-            NAME("GROUP", "group", 15),
-            ID("COORDINATOR (ID)", _coordinator, 25, rank=RELUCTANTLY + 3),
-            ID("ASSIGNMENT-STRATEGY", "assignment_strategy", 20, rank=2),
-            Column("STATE", "state", 20, tones=STATE_TONES),
-            Column("GROUP-EPOCH", "group_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 2),
-            Column("TARGET-ASSIGNMENT-EPOCH", "target_assignment_epoch", 25, Shown.VERBOSE, rank=RELUCTANTLY + 1),
-            Column("#MEMBERS", "members", 10),
-            Column("GENERATION", "generation", 10, Shown.IF_ANY),
-            Column("TYPE", "type", rank=1),
-            ERROR,
-        ),
-    ),
+    **GROUP_LAYOUTS,
     "offset-reset": Layout(
         ResetRow,
         (

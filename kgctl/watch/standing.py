@@ -114,7 +114,8 @@ def _now_ms(group: GroupDescription, wall_ms: int, committed_at: Times) -> int:
 
 
 def _waiting(row: PartitionLag, now_ms: int, committed_at: Times, unread_since: Times) -> _Waiting:
-    commit_ms, unread_ms = committed_at.get(key_of(row)), unread_since.get(key_of(row))
+    key = key_of(row)
+    commit_ms, unread_ms = committed_at.get(key), unread_since.get(key)
     return _Waiting(
         row,
         None if commit_ms is None else max(0, now_ms - commit_ms) / 1000,

@@ -108,8 +108,10 @@ class Admin:
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> Listing:
         return self.run(groups.list_groups(self.cluster, states, types))
 
-    def describe_groups(self, names: Sequence[str], *, offsets: bool = True) -> list[GroupDescription]:
-        return self.run(groups.describe_groups(self.cluster, names, offsets=offsets))
+    def describe_groups(
+        self, names: Sequence[str], *, offsets: bool = True, commit_times: bool = False
+    ) -> list[GroupDescription]:
+        return self.run(groups.describe_groups(self.cluster, names, offsets=offsets, commit_times=commit_times))
 
     def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
         return self.run(removals.plan_group_deletion(self.cluster, names))

@@ -15,7 +15,7 @@ from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import Committed
-from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.topic_partition import Keys, TopicPartition
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 GROUPS_PER_REQUEST = 100
@@ -147,7 +147,8 @@ def _fetch_of(node: Node, topics: Mapping[str, list[OffsetFetchRequest.Topic]]) 
 
 
 def _read_groups(answer: OffsetFetchResponse) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
-    return {row.group_id: _read_commits(row.group_id, row) for row in answer.groups}
+    keys = Keys()
+    return {row.group_id: _read_commits(row.group_id, row, keys) for row in answer.groups}
 
 
 def _fetch_one(node: Node, group: str, topics: list[OffsetFetchRequest.Topic] | None = None) -> Batch[str]:
@@ -155,19 +156,20 @@ def _fetch_one(node: Node, group: str, topics: list[OffsetFetchRequest.Topic] | 
     return Batch(
         Ask(node.endpoint, request, OffsetFetchResponse, 2, 7),
         [group],
-        lambda answer: {group: _read_commits(group, answer)},
+        lambda answer: {group: _read_commits(group, answer, Keys())},
     )
 
 
 def _read_commits(
-    group: str, answer: OffsetFetchResponse | OffsetFetchResponse.Group
+    group: str, answer: OffsetFetchResponse | OffsetFetchResponse.Group, keys: Keys
 ) -> dict[TopicPartition, Committed] | KgctlError:
     if answer.error_code:
         return BrokerError(answer.error_code, f"group {group!r}", asked=Asked(OffsetFetchRequest, group=group))
     commits = {}
     for topic in answer.topics:
+        of_topic = keys.of(topic.name)
         for row in topic.partitions:
-            partition = TopicPartition(topic.name, row.partition_index)
+            partition = of_topic[row.partition_index]
             if row.error_code:
                 asked = Asked(OffsetFetchRequest, group, topic.name)
                 error = BrokerError(row.error_code, f"group {group!r}, {partition}", asked=asked)

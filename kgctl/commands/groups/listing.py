@@ -1,24 +1,44 @@
-"""`kgctl groups list`: the groups of a cluster."""
+"""`kgctl groups list`: the groups of a cluster, with lag, verdict and age of the last commit."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.shared.arguments import named
-from kgctl.commands.shared.effects import reads
+from kgctl.commands.groups.matching import Match, matching
+from kgctl.commands.shared.arguments import named, only_one
+from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
-from kgctl.commands.shared.settings import settings
-from kgctl.model.groups import STATES, TYPES
+from kgctl.commands.shared.settings import Settings, settings
+from kgctl.model.groups import STATES, TYPES, GroupListing
+from kgctl.watch.tracker import is_gone
 
-EPILOG = examples("kgctl groups list", "kgctl groups list --state Stable,Empty", "kgctl groups list -o json")
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
+    from kgctl.model.group_overview import GroupOverview
+    from kgctl.model.groups import GroupDescription
+
+EPILOG = examples(
+    "kgctl groups list",
+    "kgctl groups list --match 'orders-.*' --min-lag 1000",
+    "kgctl groups list --sample 5 -o wide",
+    "kgctl groups list --plain --state Stable,Empty",
+)
 
 
+@shows("groups", "groups-listed")
 @reads
 def list_groups(
     ctx: typer.Context,
+    match: Match = None,
+    min_lag: Annotated[
+        int | None, typer.Option("--min-lag", metavar="N", min=0, help="Only groups with a lag of at least N records.")
+    ] = None,
     state: Annotated[
         list[str] | None, typer.Option(metavar="STATE[,...]", help="Only groups in these states. [default: all]")
     ] = None,
@@ -26,12 +46,67 @@ def list_groups(
         list[str] | None,
         typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types. [default: all]"),
     ] = None,
+    sample: Annotated[
+        float | None,
+        typer.Option(
+            "--sample", metavar="SECONDS", min=0.1, help="Look twice, this far apart: -o wide shows rates and an ETA."
+        ),
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Only type, state and protocol: one request per broker.")
+    ] = False,
 ) -> None:
-    """List groups with type, state and protocol.
+    """List groups with members, lag, verdict and age of the last commit.
 
-    If the cluster has ACLs, these are the groups that you may describe.
+    A verdict needs evidence, else it is "-". If the cluster has ACLs, these are the groups that you may describe.
     """
-    with settings(ctx).admin() as admin:
-        listing = admin.list_groups(named(state, STATES, "--state"), named(type_, TYPES, "--type"))
-    settings(ctx).show(listing.groups, kind="groups")
-    conclude(listing.errors, len(listing.errors) + 1)
+    for option, value in (("--min-lag", min_lag), ("--sample", sample)):
+        only_one({"--plain": plain, option: value})
+    chosen = settings(ctx)
+    states, types = named(state, STATES, "--state"), named(type_, TYPES, "--type")
+    _explain_tool(chosen, states, types)
+    with chosen.admin() as admin:
+        listing = admin.list_groups(states, types)
+        wanted = set(matching((row.group for row in listing.groups), match))
+        listed = [row for row in listing.groups if row.group in wanted]
+        if plain or (chosen.output == "name" and min_lag is None):
+            chosen.show(listed, kind="groups-listed", errors=listing.errors)
+            return conclude(listing.errors, len(listing.errors) + 1)
+        rows = _overviews(admin, chosen, listed, sample)
+    if min_lag is not None:
+        rows = [row for row in rows if row.error is not None or (row.lag is not None and row.lag >= min_lag)]
+    chosen.show(rows, kind="groups", errors=listing.errors)
+    return conclude([*listing.errors, *(row.error for row in rows)], len(listing.errors) + max(1, len(rows)))
+
+
+def _overviews(
+    admin: Admin, chosen: Settings, listed: Sequence[GroupListing], sample: float | None
+) -> list[GroupOverview]:
+    from kgctl.watch.overview import overview
+
+    known = {row.group: row for row in listed}
+    before: dict[str, GroupDescription] = {}
+    began = 0.0
+    if sample is not None:
+        before = {group.group: group for group in admin.describe_groups(list(known))}
+        began = time.monotonic()
+        time.sleep(sample)
+    else:
+        chosen.explain("Rates and ETA need two snapshots: add --sample 5 -o wide.")
+    described = admin.describe_groups(list(known), commit_times=True)
+    apart_s, wall_ms = time.monotonic() - began, time.time_ns() // 1_000_000
+    if described and all(group.last_commit_ms is None for group in described):
+        chosen.explain("LAST-COMMIT is hidden: no times of commits are known.")
+    rows = [
+        overview(group, wall_ms, before.get(group.group), apart_s) for group in described if not is_gone(group.error)
+    ]
+    return [
+        row if row.error is None else replace(row, type=known[row.group].type, state=known[row.group].state)
+        for row in rows
+    ]
+
+
+def _explain_tool(chosen: Settings, states: Sequence[str], types: Sequence[str]) -> None:
+    filters = (("--state", states), ("--type", types))
+    options = [word for option, values in filters if values for word in (option, ",".join(values))]
+    chosen.explain_as("kafka-consumer-groups.sh", "--list", *options)

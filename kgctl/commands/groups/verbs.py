@@ -7,7 +7,10 @@ from kgctl.commands.shared.loading import Entry, Noun
 GROUPS = Noun(
     "List, describe and change consumer groups.",
     {
-        "list": Entry("kgctl.commands.groups.listing:list_groups", "List groups with type, state and protocol."),
+        "list": Entry(
+            "kgctl.commands.groups.listing:list_groups",
+            "List groups with members, lag, verdict and age of the last commit.",
+        ),
         "describe": Entry(
             "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, or state of groups."
         ),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition
@@ -80,6 +80,8 @@ class MemberRow:
     rebalance_timeout_ms: int | None = None
     phase: str | None = None
     heartbeat_age_ms: int | None = None
+    # The topics that the member subscribes to; not known during a rebalance of a classic group.
+    subscribed: tuple[str, ...] | None = None
     error: RowError | None = None
 
     def owned(self) -> list[TopicPartition]:
@@ -123,6 +125,8 @@ class StateRow:
     members: int | None
     generation: int | None
     type: str | None
+    state_since_ms: int | None = None
+    offsets_partition: int | None = None
     error: RowError | None = None
 
 
@@ -208,8 +212,20 @@ class GroupDescription:
             members=None if self.error else len(self.members),
             generation=self.generation,
             type=self.type,
+            state_since_ms=self.state_since_ms,
+            offsets_partition=self.offsets_partition,
             error=self.error,
         )
+
+    def in_topics(self, topics: Collection[str]) -> GroupDescription:
+        """The group with only the partitions in these topics, and the members that own one or subscribe to one."""
+        members = tuple(
+            member
+            for member in self.members
+            if any(entry.topic in topics for entry in member.current_assignment or ())
+            or any(topic in topics for topic in member.subscribed or ())
+        )
+        return replace(self, members=members, partitions=tuple(row for row in self.partitions if row.topic in topics))
 
 
 def lag_of(committed: int | None, log_end: int | None) -> int | None:

@@ -207,7 +207,7 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
         ),
         (["topics", "create", "--topic", "t"], "The topic is an argument: `kgctl topics create TOPIC...`."),
         (["groups", "delete", "g", "--dry-run"], "Without --execute the plan is shown and nothing changes."),
-        (["groups", "list", "--stat", "Stable"], "No such option: --stat (Possible options: --state)"),
+        (["groups", "list", "--stat", "Stable"], "No such option: --stat (Possible options: --match, --state)"),
         (["--show-completion", "sh"], "'sh' is not one of bash, zsh, fish"),
         (["--show-completion"], "$SHELL is 'dash'; name one of bash, zsh, fish, powershell, pwsh"),
         (["groups", "list", "--state", "Stabel"], "'Stabel' is not one of PreparingRebalance"),

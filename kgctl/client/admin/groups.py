@@ -169,6 +169,7 @@ def _from_classic(node: Node, row: DescribeGroupsResponse.Group) -> GroupDescrip
     if row.error_code:
         asked = Asked(DescribeGroupsRequest, group=row.group_id)
         return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message, asked=asked)
+    members = tuple(_classic_member(row, member) for member in sorted(row.members, key=lambda m: m.member_id))
     return GroupDescription(
         group=row.group_id,
         type=CLASSIC,
@@ -177,18 +178,21 @@ def _from_classic(node: Node, row: DescribeGroupsResponse.Group) -> GroupDescrip
         assignment_strategy=row.protocol_data,
         coordinator=str(node.endpoint),
         coordinator_id=node.node_id,
-        members=tuple(_classic_member(row, member) for member in sorted(row.members, key=lambda m: m.member_id)),
-        subscribed=_subscribed(row),
+        members=members,
+        subscribed=_subscribed(members),
     )
 
 
-def _subscribed(group: DescribeGroupsResponse.Group) -> frozenset[str] | None:
-    if group.members and group.protocol_type != CONSUMER.lower():
+def _subscribed(members: Sequence[MemberRow]) -> frozenset[str] | None:
+    """What the members subscribe to together; None if one does not report it."""
+    if any(member.subscribed is None for member in members):
         return None
+    return frozenset(topic for member in members for topic in member.subscribed or ())
+
+
+def _subscribed_by(member: DescribeGroupsResponse.Member) -> tuple[str, ...] | None:
     try:
-        return frozenset(
-            topic for member in group.members for topic in decode_subscription(member.member_metadata).topics
-        )
+        return tuple(sorted(decode_subscription(member.member_metadata).topics))
     except DecodeError:
         return None
 
@@ -204,6 +208,7 @@ def _classic_member(group: DescribeGroupsResponse.Group, member: DescribeGroupsR
         partitions=None if assignment is None else len(assignment),
         generation=None,
         current_assignment=None if assignment is None else by_topic(assignment),
+        subscribed=_subscribed_by(member) if group.protocol_type == CONSUMER.lower() else None,
     )
 
 
@@ -287,6 +292,7 @@ def _newer_member(
         generation=None,
         current_epoch=member.member_epoch,
         current_assignment=by_topic(current),
+        subscribed=tuple(sorted(member.subscribed_topic_names)),
     )
     if isinstance(member, ShareGroupDescribeResponse.Member):
         return row

@@ -56,9 +56,9 @@ def list_groups(
         bool, typer.Option("--plain", help="Only type, state and protocol: one request per broker.")
     ] = False,
 ) -> None:
-    """List groups with members, lag, verdict and age of the last commit.
+    """List groups with members, lag and verdict.
 
-    A verdict needs evidence, else it is "-". If the cluster has ACLs, these are the groups that you may describe.
+    LAST-COMMIT is the age of the newest commit, where the cluster reports it. A verdict needs evidence, else it is "-". If the cluster has ACLs, these are the groups that you may describe.
     """
     for option, value in (("--min-lag", min_lag), ("--sample", sample)):
         only_one({"--plain": plain, option: value})

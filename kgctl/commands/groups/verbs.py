@@ -9,10 +9,10 @@ GROUPS = Noun(
     {
         "list": Entry(
             "kgctl.commands.groups.listing:list_groups",
-            "List groups with members, lag, verdict and age of the last commit.",
+            "List groups with members, lag and verdict.",
         ),
         "describe": Entry(
-            "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, or state of groups."
+            "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, state, or a summary."
         ),
         "lag": Entry("kgctl.commands.groups.lag:lag", "Show lag in time, rates, time to drain, retention headroom."),
         "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),

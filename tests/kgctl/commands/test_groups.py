@@ -27,22 +27,6 @@ def offsets_of(kgctl: Kgctl, group: str) -> dict[int, int | None]:
     return {row["partition"]: row["current_offset"] for row in kgctl.rows("groups", "describe", group)}
 
 
-# --- list ---
-
-
-def test_groups_are_listed_with_type_state_and_protocol(kgctl: Kgctl, topic: str) -> None:
-    empty, live = fresh("empty"), fresh("live")
-    kgctl.commit(empty, topic, p0=1)
-    with member_of(kgctl, live, {topic: [0]}):
-        rows = {row["group"]: row for row in kgctl.rows("groups", "list")}
-        assert rows[live] == {"group": live, "type": "Classic", "state": "Stable", "protocol": "consumer"}
-        assert (rows[empty]["type"], rows[empty]["state"]) == ("Classic", "Empty")
-        for arguments in (["--state", "stable"], ["--state", "STABLE,dead", "--type", "classic"]):
-            listed = [row["group"] for row in kgctl.rows("groups", "list", *arguments)]
-            assert live in listed
-            assert empty not in listed
-
-
 # --- describe ---
 
 

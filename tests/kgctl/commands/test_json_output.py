@@ -17,9 +17,18 @@ from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.harness.reference_kafka import ReferenceKafka
 
-NAMES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", RowError: "string", type(None): "null"}
+NAMES: dict[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    RowError: "string",
+    type(None): "null",
+}
 COMMANDS = {
-    "groups": ["groups list"],
+    "groups": ["groups list", "groups list --match EMPTY --sample 0.1"],
+    "group-summary": ["groups describe EMPTY LIVE ABSENT --summary", "groups describe EMPTY --summary --topic TOPIC"],
+    "groups-listed": ["groups list --plain"],
     "group-offsets": ["groups describe EMPTY LIVE", "groups describe ABSENT"],
     "group-members": ["groups describe EMPTY LIVE ABSENT --members", "groups describe LIVE --members --verbose"],
     "group-state": ["groups describe EMPTY LIVE ABSENT --state"],

@@ -1,0 +1,116 @@
+"""`kgctl groups list` on both kinds of clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness.clusters import fresh
+from tests.harness.commandline import Kgctl, fill, member_of
+
+
+@pytest.fixture
+def topic(kgctl: Kgctl) -> str:
+    """Two partitions with 10 records each."""
+    name = fresh("listed")
+    assert kgctl("topics", "create", name, "--partitions", 2).exit_code == 0
+    fill(kgctl, name, [10, 10])
+    return name
+
+
+def test_groups_are_listed_with_members_and_lag(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("g")
+    empty, live = f"{stem}-empty", f"{stem}-live"
+    kgctl.commit(empty, topic, p0=1, p1=10)
+    with member_of(kgctl, live, {topic: [0]}):
+        rows = {row["group"]: row for row in kgctl.rows("groups", "list", "--match", f"{stem}-.*")}
+        table = kgctl("groups", "list", "--match", f"{stem}-.*")
+
+    assert rows.keys() == {empty, live}
+    shown = {name: [rows[name][key] for key in ("type", "state", "members")] for name in rows}
+    assert shown == {empty: ["Classic", "Empty", 0], live: ["Classic", "Stable", 1]}
+    assert (rows[empty]["lag"], rows[empty]["worst_partition"], rows[empty]["partitions"]) == (9, f"{topic}-0", 2)
+    header, first, _ = (line.split() for line in table.stdout.splitlines())
+    # The first three columns are those of the listing without --plain before it had more.
+    assert header[:5] == ["GROUP", "TYPE", "STATE", "MEMBERS", "LAG"]
+    assert first[:5] == [empty, "Classic", "Empty", "0", "9"]
+
+
+def test_groups_are_filtered_by_name_lag_state_and_type(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("g")
+    behind, done, live = (f"{stem}-{name}" for name in ("behind", "done", "live"))
+    kgctl.commit(behind, topic, p0=0)
+    kgctl.commit(done, topic, p0=10)
+    with member_of(kgctl, live, {topic: [0]}):
+        for arguments, expected in (
+            ([], [behind, done, live]),
+            (["--min-lag", "10"], [behind]),
+            (["--min-lag", "11"], []),
+            (["--state", "stable"], [live]),
+            (["--state", "EMPTY,dead", "--type", "classic"], [behind, done]),
+        ):
+            rows = kgctl.rows("groups", "list", "--match", f"{stem}-.*", *arguments)
+            assert [row["group"] for row in rows] == expected
+    assert kgctl.rows("groups", "list", "--match", stem) == []
+
+
+def test_the_plain_list_has_type_state_and_protocol(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    with member_of(kgctl, group, {topic: [0]}):
+        (row,) = kgctl.rows("groups", "list", "--plain", "--match", group)
+        assert row == {"group": group, "type": "Classic", "state": "Stable", "protocol": "consumer"}
+        lines = kgctl("groups", "list", "--plain", "--match", group).stdout.splitlines()
+    assert [line.split() for line in lines] == [["GROUP", "TYPE", "STATE", "PROTOCOL"], list(row.values())]
+
+
+def test_two_snapshots_give_rates(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=1)
+    (row,) = kgctl.rows("groups", "list", "--match", group, "--sample", "0.1")
+    assert (row["rate_in"], row["rate_out"], row["eta_ms"]) == (0, 0, None)
+    assert "RATE-IN" in kgctl("groups", "list", "--match", group, "--sample", "0.1", "-o", "wide").stdout
+
+
+def test_a_pattern_that_is_not_a_regular_expression_is_a_usage_error(kgctl: Kgctl) -> None:
+    result = kgctl("groups", "list", "--match", "[")
+    assert result.exit_code == 2
+    assert "'[' is not a regular expression" in " ".join(result.stderr.split())
+
+
+# --- describe: summary and topics ---
+
+
+def test_a_summary_has_one_line_per_group(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("g")
+    empty, live = f"{stem}-empty", f"{stem}-live"
+    kgctl.commit(empty, topic, p0=3, p1=1)
+    with member_of(kgctl, live, {topic: [0, 1]}):
+        rows = {row["group"]: row for row in kgctl.rows("groups", "describe", empty, live, "--summary")}
+
+    shown = ("members", "topics", "partitions", "lag", "worst_partition", "worst_lag")
+    assert [rows[empty][key] for key in shown] == [0, 1, 2, 16, f"{topic}-1", 9]
+    assert [rows[live][key] for key in shown[:3]] == [1, 1, 2]
+
+
+def test_only_one_topic_is_described(kgctl: Kgctl, topic: str) -> None:
+    group, other = fresh("g"), fresh("other")
+    assert kgctl("topics", "create", other).exit_code == 0
+    kgctl.commit(group, topic, p0=1)
+    kgctl.commit(group, other, p0=0)
+
+    rows = kgctl.rows("groups", "describe", group, "--topic", topic)
+    assert [(row["topic"], row["partition"]) for row in rows] == [(topic, 0)]
+    (row,) = kgctl.rows("groups", "describe", group, "--summary", "--topic", topic)
+    assert (row["topics"], row["lag"]) == (1, 9)
+    result = kgctl("groups", "describe", group, "--topic", "no-such-topic")
+    assert result.exit_code == 5
+    assert f"group '{group}' has no committed offsets and no members in topic 'no-such-topic'" in result.stderr
+
+
+def test_verbose_members_show_their_subscriptions(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    with member_of(kgctl, group, {topic: [0]}):
+        (row,) = kgctl.rows("groups", "describe", group, "--members")
+        assert row["subscribed"] == [topic]
+        header, line = kgctl("groups", "describe", group, "--members", "--verbose").stdout.splitlines()
+    assert "SUBSCRIBED" in header
+    assert topic in line.split()

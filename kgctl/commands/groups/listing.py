@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.groups.matching import Match, matching
+from kgctl.commands.groups.sampling import SampleTime, sample_seconds
 from kgctl.commands.shared.arguments import named, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 EPILOG = examples(
     "kgctl groups list",
     "kgctl groups list --match 'orders-.*' --min-lag 1000",
-    "kgctl groups list --sample 5 -o wide",
+    "kgctl groups list --sample 5s -o wide",
     "kgctl groups list --plain --state Stable,Empty",
 )
 
@@ -46,12 +47,7 @@ def list_groups(
         list[str] | None,
         typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types. [default: all]"),
     ] = None,
-    sample: Annotated[
-        float | None,
-        typer.Option(
-            "--sample", metavar="SECONDS", min=0.1, help="Look twice, this far apart: -o wide shows rates and an ETA."
-        ),
-    ] = None,
+    sample: SampleTime = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Only type, state and protocol: one request per broker.")
     ] = False,
@@ -64,6 +60,7 @@ def list_groups(
         only_one({"--plain": plain, option: value})
     chosen = settings(ctx)
     states, types = named(state, STATES, "--state"), named(type_, TYPES, "--type")
+    seconds = sample_seconds(sample)
     _explain_tool(chosen, states, types)
     with chosen.admin() as admin:
         listing = admin.list_groups(states, types)
@@ -72,7 +69,7 @@ def list_groups(
         if plain or (chosen.output == "name" and min_lag is None):
             chosen.show(listed, kind="groups-listed", errors=listing.errors)
             return conclude(listing.errors, len(listing.errors) + 1)
-        rows = _overviews(admin, chosen, listed, sample)
+        rows = _overviews(admin, chosen, listed, seconds)
     if min_lag is not None:
         rows = [row for row in rows if row.error is not None or (row.lag is not None and row.lag >= min_lag)]
     chosen.show(rows, kind="groups", errors=listing.errors)
@@ -92,7 +89,7 @@ def _overviews(
         began = time.monotonic()
         time.sleep(sample)
     else:
-        chosen.explain("Rates and ETA need two snapshots: add --sample 5 -o wide.")
+        chosen.explain("Rates and ETA need two snapshots: add --sample 5s -o wide.")
     described = admin.describe_groups(list(known), commit_times=True)
     apart_s, wall_ms = time.monotonic() - began, time.time_ns() // 1_000_000
     if described and all(group.last_commit_ms is None for group in described):

@@ -65,9 +65,9 @@ def test_the_plain_list_has_type_state_and_protocol(kgctl: Kgctl, topic: str) ->
 def test_two_snapshots_give_rates(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=1)
-    (row,) = kgctl.rows("groups", "list", "--match", group, "--sample", "0.1")
-    assert (row["rate_in"], row["rate_out"], row["eta_ms"]) == (0, 0, None)
-    assert "RATE-IN" in kgctl("groups", "list", "--match", group, "--sample", "0.1", "-o", "wide").stdout
+    header, line = kgctl("groups", "list", "--match", group, "--sample", "1s", "-o", "wide").stdout.splitlines()
+    assert "RATE-IN" in header
+    assert line.split().count("0.0") == 2
 
 
 def test_a_pattern_that_is_not_a_regular_expression_is_a_usage_error(kgctl: Kgctl) -> None:

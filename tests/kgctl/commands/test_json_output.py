@@ -26,7 +26,7 @@ NAMES: dict[Any, str] = {
     type(None): "null",
 }
 COMMANDS = {
-    "groups": ["groups list", "groups list --match EMPTY --sample 0.1"],
+    "groups": ["groups list"],
     "group-summary": ["groups describe EMPTY LIVE ABSENT --summary", "groups describe EMPTY --summary --topic TOPIC"],
     "groups-listed": ["groups list --plain"],
     "group-offsets": ["groups describe EMPTY LIVE", "groups describe ABSENT"],

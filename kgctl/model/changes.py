@@ -111,10 +111,10 @@ class RebalanceRow:
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """A committed offset to delete or deleted. Without a partition, a topic that has none."""
+    """A committed offset to delete or deleted. Without a partition, a topic that has none; without a topic, a group."""
 
     group: str
-    topic: str
+    topic: str | None
     partition: int | None
     old_offset: int | None
     status: str = PLANNED

@@ -105,6 +105,7 @@ LAYOUTS: dict[str, Layout] = {
     "offset-deletion": Layout(
         OffsetChange,
         (
+            NAME("GROUP", "group", 15),
             NAME("TOPIC", "topic", 30),
             Column("PARTITION", "partition", 15),
             Column("OLD-OFFSET", "old_offset", 15),

@@ -225,7 +225,7 @@ def test_a_completion_script_gets_the_names_of_commands() -> None:
         (["groups", "reset-offsets", "", "--all-topics", "--to-latest"], "an empty name"),
         (["groups", "delete-offsets", "", "--all-topics"], "an empty name"),
         (["consume", "t", "--group", ""], "an empty name"),
-        (["groups", "remove-members", "g"], "Error: Name members with --member or --instance, or give --all"),
+        (["groups", "remove-members", "g"], "Error: Name members with --member, --instance or --host, or give --all"),
         (["groups", "remove-members", "g", "--all", "--member", "m"], "Give --all or --member, not both"),
         (["groups", "remove-members", "g", "--all", "--instance", "i"], "Give --all or --instance, not both"),
         (["groups", "reset-offsets", "g", "--all-topics", "--to-latest", "--export", "-o", "json"], "exported as CSV"),

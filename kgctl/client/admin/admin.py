@@ -124,6 +124,11 @@ class Admin:
     ) -> list[MemberChange]:
         return self.run(removals.plan_member_removal(self.cluster, group, members, instances, everyone=everyone))
 
+    def plan_member_removals(
+        self, groups: Sequence[str], wanted: removals.Members, *, known_only: bool = False
+    ) -> list[MemberChange]:
+        return self.run(removals.plan_member_removals(self.cluster, groups, wanted, known_only=known_only))
+
     def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
         return self.run(removals.remove_members(self.cluster, group, plan, reason))
 
@@ -347,8 +352,10 @@ class Admin:
         steps = draining.drain_and_reset(self.cluster, plan, scope, target, reason=reason, note=note)
         return self._connector.run(steps, seconds)
 
-    def plan_offset_deletion(self, group: str, scope: Scope) -> list[OffsetChange]:
-        return self.run(removals.plan_offset_deletion(self.cluster, group, scope))
+    def plan_offset_deletions(
+        self, groups: Sequence[str], scope: Scope, *, known_only: bool = False
+    ) -> list[OffsetChange]:
+        return self.run(removals.plan_offset_deletions(self.cluster, groups, scope, known_only=known_only))
 
     def delete_offsets(self, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
         return self.run(removals.delete_offsets(self.cluster, plan))

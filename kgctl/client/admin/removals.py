@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from broker.protocol.errors import ErrorCode
@@ -19,7 +19,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, 
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, GroupDescription
+from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, GroupDescription, MemberRow
 from kgctl.model.topic_partition import TopicPartition
 
 ADMIN_REASON = "member was removed by an admin"
@@ -76,23 +76,69 @@ def plan_member_removal(
 
     Raises NotFound if the group does not exist, Precondition if Kafka cannot remove members of its type.
     """
-    (described,) = yield from describe_groups(cluster, [group], offsets=False)
-    if described.error:
-        raise from_row(described.error)
-    if described.type != CLASSIC:
-        raise Precondition(f"Members of group '{group}' cannot be removed: Kafka can do that for classic groups only.")
-    rows = []
-    wanted_members, wanted_instances = set(members), set(instances)
-    for member in described.members:
-        if everyone or member.consumer_id in wanted_members or member.group_instance_id in wanted_instances:
-            rows.append(
-                MemberChange(group, member.consumer_id or "", member.group_instance_id, member.host, member.client_id)
-            )
-    for name in sorted(wanted_members - {row.consumer_id for row in rows}):
-        rows.append(MemberChange(group, name, None, None, None, FAILED, _no_member(group, name)))
-    for name in sorted(wanted_instances - {row.group_instance_id for row in rows}):
-        rows.append(MemberChange(group, "", name, None, None, FAILED, _no_member(group, name)))
+    rows = yield from plan_member_removals(cluster, [group], Members(members, instances, everyone=everyone))
+    if rows and rows[0].error and not (rows[0].consumer_id or rows[0].group_instance_id):
+        raise from_row(rows[0].error)
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Members by their id, their instance id, their host with or without Kafka's slash, or all."""
+
+    ids: Sequence[str] = ()
+    instances: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    everyone: bool = False
+
+    def has(self, member: MemberRow) -> bool:
+        return (
+            self.everyone
+            or member.consumer_id in self.ids
+            or member.group_instance_id in self.instances
+            or (member.host or "").removeprefix("/") in {host.removeprefix("/") for host in self.hosts}
+        )
+
+
+def plan_member_removals(
+    cluster: Cluster, groups: Sequence[str], wanted: Members, *, known_only: bool = False
+) -> Steps[list[MemberChange]]:
+    """The members to remove from each group. A group that cannot be changed is a row without a member, with its error.
+
+    So is a host on which a group has no member, and an unknown id; with `known_only`, these are left out.
+    """
+    described = yield from describe_groups(cluster, groups, offsets=False)
+    rows: list[MemberChange] = []
+    for group in described:
+        error = group.error
+        if error is None and group.type != CLASSIC:
+            error = Precondition(
+                f"Members of group '{group.group}' cannot be removed: Kafka can do that for classic groups only."
+            ).as_row()
+        if error is not None:
+            rows.append(MemberChange(group.group, "", None, None, None, FAILED, error))
+            continue
+        found = [member for member in group.members if wanted.has(member)]
+        rows += [
+            MemberChange(group.group, row.consumer_id or "", row.group_instance_id, row.host, row.client_id)
+            for row in found
+        ]
+        if not known_only:
+            rows += _absent_members(group.group, found, wanted)
+    return rows
+
+
+def _absent_members(group: str, found: Sequence[MemberRow], wanted: Members) -> list[MemberChange]:
+    ids = sorted(set(wanted.ids) - {row.consumer_id for row in found})
+    instances = sorted(set(wanted.instances) - {row.group_instance_id for row in found if row.group_instance_id})
+    there = {(row.host or "").removeprefix("/") for row in found}
+    hosts = [host for host in wanted.hosts if host.removeprefix("/") not in there]
+    no_host = {host: NotFound(f"Group '{group}' has no member on host '{host}'.").as_row() for host in hosts}
+    return [
+        *(MemberChange(group, name, None, None, None, FAILED, _no_member(group, name)) for name in ids),
+        *(MemberChange(group, "", name, None, None, FAILED, _no_member(group, name)) for name in instances),
+        *(MemberChange(group, "", None, host, None, FAILED, no_host[host]) for host in hosts),
+    ]
 
 
 def remove_members(
@@ -161,57 +207,61 @@ def _no_member(group: str, name: str) -> RowError:
 
 
 def plan_offset_deletion(cluster: Cluster, group: str, scope: Scope) -> Steps[list[OffsetChange]]:
+    """The same for one group. Raises its error, such as NotFound if it does not exist."""
+    rows = yield from plan_offset_deletions(cluster, [group], scope)
+    if rows and rows[0].topic is None and rows[0].error:
+        raise from_row(rows[0].error)
+    return rows
+
+
+def plan_offset_deletions(
+    cluster: Cluster, groups: Sequence[str], scope: Scope, *, known_only: bool = False
+) -> Steps[list[OffsetChange]]:
     """The committed offsets to delete. One that does not exist, or whose deletion will be refused, is a row with its error.
 
-    Raises NotFound if the group does not exist.
+    A group that cannot be asked is a row without a topic. With `known_only`, offsets that do not exist are left out.
     """
-    (described,) = yield from describe_groups(cluster, [group], offsets=False)
-    if described.error:
-        raise from_row(described.error)
-    found = yield from committed(cluster, [group])
-    commits = found[group]
-    if isinstance(commits, KgctlError):
-        raise commits
-    wanted = set(commits) if scope.all_topics else set()
-    absent: list[tuple[str, int | None]] = []
-    for topic, numbers in scope.topics:
-        there = {key for key in commits if key[0] == topic and (numbers is None or key[1] in numbers)}
-        wanted |= there
-        absent += (
-            [(topic, n) for n in numbers or () if (topic, n) not in there]
-            if numbers
-            else []
-            if there
-            else [(topic, None)]
-        )
-    rows = []
-    for partition in wanted:
-        refused = _refusal(described, partition)
-        row = OffsetChange(group, partition.topic, partition.partition, commits[partition].offset)
-        rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
-    errors = yield from _absence(cluster, group, absent)
-    rows += [OffsetChange(group, topic, number, None, FAILED, error) for (topic, number), error in errors.items()]
-    return sorted(rows, key=lambda row: (row.topic, -1 if row.partition is None else row.partition))
+    described = yield from describe_groups(cluster, groups, offsets=False)
+    found = yield from committed(cluster, [row.group for row in described if not row.error])
+    rows: list[OffsetChange] = []
+    absent: list[tuple[str, str, int | None]] = []
+    for group in described:
+        commits = group.error or found[group.group]
+        if isinstance(commits, KgctlError):
+            commits = commits.as_row()
+        if isinstance(commits, RowError):
+            rows.append(OffsetChange(group.group, None, None, None, FAILED, commits))
+            continue
+        wanted = {key for key in commits if scope.has(key.topic)}
+        for topic, numbers in scope.topics:
+            there = {key for key in commits if key.topic == topic and (numbers is None or key.partition in numbers)}
+            wanted |= there
+            missing = [n for n in numbers or () if (topic, n) not in there] if numbers else [] if there else [None]
+            absent += [(group.group, topic, number) for number in missing]
+        for key in wanted:
+            refused = _refusal(group, key)
+            row = OffsetChange(group.group, key.topic, key.partition, commits[key].offset)
+            rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
+    rows += [] if known_only else (yield from _absence(cluster, absent))
+    return sorted(rows, key=lambda row: (row.group, row.topic or "", -1 if row.partition is None else row.partition))
 
 
-def _absence(
-    cluster: Cluster, group: str, absent: Sequence[tuple[str, int | None]]
-) -> Steps[dict[tuple[str, int | None], RowError]]:
+def _absence(cluster: Cluster, absent: Sequence[tuple[str, str, int | None]]) -> Steps[list[OffsetChange]]:
     """Why there is no committed offset: the topic or partition does not exist, or the group has not committed one."""
     if not absent:
-        return {}
-    answer = yield from cluster.metadata(sorted({topic for topic, _ in absent}))
+        return []
+    answer = yield from cluster.metadata(sorted({topic for _, topic, _ in absent}))
     existing = {topic.name: topic for topic in answer.topics}
-    errors: dict[tuple[str, int | None], RowError] = {}
-    for name, number in absent:
+    rows = []
+    for group, name, number in absent:
         topic, place = existing[name], name if number is None else f"{name}-{number}"
         error: KgctlError = NotFound(f"Group '{group}' has nothing committed for {place}.")
         if topic.error_code:
             error = BrokerError(topic.error_code, f"topic {name!r}", asked=Asked(MetadataRequest, topic=name))
         elif number is not None and number not in {row.partition_index for row in topic.partitions}:
             error = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, place)
-        errors[name, number] = error.as_row()
-    return errors
+        rows.append(OffsetChange(group, name, number, None, FAILED, error.as_row()))
+    return rows
 
 
 def _refusal(group: GroupDescription, partition: TopicPartition) -> BrokerError | None:

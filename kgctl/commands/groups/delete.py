@@ -6,26 +6,56 @@ from typing import Annotated
 
 import typer
 
-from kgctl.commands.shared.arguments import Execute, not_empty
-from kgctl.commands.shared.effects import changes
+from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.shared.arguments import Execute, named, only_one
+from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.model.groups import STATES, TYPES
+from kgctl.render import note
 
-EPILOG = examples("kgctl groups delete old-orders", "kgctl groups delete old-orders old-payments --execute")
+EPILOG = examples(
+    "kgctl groups delete old-orders",
+    "kgctl groups delete old-orders old-payments --execute",
+    "kgctl groups delete --match 'console-consumer-.*' --state Empty",
+)
 
 
+@shows("group-deletion")
 @changes(names="groups", when="execute")
 def delete(
     ctx: typer.Context,
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)],
+    groups: Groups = None,
+    match: Match = None,
+    all_groups: AllGroups = False,
+    state: Annotated[
+        list[str] | None, typer.Option(metavar="STATE[,...]", help="Only listed groups in these states. [default: all]")
+    ] = None,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE[,...]", help="Only listed groups of these types. [default: all]"),
+    ] = None,
     execute: Execute = False,
 ) -> None:
-    """Delete groups that have no members, and their offsets."""
+    """Delete groups that have no members, and their offsets.
+
+    A group that has members is an error, and does not stop the others.
+    """
+    only_one({"GROUP": groups, "--state": state})
+    only_one({"GROUP": groups, "--type": type_})
+    states, types = named(state, STATES, "--state"), named(type_, TYPES, "--type")
+    selection = selected(ctx, groups, match, all_groups, states=states, types=types)
+    if not selection.is_listed:
+        names = [word for name in selection.names for word in ("--group", name)]
+        settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete", *names)
     with settings(ctx).admin() as admin:
-        rows = admin.plan_group_deletion(groups)
+        rows = admin.plan_group_deletion(selection.groups(admin))
         if execute:
             rows = admin.delete_groups(rows)
-    settings(ctx).show(rows, kind="group-deletion")
+    settings(ctx).show(rows, kind="group-deletion", errors=selection.errors)
+    if selection.is_listed:
+        good = sum(not row.error for row in rows)
+        note(f"{good} of {len(rows)} groups {'deleted' if execute else 'can be deleted'}.")
     note_dry_run(execute, [row.error for row in rows])
-    conclude((row.error for row in rows), len(rows))
+    conclude([*selection.errors, *(row.error for row in rows)], len(rows) + len(selection.errors))

@@ -1,35 +1,56 @@
-"""`kgctl groups delete-offsets`: delete committed offsets of a group."""
+"""`kgctl groups delete-offsets`: delete committed offsets of groups."""
 
 from __future__ import annotations
 
 import typer
 
-from kgctl.commands.groups.scope import AllTopics, Topics, scope_of
-from kgctl.commands.shared.arguments import Execute, Group
-from kgctl.commands.shared.effects import changes
+from kgctl.client.net.errors import NotFound, from_row
+from kgctl.commands.groups.scope import AllTopics, TopicMatch, Topics, scope_of
+from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.shared.arguments import Execute
+from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.model.groups import CLASSIC, CONSUMER
 
 EPILOG = examples(
     "kgctl groups delete-offsets orders --topic old-orders",
     "kgctl groups delete-offsets orders --topic orders:0,1 --execute",
+    "kgctl groups delete-offsets --all-groups --topic old-orders --execute",
 )
 
 
-@changes(names="group", when="execute")
+@shows("offset-deletion")
+@changes(names="groups", when="execute")
 def delete_offsets(
-    ctx: typer.Context, group: Group, topic: Topics = None, all_topics: AllTopics = False, execute: Execute = False
+    ctx: typer.Context,
+    groups: Groups = None,
+    match: Match = None,
+    all_groups: AllGroups = False,
+    topic: Topics = None,
+    all_topics: AllTopics = False,
+    topic_match: TopicMatch = None,
+    execute: Execute = False,
 ) -> None:
-    """Delete committed offsets of a group.
+    """Delete committed offsets of groups.
 
-    Offsets of topics to which members of the group subscribe are refused.
+    Offsets of topics to which members of a group subscribe are refused.
     """
-    scope = scope_of(ctx, topic or [], all_topics, None, needed=True)
+    scope = scope_of(ctx, topic or [], all_topics, topic_match, needed=True)
+    selection = selected(ctx, groups, match, all_groups, types=(CLASSIC, CONSUMER))
+    if selection.is_one and topic:
+        named = [word for name in topic for word in ("--topic", name)]
+        settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete-offsets", "--group", *selection.names, *named)
     with settings(ctx).admin() as admin:
-        rows = admin.plan_offset_deletion(group, scope)
+        names = selection.groups(admin)
+        rows = admin.plan_offset_deletions(names, scope, known_only=selection.is_listed)
+        if selection.is_one and rows and rows[0].error and rows[0].topic is None:
+            raise from_row(rows[0].error)
+        if selection.is_listed and not rows:
+            raise NotFound("None of these groups has committed offsets in this scope.")
         if execute:
             rows = admin.delete_offsets(rows)
-    settings(ctx).show(rows, kind="offset-deletion")
+    settings(ctx).show(rows, kind="offset-deletion", errors=selection.errors)
     note_dry_run(execute, [row.error for row in rows])
-    conclude((row.error for row in rows), len(rows))
+    conclude([*selection.errors, *(row.error for row in rows)], len(rows) + len(selection.errors))

@@ -21,12 +21,12 @@ GROUPS = Noun(
             "Move committed offsets of groups that have no members.",
         ),
         "delete-offsets": Entry(
-            "kgctl.commands.groups.delete_offsets:delete_offsets", "Delete committed offsets of a group."
+            "kgctl.commands.groups.delete_offsets:delete_offsets", "Delete committed offsets of groups."
         ),
         "rebalance": Entry("kgctl.commands.groups.rebalance:rebalance", "Trigger a rebalance of a group."),
         "remove-members": Entry(
             "kgctl.commands.groups.remove_members:remove_members",
-            "Remove members of a group, which triggers a rebalance.",
+            "Remove members of groups, which triggers a rebalance.",
         ),
         "delete": Entry(
             "kgctl.commands.groups.delete:delete", "Delete groups that have no members, and their offsets."

@@ -167,8 +167,8 @@ class TransactionRunner:
             # After a loss, the coordinator may know an earlier transaction of the producer.
             is_known = producer_epoch <= known.get((producer_id, topic, index), -1)
             if not is_known and log is not None:
-                logger.warning("%s-%d: aborted a transaction of the unknown producer %d", topic, index, producer_id)
                 append_marker(log, Marker(producer_id, producer_epoch, 0, False), self._wall_ms())
+                logger.warning("%s-%d: aborted a transaction of the unknown producer %d", topic, index, producer_id)
         unknown: dict[tuple[int, int], set[int]] = {}
         for row in self._log.pending_offsets.all():
             index = self._groups.partition_of(row.group_id)

@@ -55,6 +55,7 @@ class PartitionPlan:
     records: int = 0
     size_bytes: int = 0
     largest_producer_id: int = -1
+    has_transactions: bool = False
     lost: list[Range] = field(default_factory=list)
     unknown: list[Range] = field(default_factory=list)
 
@@ -116,6 +117,7 @@ def plan_partition(index: int, found: Sequence[SegmentFile], evidence: Evidence,
             plan.records += part.header.record_count
             plan.size_bytes += len(part.content)
             plan.largest_producer_id = max(plan.largest_producer_id, part.header.producer_id)
+            plan.has_transactions = plan.has_transactions or part.header.is_transactional
             offset = part.header.next_offset
     plan.log_end_offset = offset or 0
     if evidence.log_start_offset is not None:

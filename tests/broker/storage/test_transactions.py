@@ -253,7 +253,9 @@ def lose_the_store(path: Path) -> Log:
 
 def rescue_the_records(path: Path) -> Log:
     (path / "store.db").write_bytes(b"")
-    return rescued(path)[1]
+    plan, log = rescued(path)
+    assert any("transactional ids" in warning for warning in plan.warnings)
+    return log
 
 
 @pytest.mark.parametrize("repair", [lose_the_store, rescue_the_records])

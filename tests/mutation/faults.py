@@ -1129,6 +1129,20 @@ FAULTS = (
         ("tests/broker/storage/test_transactions.py", "tests/broker/storage/test_migration.py"),
     ),
     Fault(
+        "a transaction of which commits are lost stays open where its marker is missing",
+        "storage/segments/recovery.py",
+        "        commit_alike(partition for",
+        "        list(partition for",
+        ("tests/broker/storage/test_transactions.py",),
+    ),
+    Fault(
+        "a start takes an earlier transaction of an epoch for the open one",
+        "storage/segments/transactions.py",
+        "epoch = marker.producer_epoch - 1",
+        "epoch = marker.producer_epoch",
+        ("tests/broker/storage/test_transactions.py",),
+    ),
+    Fault(
         "a transaction begins or ends without a checkpoint",
         "storage/segments/checkpoint.py",
         "            or self._transactions.changed\n",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from broker.storage.errors import StorageError
@@ -16,6 +17,7 @@ from broker.storage.rescue.partitions import Gap, PartitionPlan, SegmentStart, c
 from broker.storage.rescue.plan import RescuePlan, TopicPlan
 from broker.storage.rescue.reading import Progress
 from broker.storage.segments.partition import SegmentPartition
+from broker.storage.segments.split_transactions import commit_alike
 from broker.storage.settings import LogSettings
 
 DRAFT_NAME = ".rescue-draft"
@@ -41,12 +43,12 @@ def build(plan: RescuePlan, into: Path, progress: Progress) -> None:
         log.alter_broker_configs(plan.broker_configs)
         for record in plan.security_records:
             log.security_records.put(*record)
-        for topic in plan.topics:
-            _write_topic(log, topic, progress)
+        written = [partition for topic in plan.topics for partition in _write_topic(log, topic, progress)]
+        ended = Counter(partition.name for partition in commit_alike(written))
         log.close()
     finally:
         log.close(clean=False)
-    _check(plan, draft)
+    _check(plan, draft, ended)
     _move_up(draft, into)
 
 
@@ -54,8 +56,9 @@ def _open(directory: Path) -> Log:
     return Log.open(directory, LogSettings(), wall_ms=time.time_ns() // 1_000_000)
 
 
-def _write_topic(log: Log, plan: TopicPlan, progress: Progress) -> None:
+def _write_topic(log: Log, plan: TopicPlan, progress: Progress) -> list[SegmentPartition]:
     topic = plan.topic
+    written = []
     log.create_topic(topic.name, topic.partition_count, topic.configs, topic_id=topic.topic_id)
     for found in plan.partitions:
         if found.log_end_offset == 0 and not found.files:
@@ -63,7 +66,9 @@ def _write_topic(log: Log, plan: TopicPlan, progress: Progress) -> None:
         partition = log.partition(topic.name, found.index)
         assert isinstance(partition, SegmentPartition)
         _write_partition(log, partition, found, progress)
+        written.append(partition)
     log.flush()
+    return written
 
 
 def _write_partition(log: Log, partition: SegmentPartition, plan: PartitionPlan, progress: Progress) -> None:
@@ -93,8 +98,11 @@ def _batches(partition: SegmentPartition, plan: PartitionPlan) -> Iterator[Batch
             yield part
 
 
-def _check(plan: RescuePlan, draft: Path) -> None:
-    """Open the result as a broker would, and compare the ends of all partitions with the plan."""
+def _check(plan: RescuePlan, draft: Path, ended: Mapping[str, int]) -> None:
+    """Open the result as a broker would, and compare the ends of all partitions with the plan.
+
+    `ended`: how many markers were added, by partition.
+    """
     log = _open(draft)
     try:
         if log.losses:
@@ -103,13 +111,11 @@ def _check(plan: RescuePlan, draft: Path) -> None:
             for found in topic.partitions:
                 partition = log.partition(topic.topic.name, found.index)
                 assert partition is not None
-                if (partition.log_start_offset, partition.log_end_offset) != (
-                    found.log_start_offset,
-                    found.log_end_offset,
-                ):
+                end_offset = found.log_end_offset + ended.get(f"{topic.topic.name}-{found.index}", 0)
+                if (partition.log_start_offset, partition.log_end_offset) != (found.log_start_offset, end_offset):
                     raise StorageError(
                         f"{topic.topic.name}-{found.index} was written with the offsets {partition.log_start_offset} to"
-                        f" {partition.log_end_offset}, not {found.log_start_offset} to {found.log_end_offset}"
+                        f" {partition.log_end_offset}, not {found.log_start_offset} to {end_offset}"
                     )
         log.close()
     finally:

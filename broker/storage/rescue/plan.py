@@ -73,7 +73,7 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
     if any(partition.has_transactions for topic in topics for partition in topic.partitions):
         warnings.append(
             "transactional ids, their offsets and levels of features are not kept: the first start aborts all open"
-            " transactions, even where one was committed in other partitions; restart transactional producers"
+            " transactions; restart transactional producers"
         )
     return RescuePlan(
         data_dir,

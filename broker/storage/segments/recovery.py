@@ -27,6 +27,7 @@ from broker.storage.segments.rebuild import SEGMENT_NAME, Rebuild
 from broker.storage.segments.repair import refuse, short_segments
 from broker.storage.segments.restore import Restoration, skip_producer_ids
 from broker.storage.segments.shared import Shared
+from broker.storage.segments.split_transactions import commit_alike
 from broker.storage.segments.survey import Source, whole_batches
 from broker.storage.segments.synced_ends import SyncedEnd
 from broker.storage.store.catalog import Catalog, Topic
@@ -146,6 +147,7 @@ class Recovery:
             skip_producer_ids(shared.store)
         for rebuild in rebuilds:
             rebuild.announce()
+        commit_alike(partition for number in self._ends.listed if (partition := self._open(number)) is not None)
         return rebuilt
 
     def _show(self, path: str) -> None:

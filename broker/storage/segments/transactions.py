@@ -22,6 +22,8 @@ class Transactions:
         self._producers: Producers | None = None
         self._aborted: AbortedTransactions | None = None
         self.changed = False  # a transaction began or ended since the last checkpoint, so one is due
+        # By producer: epoch and time of the last replayed commit of a transaction that has its epoch for itself.
+        self.commits: dict[int, tuple[int, int]] = {}
 
     @property
     def producers(self) -> Producers:
@@ -61,6 +63,9 @@ class Transactions:
             with suppress(DecodeError):
                 marker = read_marker(content)
                 if marker is not None:
+                    epoch = marker.producer_epoch - 1
+                    if marker.is_commit and self.producers.has_open_transaction(marker.producer_id, epoch):
+                        self.commits[marker.producer_id] = epoch, header.max_timestamp
                     self.note_marker(marker, header)
         else:
             self.note(header)

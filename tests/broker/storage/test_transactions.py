@@ -297,6 +297,32 @@ def test_transactions_are_rebuilt_from_batches(tmp_path: Path, repair: Callable[
     log.close()
 
 
+@pytest.mark.parametrize("repair", [lose_the_store, rescue_the_records])
+def test_a_transaction_that_is_committed_in_one_partition_is_committed_in_all(
+    tmp_path: Path, repair: Callable[[Path], Log]
+) -> None:
+    path = tmp_path / "data"
+    log = open_log(path, **SMALL)
+    partitions = [topic_log(log, "t", 1), topic_log(log, "t", 0)]
+    for partition in partitions:
+        send(partition, A, 0, b"a", epoch=4)
+        send(partition, B, 0, b"b", epoch=4)
+    end(partitions[0], A, epoch=5)
+    # Without an epoch for each transaction, this may be an earlier one.
+    end(partitions[0], B, epoch=4)
+    log.flush()
+    log.close(clean=False)
+    log = repair(path)
+    for _ in range(2):
+        assert list(log.open_transactions()) == [("t", 0, B, 4)]
+        assert topic_log(log, "t", 0).has_open_transaction(B, 4)
+        assert [read(topic_log(log, "t", index)) for index in (0, 1)] == [[b"a"], [b"a", b"b"]]
+        directory = log.data_dir
+        log.close(clean=False)
+        log = open_log(directory, **SMALL)
+    log.close()
+
+
 # -- compaction
 
 

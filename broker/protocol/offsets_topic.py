@@ -26,7 +26,9 @@ PARTITIONS = 50
 _VERSION_BYTES = 2
 # A key below this size has no length that, with its sign, would be negative.
 _LONGEST = 1 << 15
+_PARTITION = struct.Struct(">i")
 _VALUE_HEAD = struct.Struct(">hqih")  # version, offset, leader epoch, length of the metadata
+_PLAIN_VALUE = struct.Struct(">hqihq")  # the same, without metadata, and the timestamp
 _NO_EXPIRY = -1
 
 V = TypeVar("V", bound=Message)
@@ -118,14 +120,23 @@ def partition_for(group_id: str, partitions: int = PARTITIONS) -> int:
 def encode_key(key: Key) -> bytes:
     """The key after its version: 1 for an offset, 2 for a group."""
     if isinstance(key, OffsetCommitKey):
-        group, topic = key.group.encode(), key.topic.encode()
-        try:
-            return struct.pack(
-                f">hh{len(group)}sh{len(topic)}si", 1, len(group), group, len(topic), topic, key.partition
-            )
-        except struct.error as problem:
-            raise EncodeError(f"the key of an offset: {problem}") from problem
+        return encode_offset_key(*key)
     return _with_version(_GroupMetadataKey(group=key.group), 2)
+
+
+def encode_offset_key(group: str, topic: str, partition: int) -> bytes:
+    return _offset_key_of_topic(group, topic) + _PARTITION.pack(partition)
+
+
+@lru_cache(maxsize=256)
+def _offset_key_of_topic(group: str, topic: str) -> bytes:
+    """The part of a key that the offsets of a topic share: a commit often names many of its partitions."""
+    group_name, topic_name = group.encode(), topic.encode()
+    try:
+        lengths = struct.pack(">hh", 1, len(group_name)), struct.pack(">h", len(topic_name))
+    except struct.error as problem:
+        raise EncodeError(f"the key of an offset: {problem}") from problem
+    return lengths[0] + group_name + lengths[1] + topic_name
 
 
 def decode_key(data: bytes) -> Key | None:
@@ -149,17 +160,16 @@ def encode_value(value: Value) -> bytes:
         return _with_version(value, 3)
     if value.expire_timestamp != _NO_EXPIRY:
         return _with_version(value, 1)
-    metadata = value.metadata.encode()
+    return encode_offset_value(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp)
+
+
+def encode_offset_value(offset: int, leader_epoch: int, metadata: str, commit_timestamp: int) -> bytes:
+    """The value of an offset without an expiry."""
     try:
-        return struct.pack(
-            f">hqih{len(metadata)}sq",
-            3,
-            value.offset,
-            value.leader_epoch,
-            len(metadata),
-            metadata,
-            value.commit_timestamp,
-        )
+        if not metadata:
+            return _PLAIN_VALUE.pack(3, offset, leader_epoch, 0, commit_timestamp)
+        text = metadata.encode()
+        return struct.pack(f">hqih{len(text)}sq", 3, offset, leader_epoch, len(text), text, commit_timestamp)
     except struct.error as problem:
         raise EncodeError(f"the value of an offset: {problem}") from problem
 

@@ -14,6 +14,7 @@ from broker.cores.groups.events import to_json
 from broker.cores.groups.records import (
     GenerationFloor,
     GroupRemoval,
+    OffsetCommitRecord,
     PendingOffset,
     PendingOffsetsRemoval,
     PendingOffsetSuperseded,
@@ -153,10 +154,13 @@ class GroupRunner:
 
     def _append_records(self, records: list[StateRecord]) -> None:
         rows: list[OffsetsRow] = []
-        pending: list[PendingOffset] = []
+        pending: list[StoredPendingOffset] = []
+        partitions = self._partitions
         for record in records:
-            if isinstance(record, PendingOffset):
-                pending.append(record)
+            if isinstance(record, OffsetCommitRecord):
+                rows.append(to_row(record, partitions))
+            elif isinstance(record, PendingOffset):
+                pending.append(StoredPendingOffset._make(record))
             elif isinstance(record, PendingOffsetsRemoval | PendingOffsetSuperseded):
                 self._change_pending(record)
             elif isinstance(record, GenerationFloor):
@@ -167,9 +171,9 @@ class GroupRunner:
                 rows = []
                 self._remove_offsets(record)
             else:
-                rows.append(to_row(record, self._partitions))
+                rows.append(to_row(record, partitions))
         if pending:
-            self._log.pending_offsets.put([StoredPendingOffset(*record) for record in pending])
+            self._log.pending_offsets.put(pending)
         self._append_rows(rows)
 
     def _change_pending(self, record: PendingOffsetsRemoval | PendingOffsetSuperseded) -> None:

@@ -813,8 +813,8 @@ FAULTS = (
     Fault(
         "one of the commits of a request is dropped",
         "server/group_runner.py",
-        "            else:\n                rows.append(to_row(record, self._partitions))\n",
-        "            elif len(rows) != 1:\n                rows.append(to_row(record, self._partitions))\n",
+        "            if isinstance(record, OffsetCommitRecord):\n                rows.append(to_row(record, partitions))\n",
+        "            if isinstance(record, OffsetCommitRecord):\n                rows[1:] = [to_row(record, partitions)]\n",
         RUNNER,
     ),
     Fault(

@@ -17,6 +17,7 @@ from broker.protocol.wire_types import Gradual
 
 RequestTopic = TypeVar("RequestTopic", bound=Any)
 UnknownPartitions: TypeAlias = "dict[str, list[int]]"  # by topic
+Commit: TypeAlias = "Callable[[str, Any], ErrorCode]"  # commits an offset of a topic, and returns its error
 # By topic and partition. A pending offset in place of a committed one stands for an error.
 Fetchable: TypeAlias = "Mapping[str, Mapping[int, OffsetCommitRecord | PendingOffset]]"
 
@@ -43,9 +44,7 @@ def _commit_topics(
     refused = commit_refusal(group, _check_commit(step, group, request), topics)
     if not refused and group is not None:
         group.on_commit(step, request.member_id)
-    return answered_topics(
-        OffsetCommitResponse, topics, lambda topic, partition: refused or _commit(step, request, topic, partition)
-    )
+    return answered_topics(OffsetCommitResponse, topics, refusing(refused) if refused else _committing(step, request))
 
 
 def _check_commit(step: Step, group: Group | None, request: OffsetCommitRequest) -> ErrorCode:
@@ -57,28 +56,26 @@ def _check_commit(step: Step, group: Group | None, request: OffsetCommitRequest)
     return ErrorCode.GROUP_ID_NOT_FOUND if step.request.api_version >= 9 else ErrorCode.ILLEGAL_GENERATION
 
 
-def _commit(
-    step: Step, request: OffsetCommitRequest, topic: str, partition: OffsetCommitRequest.Partition
-) -> ErrorCode:
-    metadata = partition.committed_metadata or ""
-    if is_too_long(metadata, step.coordinator.settings.offset_metadata_max_bytes):
-        return ErrorCode.OFFSET_METADATA_TOO_LARGE
-    retention_ms = request.retention_time_ms
-    step.persist(
-        OffsetCommitRecord(
-            request.group_id,
-            topic,
-            partition.partition_index,
-            partition.committed_offset,
-            partition.committed_leader_epoch,
-            metadata,
-            step.wall_ms,
-            None if retention_ms == -1 else min(step.wall_ms + retention_ms, LATEST_MS),
-        )
-    )
-    for loser in step.coordinator.hard.pending.losers(request.group_id, topic, partition.partition_index):
-        step.persist(loser)
-    return ErrorCode.NONE
+def _committing(step: Step, request: OffsetCommitRequest) -> Commit:
+    """What commits one offset of a request, which may have ten thousand."""
+    group_id, now_ms, retention_ms = request.group_id, step.wall_ms, request.retention_time_ms
+    expire_ms = None if retention_ms == -1 else min(now_ms + retention_ms, LATEST_MS)
+    longest = step.coordinator.settings.offset_metadata_max_bytes
+    pending, persist = step.coordinator.hard.pending, step.persist
+    has_pending = pending.of_group(group_id) is not None
+
+    def commit(topic: str, partition: OffsetCommitRequest.Partition) -> ErrorCode:
+        metadata, index = partition.committed_metadata or "", partition.partition_index
+        if metadata and is_too_long(metadata, longest):
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
+        persist(OffsetCommitRecord(group_id, topic, index, offset, leader_epoch, metadata, now_ms, expire_ms))
+        if has_pending:
+            for loser in pending.losers(group_id, topic, index):
+                persist(loser)
+        return ErrorCode.NONE
+
+    return commit
 
 
 def commit_refusal(group: Group | None, refused: ErrorCode, topics: Sequence[Any]) -> ErrorCode:
@@ -90,13 +87,18 @@ def commit_refusal(group: Group | None, refused: ErrorCode, topics: Sequence[Any
     return refused
 
 
-def answered_topics(response: Any, topics: Iterable[Any], commit: Callable[[str, Any], ErrorCode]) -> list[Any]:
+def refusing(error: ErrorCode) -> Commit:
+    return lambda topic, partition: error
+
+
+def answered_topics(response: Any, topics: Iterable[Any], commit: Commit) -> list[Any]:
     """Commit each partition, and answer with its error. `response` is the class of the response."""
+    partition_of = response.Partition
     return [
         response.Topic(
-            name=topic.name,
+            name=(name := topic.name),
             partitions=[
-                response.Partition(partition_index=partition.partition_index, error_code=commit(topic.name, partition))
+                partition_of(partition_index=partition.partition_index, error_code=commit(name, partition))
                 for partition in topic.partitions
             ],
         )

@@ -28,12 +28,19 @@ class PendingOffsets:
     # ---- changes -------------------------------------------------------------------------------------------------
 
     def put(self, record: PendingOffset) -> None:
-        places = self._producers.setdefault(record.producer_id, {}).setdefault(record.group_id, {})
-        places[record.topic, record.partition] = None
-        producers = self._groups.setdefault(record.group_id, {}).setdefault(record.topic, {})
-        pending = producers.setdefault(record.partition, {})
-        pending.pop(record.producer_id, None)
-        pending[record.producer_id] = record
+        producer_id, group_id, topic, partition = record.producer_id, record.group_id, record.topic, record.partition
+        try:
+            self._producers[producer_id][group_id][topic, partition] = None
+            producers = self._groups[group_id][topic]
+        except KeyError:
+            self._producers.setdefault(producer_id, {}).setdefault(group_id, {})[topic, partition] = None
+            producers = self._groups.setdefault(group_id, {}).setdefault(topic, {})
+        pending = producers.get(partition)
+        if pending is None:
+            producers[partition] = {producer_id: record}
+            return
+        pending.pop(producer_id, None)
+        pending[producer_id] = record
 
     def supersede(self, record: PendingOffsetSuperseded) -> None:
         pending = self._groups[record.group_id][record.topic][record.partition]

@@ -15,6 +15,8 @@ from broker.protocol.offsets_topic import (
     decode_key,
     decode_offset_value,
     encode_key,
+    encode_offset_key,
+    encode_offset_value,
     encode_value,
     partition_for,
 )
@@ -153,10 +155,10 @@ def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
     """Encode a record as Kafka does; `partitions` is the partition count of `__consumer_offsets`."""
     partition = partition_for(record.group_id, partitions)
     if isinstance(record, OffsetCommitRecord):
-        key = encode_key(OffsetCommitKey(record.group_id, record.topic, record.partition))
-        return OffsetsRow(partition, key, encode_value(_offset_value(record)), record.commit_timestamp_ms)
+        key = encode_offset_key(record.group_id, record.topic, record.partition)
+        return OffsetsRow(partition, key, _offset_value(record), record.commit_timestamp_ms)
     if isinstance(record, OffsetTombstone):
-        key = encode_key(OffsetCommitKey(record.group_id, record.topic, record.partition))
+        key = encode_offset_key(record.group_id, record.topic, record.partition)
         return OffsetsRow(partition, key, None, record.timestamp_ms)
     value = encode_value(_group_value(record)) if isinstance(record, GroupMetadataRecord) else None
     return OffsetsRow(partition, encode_key(GroupMetadataKey(record.group_id)), value, record.timestamp_ms)
@@ -176,13 +178,18 @@ def from_row(key: bytes, value: bytes | None, timestamp_ms: int) -> OffsetsRecor
     return _group_record(name.group, decode_group_value(value), timestamp_ms)
 
 
-def _offset_value(record: OffsetCommitRecord) -> OffsetCommitValue:
-    return OffsetCommitValue(
-        offset=record.offset,
-        leader_epoch=record.leader_epoch,
-        metadata=record.metadata,
-        commit_timestamp=record.commit_timestamp_ms,
-        expire_timestamp=-1 if record.expire_timestamp_ms is None else record.expire_timestamp_ms,
+def _offset_value(record: OffsetCommitRecord) -> bytes:
+    _, _, _, offset, leader_epoch, metadata, commit_timestamp_ms, expire_timestamp_ms = record
+    if expire_timestamp_ms is None:
+        return encode_offset_value(offset, leader_epoch, metadata, commit_timestamp_ms)
+    return encode_value(
+        OffsetCommitValue(
+            offset=offset,
+            leader_epoch=leader_epoch,
+            metadata=metadata,
+            commit_timestamp=commit_timestamp_ms,
+            expire_timestamp=expire_timestamp_ms,
+        )
     )
 
 

@@ -7,10 +7,12 @@ from itertools import islice
 
 from broker.cores.groups.group import Group
 from broker.cores.groups.offsets import (
+    Commit,
     add_unknown,
     answered_topics,
     commit_refusal,
     is_too_long,
+    refusing,
     split_by_existence,
 )
 from broker.cores.groups.pending_offsets import PendingOffsets
@@ -37,7 +39,7 @@ def _commit_topics(
     group = step.groups.get(request.group_id)
     refused = commit_refusal(group, _check_commit(group, request), topics)
     return answered_topics(
-        TxnOffsetCommitResponse, topics, lambda topic, partition: refused or _commit(step, request, topic, partition)
+        TxnOffsetCommitResponse, topics, refusing(refused) if refused else _committing(step, request)
     )
 
 
@@ -50,26 +52,27 @@ def _check_commit(group: Group | None, request: TxnOffsetCommitRequest) -> Error
     return ErrorCode.NONE if generation < 0 else ErrorCode.ILLEGAL_GENERATION
 
 
-def _commit(
-    step: Step, request: TxnOffsetCommitRequest, topic: str, partition: TxnOffsetCommitRequest.Partition
-) -> ErrorCode:
-    metadata = partition.committed_metadata or ""
-    if is_too_long(metadata, step.coordinator.settings.offset_metadata_max_bytes):
-        return ErrorCode.OFFSET_METADATA_TOO_LARGE
-    step.persist(
-        PendingOffset(
-            request.producer_id,
-            request.producer_epoch,
-            request.group_id,
-            topic,
+def _committing(step: Step, request: TxnOffsetCommitRequest) -> Commit:
+    """What makes one offset of a request pending, which may have ten thousand."""
+    producer_id, producer_epoch, group_id = request.producer_id, request.producer_epoch, request.group_id
+    longest = step.coordinator.settings.offset_metadata_max_bytes
+    now_ms, persist = step.wall_ms, step.persist
+
+    def commit(topic: str, partition: TxnOffsetCommitRequest.Partition) -> ErrorCode:
+        metadata = partition.committed_metadata or ""
+        if metadata and is_too_long(metadata, longest):
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        index, offset, leader_epoch = (
             partition.partition_index,
             partition.committed_offset,
             partition.committed_leader_epoch,
-            metadata,
-            step.wall_ms,
         )
-    )
-    return ErrorCode.NONE
+        persist(
+            PendingOffset(producer_id, producer_epoch, group_id, topic, index, offset, leader_epoch, metadata, now_ms)
+        )
+        return ErrorCode.NONE
+
+    return commit
 
 
 # ---- the end of a transaction ------------------------------------------------------------------------------------

@@ -113,6 +113,26 @@ class Admin:
     ) -> list[GroupDescription]:
         return self.run(groups.describe_groups(self.cluster, names, offsets=offsets, commit_times=commit_times))
 
+    def group_facts(
+        self, found: Sequence[GroupDescription], *, seconds: float, most_bytes: int
+    ) -> tuple[list[GroupDescription], str | None]:
+        """The groups with what `__consumer_offsets` says about them, and why something is missing.
+
+        Reads at most about this long and this much; groups of kgctl's own broker need no reading.
+        """
+        from kgctl.client.admin import group_metadata
+        from kgctl.client.net.errors import TimedOut
+
+        facts = group_metadata.GroupFacts()
+        try:
+            steps = group_metadata.read_facts(self.cluster, found, facts, most_bytes)
+            self._connector.run(steps, min(self._connector.settings.timeout, seconds))
+        except TimedOut:
+            facts.missing = f"reading __consumer_offsets takes more than {seconds:g} s"
+        except KgctlError as error:
+            facts.missing = str(error)
+        return [group_metadata.with_facts(group, facts) for group in found], facts.missing
+
     def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
         return self.run(removals.plan_group_deletion(self.cluster, names))
 

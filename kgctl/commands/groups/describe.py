@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound
+from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.matching import Match, matching
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import reads, shows
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
 
 MANY = 20
+# How long a description may read __consumer_offsets of another broker for generations, timeouts and ages.
+FACTS_S, FACTS_BYTES = 5.0, 128 << 20
 VIEWS: dict[type, str] = {
     PartitionLag: "group-offsets",
     MemberRow: "group-members",
@@ -81,7 +84,9 @@ def describe(
     with chosen.admin() as admin:
         listing = Listing(()) if groups else admin.list_groups()
         names = groups or matching((row.group for row in listing.groups), match)
-        found = admin.describe_groups(names, offsets=has_offsets, commit_times=has_offsets)
+        found = admin.describe_groups(names, offsets=has_offsets, commit_times=True)
+        if view is not PartitionLag:
+            found = add_facts(admin, chosen, found, seconds=FACTS_S, most_bytes=FACTS_BYTES)
         if topics:
             found = _in_topics(found, topics)
         held = _group_holds(admin, found) if view is PartitionLag else []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.matching import Match, matching
 from kgctl.commands.groups.sampling import SampleTime, sample_seconds
 from kgctl.commands.shared.arguments import named, only_one
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kgctl.model.group_overview import GroupOverview
     from kgctl.model.groups import GroupDescription
 
+# How long a listing may read __consumer_offsets of another broker for ages and generations.
+FACTS_S, FACTS_BYTES = 2.0, 32 << 20
 EPILOG = examples(
     "kgctl groups list",
     "kgctl groups list --match 'orders-.*' --min-lag 1000",
@@ -92,8 +95,8 @@ def _overviews(
         chosen.explain("Rates and ETA need two snapshots: add --sample 5s -o wide.")
     described = admin.describe_groups(list(known), commit_times=True)
     apart_s, wall_ms = time.monotonic() - began, time.time_ns() // 1_000_000
-    if described and all(group.last_commit_ms is None for group in described):
-        chosen.explain("LAST-COMMIT is hidden: no times of commits are known.")
+    if chosen.output == "wide" or any(not (group.error or group.committed_at) for group in described):
+        described = add_facts(admin, chosen, described, seconds=FACTS_S, most_bytes=FACTS_BYTES)
     rows = [
         overview(group, wall_ms, before.get(group.group), apart_s) for group in described if not is_gone(group.error)
     ]

@@ -62,6 +62,14 @@ def test_the_plain_list_has_type_state_and_protocol(kgctl: Kgctl, topic: str) ->
     assert [line.split() for line in lines] == [["GROUP", "TYPE", "STATE", "PROTOCOL"], list(row.values())]
 
 
+def test_a_group_that_just_committed_has_an_age_and_a_verdict(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=1)
+    (row,) = kgctl.rows("groups", "list", "--match", group)
+    assert 0 <= row["last_commit_age_ms"] < 60_000
+    assert row["verdict"] == "OK"
+
+
 def test_two_snapshots_give_rates(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=1)
@@ -114,3 +122,14 @@ def test_verbose_members_show_their_subscriptions(kgctl: Kgctl, topic: str) -> N
         header, line = kgctl("groups", "describe", group, "--members", "--verbose").stdout.splitlines()
     assert "SUBSCRIBED" in header
     assert topic in line.split()
+
+
+def test_generation_timeouts_and_age_are_known_on_every_cluster(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    with member_of(kgctl, group, {topic: [0]}):
+        (state,) = kgctl.rows("groups", "describe", group, "--state")
+        (member,) = kgctl.rows("groups", "describe", group, "--members")
+    assert (state["generation"], member["generation"], member["leader"]) == (1, 1, True)
+    assert member["session_timeout_ms"] > 0
+    assert member["rebalance_timeout_ms"] > 0
+    assert 0 <= state["offsets_partition"] < 50

@@ -1,0 +1,166 @@
+"""Facts about groups from a scripted partition of `__consumer_offsets`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from broker.protocol.messages.fetch import FetchResponse
+from broker.protocol.messages.list_offsets import ListOffsetsResponse
+from broker.protocol.offsets_topic import (
+    TOPIC,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    Key,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Value,
+    encode_key,
+    encode_value,
+)
+from broker.protocol.record_batch import Record, build_batch
+from kgctl.client.admin import group_metadata
+from kgctl.client.admin.group_metadata import GroupFacts, read_facts, with_facts
+from kgctl.model.groups import Committed, GroupDescription, MemberRow, lag_rows
+from kgctl.model.topic_partition import TopicPartition
+from tests.harness.feeding import METADATA, Feeder, cluster, metadata
+
+FETCH, LIST_OFFSETS = 1, 2
+ORDERS = TopicPartition("orders", 0)
+
+
+def commit(offset: int, at_ms: int, group: str = "g") -> tuple[Key, Value]:
+    return OffsetCommitKey(group, "orders", 0), OffsetCommitValue(offset=offset, commit_timestamp=at_ms)
+
+
+def state(generation: int, *members: str) -> tuple[Key, Value]:
+    rows = [
+        GroupMetadataValue.Member(
+            member_id=name,
+            client_id="c",
+            client_host="/h",
+            rebalance_timeout=20,
+            session_timeout=10,
+            subscription=b"",
+            assignment=b"",
+        )
+        for name in members
+    ]
+    leader = members[0] if members else None
+    return GroupMetadataKey("g"), GroupMetadataValue(
+        protocol_type="consumer",
+        generation=generation,
+        protocol="range",
+        leader=leader,
+        current_state_timestamp=5,
+        members=rows,
+    )
+
+
+def described(*members: str, offset: int = 7, **fields: Any) -> GroupDescription:
+    rows = tuple(MemberRow("g", name, None, None, None, 0, None) for name in members)
+    group = GroupDescription(
+        group="g",
+        type="Classic",
+        protocol_type="consumer",
+        state="Stable" if members else "Empty",
+        coordinator_id=1,
+        members=rows,
+        partitions=lag_rows("g", (), {ORDERS: Committed(offset)}, {ORDERS: 9}),
+    )
+    return replace(group, **fields)
+
+
+def feeder(*log: tuple[Key, Value | None], stable: int | None = None, leader: int = 1) -> Feeder:
+    """A partition with one record per batch; `stable` is its last stable offset."""
+
+    def list_offsets(call: Any) -> ListOffsetsResponse:
+        ends = len(log) if stable is None or not call.request.isolation_level else stable
+        row = call.request.topics[0].partitions[0]
+        at = ListOffsetsResponse.Partition(partition_index=0, offset=0 if row.timestamp == -2 else ends)
+        return ListOffsetsResponse(topics=[ListOffsetsResponse.Topic(name=TOPIC, partitions=[at])])
+
+    def fetch(call: Any) -> FetchResponse:
+        first = call.request.topics[0].partitions[0].fetch_offset
+        batches = [
+            build_batch(
+                [Record(at, 0, encode_key(key), None if value is None else encode_value(value), ())], base_offset=at
+            )
+            for at, (key, value) in enumerate(log)
+            if first <= at < first + 2
+        ]
+        row = FetchResponse.Partition(
+            partition_index=0, high_watermark=len(log), last_stable_offset=len(log), records=b"".join(batches)
+        )
+        return FetchResponse(responses=[FetchResponse.Topic(topic=TOPIC, partitions=[row])])
+
+    return Feeder({METADATA: metadata({TOPIC: {0: leader}}), LIST_OFFSETS: list_offsets, FETCH: fetch})
+
+
+def facts_of(fed: Feeder, group: GroupDescription, most_bytes: int = 1 << 20) -> tuple[GroupDescription, GroupFacts]:
+    facts = GroupFacts()
+    fed.run(read_facts(cluster(), [group], facts, most_bytes))
+    return with_facts(group, facts), facts
+
+
+@pytest.mark.parametrize("window", [1, 2, 100])
+def test_the_newest_record_of_each_key_counts(monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    monkeypatch.setattr(group_metadata, "WINDOW", window)
+    log = [commit(6, 100), state(1, "a"), commit(7, 200), state(2, "m"), commit(9, 900, group="other")]
+
+    found, facts = facts_of(feeder(*log), described("m"))
+
+    assert (facts.missing, found.offsets_partition) == (None, 0)
+    assert found.committed_at == {ORDERS: 200}
+    (member,) = found.members
+    assert (found.generation, member.leader, member.session_timeout_ms, member.rebalance_timeout_ms) == (
+        2,
+        True,
+        10,
+        20,
+    )
+
+
+def test_what_differs_from_the_answer_of_the_coordinator_is_not_known() -> None:
+    moved, _ = facts_of(feeder(commit(6, 100), state(1, "m")), described("m"))
+    assert (moved.committed_at, moved.generation) == ({}, 1)
+    rejoined, _ = facts_of(feeder(commit(7, 100), state(1, "m")), described("m", "n"))
+    assert (rejoined.committed_at, rejoined.generation) == ({ORDERS: 100}, None)
+    rebalancing, _ = facts_of(feeder(state(1, "m")), described("m", state="PreparingRebalance"))
+    assert rebalancing.generation is None
+
+
+@pytest.mark.parametrize("window", [1, 100])
+def test_a_tombstone_hides_what_is_before_it(monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    monkeypatch.setattr(group_metadata, "WINDOW", window)
+    key, value = commit(7, 100)
+    found, _ = facts_of(feeder((key, value), state(3), (key, None)), described())
+    assert (found.committed_at, found.generation, found.state_since_ms) == ({}, 3, 5)
+
+
+def test_metadata_behind_an_open_transaction_is_not_known() -> None:
+    found, _ = facts_of(feeder(commit(7, 100), state(1, "m"), state(2, "m"), stable=2), described("m"))
+    assert (found.committed_at, found.generation) == ({ORDERS: 100}, None)
+
+
+def test_a_window_that_was_not_read_to_its_end_counts_for_nothing() -> None:
+    found, facts = facts_of(feeder(commit(7, 100), state(1, "m"), commit(7, 200), state(2, "m")), described("m"), 1)
+    assert (found.committed_at, found.generation) == ({}, None)
+    assert facts.missing == "__consumer_offsets has more than 0 MiB to read"
+
+
+def test_a_group_whose_coordinator_does_not_lead_the_partition_is_not_looked_up() -> None:
+    fed = feeder(commit(7, 100), leader=-1)
+    found, facts = facts_of(fed, described())
+    assert (found.committed_at, found.offsets_partition) == ({}, None)
+    assert facts.missing == "the partition of __consumer_offsets that holds group 'g' is not known"
+    assert not fed.calls(FETCH)
+
+
+def test_what_the_coordinator_reports_itself_needs_no_reading() -> None:
+    fed = feeder(commit(7, 100), state(9, "m"))
+    found, _ = facts_of(fed, described("m", generation=4, committed_at={ORDERS: 50}, state_since_ms=3))
+    assert (found.generation, found.committed_at, found.state_since_ms) == (4, {ORDERS: 50}, 3)
+    assert not fed.calls(FETCH)

@@ -34,7 +34,7 @@ from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription
 from kgctl.model.topic_partition import TopicPartition
 
 FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, committed_only=True)
-# Offsets in the first window of a partition; each window is so many times as long as the one after it.
+# Offsets in the first window of a partition, and how much longer each window is than the one after it.
 WINDOW, GROWTH = 20_000, 4
 # Partitions read at the same time: when the time is over, the others are complete.
 AT_ONCE = 10

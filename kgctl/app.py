@@ -14,7 +14,8 @@ from kgctl.commands.shared.completion import completion_options, register_shells
 from kgctl.commands.shared.hints import improve
 from kgctl.commands.shared.loading import Entry, load_entry, stand_ins
 from kgctl.commands.shared.optional_values import with_values
-from kgctl.commands.shared.settings import Settings, add_options
+from kgctl.commands.shared.options import add_options
+from kgctl.commands.shared.settings import Settings
 from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
 
 COMMANDS = {
@@ -37,6 +38,7 @@ COMMANDS = {
     "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
     "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
     "compat": Entry("kgctl.commands.compat.app:compat", "Run Kafka's tools: same arguments, same output."),
+    "schema": Entry("kgctl.commands.schema:schema", "Print the JSON Schema of an answer."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }
 SUMMARY = "Inspect and administer consumer groups and topics of any Kafka cluster, and run a local broker."

@@ -19,17 +19,12 @@ from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
 from kgctl.commands.shared.loading import verbs_of
-from kgctl.model.local_broker import LocalBrokerRow
-from kgctl.model.records import Produced
 from kgctl.render.layouts import LAYOUTS
 
-ROWS = """## JSON, YAML and CSV
+ROWS = """## Keys of JSON, YAML and CSV
 
-`-o json` and `-o yaml` print `{"version": 1, "kind": KIND, "rows": [...]}`. Absent values are null, an error is its name. `-o csv`
-prints the keys as its header; an absent value is empty. Scripts can rely on these keys.
+See [output.md](output.md) for the formats. Scripts can rely on these keys; `kgctl schema KIND` prints them as a JSON Schema.
 """
-# The kinds that have no table of their own.
-KINDS_WITHOUT_LAYOUT = {"produced": Produced, "local-broker": LocalBrokerRow}
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -104,8 +99,7 @@ def _commands() -> str:
 
 
 def _rows() -> str:
-    kinds = {kind: layout.row for kind, layout in LAYOUTS.items()} | KINDS_WITHOUT_LAYOUT
-    rows = [f"| `{kind}` | {_keys(row)} |" for kind, row in kinds.items()]
+    rows = [f"| `{kind}` | {_keys(layout.row)} |" for kind, layout in LAYOUTS.items()]
     return "\n".join([ROWS, "| kind | keys of a row |", "|---|---|", *rows]) + "\n"
 
 

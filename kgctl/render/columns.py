@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -73,18 +73,46 @@ class Column:
         return self.tones.get(text) if isinstance(self.tones, Mapping) else self.tones
 
 
+IDENTIFYING = frozenset(
+    {
+        "group",
+        "topic",
+        "partition",
+        "consumer_id",
+        "transactional_id",
+        "user",
+        "config",
+        "resource",
+        "principal",
+        "broker",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The type of a row, which gives JSON and CSV their keys, and the columns of its table.
 
     `block` names the field whose change starts a new table, with its own header and widths. `slack` is added to the width
-    of the first column, as Kafka's tool does for listings.
+    of the first column, as Kafka's tool does for listings. `name` is the field that `-o name` prints, by default
+    the first one that identifies a row.
     """
 
     row: type | None
     columns: tuple[Column, ...]
     block: str | None = None
     slack: int = 0
+    name: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that say what a row is about; errors have them, too."""
+        return tuple(field.name for field in fields(self.row) if field.name in IDENTIFYING) if self.row else ()
+
+    @property
+    def name_field(self) -> str:
+        assert self.row is not None
+        return self.name or (*self.names, fields(self.row)[0].name)[0]
 
     def widened(self) -> Layout:
         """The same table with its wide columns."""

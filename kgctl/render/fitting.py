@@ -24,6 +24,9 @@ class Grid(NamedTuple):
     def text(self) -> str:
         return lines_of(self.texts, self.widths, cell_len)
 
+    def without_header(self) -> Grid:
+        return self._replace(texts=[texts[1:] for texts in self.texts])
+
 
 class Fitted(NamedTuple):
     """`left_out`: the headers of columns that hold a value and are not shown; `shortened`: whether any name is."""

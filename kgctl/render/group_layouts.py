@@ -172,6 +172,7 @@ GROUP_LAYOUTS: dict[str, Layout] = {
             ERROR,
         ),
         block="group",
+        name="consumer_id",
     ),
     "group-state": Layout(
         StateRow,

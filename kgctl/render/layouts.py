@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.group_layouts import GROUP_LAYOUTS, STATE_TONES
+from kgctl.render.local_layouts import LOCAL_LAYOUTS, layout_by_fields
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 from kgctl.render.security_layouts import SECURITY_LAYOUTS
 from kgctl.render.transaction_layouts import TRANSACTION_LAYOUTS
@@ -198,6 +199,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("SOURCE", "source", rank=1),
             ERROR,
         ),
+        name="config",
     ),
     "topic-changes": Layout(
         TopicChange,
@@ -273,6 +275,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("WRITTEN", "written"),
         ),
     ),
+    **LOCAL_LAYOUTS,
     **SECURITY_LAYOUTS,
     **TRANSACTION_LAYOUTS,
     **WATCH_LAYOUTS,
@@ -283,6 +286,4 @@ def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
     """The layout of the kind; for a kind without one, the fields of the rows in order."""
     if kind in LAYOUTS:
         return LAYOUTS[kind]
-    names = [field.name for field in fields(rows[0])] if rows else []
-    row = type(rows[0]) if rows else None
-    return Layout(row, tuple(Column(name.upper().replace("_", "-"), name) for name in names))
+    return layout_by_fields(type(rows[0])) if rows else Layout(None, ())

@@ -61,6 +61,7 @@ SECURITY_LAYOUTS: dict[str, Layout] = {
             NAME("VALUE", "value", 20),
             Column("SOURCE", "source", shown=Shown.VERBOSE, fit=Fit.WRAP),
         ),
+        name="setting",
     ),
     "context-test": Layout(
         StepRow,

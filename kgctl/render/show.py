@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kgctl.model.failure import RowError
+from kgctl.render.columns import Layout
+from kgctl.render.formats import TABLES, is_program, program_of
+from kgctl.render.selection import ALL, Selection
 from kgctl.render.table import printable
-
-TABLES = ("table", "wide")
 
 
 def show(
@@ -21,24 +22,23 @@ def show(
     kind: str,
     verbose: bool = False,
     errors: Iterable[RowError | None] = (),
+    selection: Selection = ALL,
 ) -> None:
     """Print rows, which are dataclasses of one type. `kind` names them in the envelope and selects the table.
 
-    `verbose` adds the columns that Kafka's --verbose adds.
+    `verbose` adds the columns that Kafka's --verbose adds. `errors` have no row; only formats with an envelope have them.
     On a terminal a table is fitted to its width and coloured; a pipe gets the table as Kafka's tools print it.
+    Raises BadColumn, or BadFormat for a template or path that fails on these rows.
     """
+    from kgctl.render.layouts import layout_of
+
+    layout = layout_of(kind, rows)
+    rows = selection.sorted(rows, layout)
     if output in TABLES:
-        _show_table(rows, output, color, kind, verbose)
-        return
-    from kgctl.render import machine
-
-    if output == "csv":
-        from kgctl.render.layouts import layout_of
-
-        text = machine.as_csv(rows, layout_of(kind, rows).row, escaped=sys.stdout.isatty())
+        layout = selection.of(layout.widened() if output == "wide" else layout)
+        _show_table(rows, layout, color, verbose, fitted=output == "table", headers=selection.headers)
     else:
-        text = machine.as_yaml(rows, kind) if output == "yaml" else machine.as_json(rows, kind)
-    sys.stdout.write(text)
+        sys.stdout.write(_for_programs(rows, layout, output, kind, errors, selection))
 
 
 def note(text: str) -> None:
@@ -53,20 +53,39 @@ def wants_color(color: str) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _show_table(rows: Sequence[Any], output: str, color: str, kind: str, verbose: bool) -> None:
-    from kgctl.render.layouts import layout_of
-
-    layout, colored = layout_of(kind, rows), wants_color(color)
-    if output == "wide":
-        layout = layout.widened()
+def _show_table(rows: Sequence[Any], layout: Layout, color: str, verbose: bool, *, fitted: bool, headers: bool) -> None:
+    colored = wants_color(color)
     if not (colored or sys.stdout.isatty()):
         from kgctl.render.table import table
 
-        sys.stdout.write(table(rows, layout, verbose))
+        sys.stdout.write(table(rows, layout, verbose, headers=headers))
         return
     from kgctl.render.terminal import show_table
 
-    losses = show_table(rows, layout, verbose, fitted=output == "table", colored=colored)
+    losses = show_table(rows, layout, verbose, fitted=fitted, colored=colored, headers=headers)
     if losses:
         sys.stdout.flush()
         note(losses)
+
+
+def _for_programs(
+    rows: Sequence[Any],
+    layout: Layout,
+    output: str,
+    kind: str,
+    errors: Iterable[RowError | None],
+    selection: Selection,
+) -> str:
+    from kgctl.render import machine
+
+    escaped, keys = sys.stdout.isatty(), selection.keys(layout)
+    if output == "csv":
+        return machine.as_csv(rows, layout.row, keys=keys, headers=selection.headers, escaped=escaped)
+    if output == "name":
+        return machine.as_names(rows, layout.name_field, escaped=escaped) if rows else ""
+    content = machine.envelope(rows, kind, names=layout.names, errors=errors, keys=keys)
+    if is_program(output):
+        return program_of(output).run(content, escaped)
+    if output == "jsonl":
+        return machine.as_json_lines(content["rows"])
+    return machine.as_yaml(content) if output == "yaml" else machine.as_json(content)

@@ -12,9 +12,9 @@ MISSING = "-"
 Measure = Callable[[str], int]
 
 
-def table(rows: Sequence[Any], layout: Layout, verbose: bool = False) -> str:
+def table(rows: Sequence[Any], layout: Layout, verbose: bool = False, *, headers: bool = True) -> str:
     """The text of a table, ending in a newline; without rows, the header alone."""
-    return "\n".join(aligned(block) for block in blocks(rows, layout, verbose))
+    return "\n".join(aligned(block, headers=headers) for block in blocks(rows, layout, verbose))
 
 
 def width_of(text: str) -> int:
@@ -57,9 +57,9 @@ def blocks(
         yield Block(list(some), layout, verbose, measure, brief=brief)
 
 
-def aligned(block: Block) -> str:
+def aligned(block: Block, *, headers: bool = True) -> str:
     """The text of a block with the least widths of its columns."""
-    return lines_of(block.texts, block.aligned_widths)
+    return lines_of(block.texts if headers else [texts[1:] for texts in block.texts], block.aligned_widths)
 
 
 def lines_of(texts: Sequence[Sequence[str]], widths: Sequence[int], measure: Measure = width_of) -> str:
@@ -83,6 +83,13 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def one_line(text: str, *, escaped: bool) -> str:
+    """The text with line ends as \\n; `escaped` spells out all control characters, as a terminal needs it."""
+    if escaped or len(text.splitlines()) > 1 or text.endswith(("\n", "\r")):
+        return printable(text)
+    return text
 
 
 def _widest(texts: Sequence[str], measure: Measure) -> int:

@@ -24,10 +24,13 @@ STYLES = {
 }
 
 
-def show_table(rows: Sequence[Any], layout: Layout, verbose: bool, *, fitted: bool, colored: bool) -> str | None:
+def show_table(
+    rows: Sequence[Any], layout: Layout, verbose: bool, *, fitted: bool, colored: bool, headers: bool = True
+) -> str | None:
     """Write the table to stdout, in the width of the terminal if `fitted`; what was left out or shortened, as a sentence."""
     found = fit(rows, layout, verbose, terminal_width() if fitted else 0, ellipsis_for(sys.stdout.encoding))
-    sys.stdout.write("\n".join(map(colored_text, found.grids)) if colored else found.text)
+    grids = found.grids if headers else tuple(grid.without_header() for grid in found.grids)
+    sys.stdout.write("\n".join(colored_text(grid, headers=headers) if colored else grid.text() for grid in grids))
     return _losses(found)
 
 
@@ -41,11 +44,12 @@ def terminal_width() -> int:
         return 0
 
 
-def colored_text(grid: Grid) -> str:
+def colored_text(grid: Grid, *, headers: bool = True) -> str:
     """The lines of a table: the header in bold, each value in the colour of its tone."""
-    header, *lines = zip(*grid.texts, strict=True)
-    plain = " ".join(text.ljust(width) for text, width in zip(header, grid.widths, strict=True)).rstrip()
-    shown = [_rendered(plain, HEADER)]
+    lines, shown = list(zip(*grid.texts, strict=True)), []
+    if headers:
+        header = zip(lines.pop(0), grid.widths, strict=True)
+        shown.append(_rendered(" ".join(text.ljust(width) for text, width in header).rstrip(), HEADER))
     for line in lines:
         pieces, gap = [], 0
         for column, text, width in zip(grid.columns, line, grid.widths, strict=True):
@@ -55,7 +59,7 @@ def colored_text(grid: Grid) -> str:
                 gap = 0
             gap += width - cell_len(text) + 1
         shown.append("".join(pieces))
-    return "\n".join(shown) + "\n"
+    return "".join(f"{line}\n" for line in shown)
 
 
 def _rendered(text: str, style: Style) -> str:

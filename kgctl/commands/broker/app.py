@@ -18,11 +18,11 @@ from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
 from kgctl.commands.broker import rescue
 from kgctl.commands.broker.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.broker.security import CONTEXT, keep_context, probe
-from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
-from kgctl.render import TABLES, note, show
+from kgctl.render import TABLES, note
 from kgctl.render.sheet import show_sheet
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ DataDir = Annotated[
         "kgctl broker start --override num.partitions=3 --foreground",
     )
 )
+@shows("local-broker")
 @local
 def start(
     ctx: typer.Context,
@@ -207,6 +208,7 @@ def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
 
 
 @broker_app.command(epilog=examples("kgctl broker status", "kgctl broker status --timeout 10 -o json"))
+@shows("local-broker")
 @local
 def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
     """Show whether the broker answers, and its address.
@@ -319,11 +321,11 @@ def _iso(ms: int) -> str:
 
 
 def _show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
-    output = settings(ctx).output
-    if output in TABLES:
+    chosen = settings(ctx)
+    if chosen.output in TABLES and not chosen.columns:
         show_sheet(row, "local-broker")
     else:
-        show([row], output, kind="local-broker")
+        chosen.show([row], kind="local-broker")
 
 
 def _stop(directory: Path, timeout_s: float) -> None:

@@ -27,10 +27,10 @@ def line_renderer(ctx: typer.Context) -> Callable[[str], str]:
     output = settings(ctx).output
     if output in TABLES:
         return str
-    if output == "json":
+    if output in ("json", "jsonl"):
         return lambda line: json.dumps(asdict(parse_log_line(line))) + "\n"
     raise typer.BadParameter(
-        f"{output!r} is not available for log lines; use table (plain lines) or json (one object per line).",
+        f"{output!r} is not available for log lines; use table (plain lines) or jsonl (one object per line).",
         ctx=ctx,
         param_hint="'-o'",
     )

@@ -15,7 +15,7 @@ import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.shared.arguments import Execute
-from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import note_dry_run
 from kgctl.commands.shared.settings import settings
@@ -42,6 +42,7 @@ EPILOG = (
 )
 
 
+@shows("broker-rescue", "rescued-offsets")
 @local
 def rescue(
     ctx: typer.Context,

@@ -13,9 +13,10 @@ from kgctl.commands.contexts import edit as context_edit
 from kgctl.commands.contexts import files as context_files
 from kgctl.commands.contexts import test as context_test
 from kgctl.commands.shared.arguments import only_one
-from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import complete_contexts, settings
+from kgctl.commands.shared.options import complete_contexts
+from kgctl.commands.shared.settings import settings
 from kgctl.contexts import consent, store
 from kgctl.contexts.book import PROJECT, USER, Book, existing, open_book, working_folder
 from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT, TOKEN_COMMAND, is_secret
@@ -36,6 +37,7 @@ OneName = Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=Fa
 
 
 @context_app.command("list", epilog=examples("kgctl context list", "kgctl context list -o json"))
+@shows("contexts")
 @local
 def list_contexts(ctx: typer.Context) -> None:
     """List contexts. An asterisk marks the current one.
@@ -56,6 +58,7 @@ def list_contexts(ctx: typer.Context) -> None:
 @context_app.command(
     epilog=examples("kgctl context show", "kgctl context show --explain", "kgctl context show prod -o json")
 )
+@shows("context-settings")
 @local
 def show(
     ctx: typer.Context,

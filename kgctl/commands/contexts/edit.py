@@ -18,7 +18,8 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.security import PROTOCOLS
 from kgctl.commands.shared.effects import local
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import complete_contexts, settings
+from kgctl.commands.shared.options import complete_contexts
+from kgctl.commands.shared.settings import settings
 from kgctl.contexts import store
 from kgctl.contexts.context_file import value_of
 from kgctl.contexts.names import BOOTSTRAP, CONFIRM, OWN, READ_ONLY, TIMEOUT, BadContext, is_secret

@@ -11,7 +11,8 @@ import typer
 from broker.security.secret import Secret
 from kgctl.commands.shared.effects import local
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import complete_contexts, settings
+from kgctl.commands.shared.options import complete_contexts
+from kgctl.commands.shared.settings import settings
 from kgctl.contexts import java_export, store
 from kgctl.contexts.book import existing
 from kgctl.contexts.java_properties import ignored_in, misspelt_in, read_java_file

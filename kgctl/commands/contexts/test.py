@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import complete_contexts, settings
+from kgctl.commands.shared.options import complete_contexts
+from kgctl.commands.shared.settings import settings
 from kgctl.exit_codes import UNREACHABLE
 from kgctl.model.contexts import FAILED
 from kgctl.render import TABLES, note
@@ -16,6 +17,7 @@ from kgctl.render import TABLES, note
 EPILOG = examples("kgctl context test", "kgctl context test prod", "kgctl context test prod -o json")
 
 
+@shows("context-test")
 @reads
 def examine(
     ctx: typer.Context,

@@ -8,7 +8,7 @@ import typer
 
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.shared.arguments import Group
-from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.model.groups import REBALANCING
@@ -24,6 +24,7 @@ EPILOG = examples(
 )
 
 
+@shows("group-history")
 @reads
 def history(
     ctx: typer.Context,

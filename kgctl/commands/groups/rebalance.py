@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.shared.arguments import Execute, Group
-from kgctl.commands.shared.effects import changes
+from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
@@ -21,6 +21,7 @@ EPILOG = examples(
 )
 
 
+@shows("group-rebalance")
 @changes(names="group", when="execute")
 def rebalance(
     ctx: typer.Context,

@@ -11,7 +11,7 @@ import typer
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.pipelines import bench as pipeline_bench
 from kgctl.commands.pipelines import run as pipeline_run
-from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
@@ -31,6 +31,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with
 
 
 @pipeline_app.command("list", epilog=examples("kgctl pipeline list", "kgctl pipeline list -o json"))
+@shows("pipeline-jobs")
 @local
 def list_jobs(ctx: typer.Context) -> None:
     """List the jobs with what they read and write."""
@@ -41,6 +42,7 @@ def list_jobs(ctx: typer.Context) -> None:
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline explain lag", "kgctl pipeline explain evaluate -o csv"))
+@shows("pipeline-columns")
 @local
 def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", help=pipeline_run.JOB_HELP)]) -> None:
     """Explain how a job works and what each column of its tables means."""
@@ -56,6 +58,7 @@ def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB"
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline doctor", "kgctl pipeline doctor -o json"))
+@shows("pipeline-doctor")
 @local
 def doctor(ctx: typer.Context) -> None:
     """Check whether this machine has what the pipelines need. Exit code 1 if a run would fail."""
@@ -71,6 +74,7 @@ pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))
+@shows("pipeline-status")
 @local
 def status(ctx: typer.Context, out: Out) -> None:
     """Show the size and the last write of each table in a folder.

@@ -12,7 +12,8 @@ import typer
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import changes
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import parse_seconds, settings
+from kgctl.commands.shared.options import parse_seconds
+from kgctl.commands.shared.settings import settings
 
 if TYPE_CHECKING:
     from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
@@ -137,7 +138,7 @@ def consume(
     from kgctl.render.records import LineOptions, as_json_lines, as_lines
 
     chosen = settings(ctx)
-    if chosen.output in ("yaml", "csv"):
+    if chosen.output not in ("table", "wide", "json", "jsonl"):
         raise typer.BadParameter("records are printed as lines or as JSON Lines.", param_hint="'--output'")
     _check(from_beginning, from_end, partition, offset, group)
     line_options = LineOptions(
@@ -150,7 +151,7 @@ def consume(
         record_separator=_text(record_separator, "--record-separator"),
         null=_text(null_marker, "--null-marker"),
     )
-    shape = as_json_lines if json or chosen.output == "json" else as_lines(line_options)
+    shape = as_json_lines if json or chosen.output in ("json", "jsonl") else as_lines(line_options)
     began = time.monotonic()
     if timeout is None and chosen.is_timeout_given:
         timeout = chosen.timeout

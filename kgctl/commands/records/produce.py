@@ -11,7 +11,7 @@ import typer
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import changes
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import settings
+from kgctl.commands.shared.settings import Settings, settings
 
 if TYPE_CHECKING:
     from kgctl.client.producer.producer import Producer, ProducerSettings
@@ -190,7 +190,7 @@ def produce(
             else:
                 send_in_transactions(producer, record_of, transactions)
         finally:
-            _show_summary(summary(producer, transactions), transactions, chosen.output)
+            _show_summary(summary(producer, transactions), transactions, chosen)
     finally:
         producer.close()
         connector.close()
@@ -227,14 +227,14 @@ def _complete(record: OutgoingRecord, headers: Headers, partition: int | None) -
     return replace(record, headers=headers + record.headers, partition=own)
 
 
-def _show_summary(produced: Produced, transactions: LineTransactions | None, output: str) -> None:
-    from kgctl.render import TABLES, note, show
+def _show_summary(produced: Produced, transactions: LineTransactions | None, chosen: Settings) -> None:
+    from kgctl.render import TABLES, note
 
     note(produced.sentence())
     for sentence in transactions.sentences() if transactions is not None else ():
         note(sentence)
-    if output not in TABLES:
-        show([produced], output, kind="produced")
+    if chosen.output not in TABLES:
+        chosen.show([produced], kind="produced")
 
 
 def _reader(json: bool, key_separator: str | None, null_marker: str | None) -> LineReader:

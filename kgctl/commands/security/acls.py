@@ -22,7 +22,7 @@ from kgctl.client.admin.acl_selection import (
 )
 from kgctl.client.net.errors import BadValue, NotFound
 from kgctl.commands.shared.arguments import Execute, not_empty
-from kgctl.commands.shared.effects import changes, reads
+from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
@@ -82,6 +82,7 @@ Idempotent = Annotated[
         "kgctl acls list --topic orders --resource-pattern-type match",
     ),
 )
+@shows("acls")
 @reads
 def list_acls(
     ctx: typer.Context,
@@ -116,6 +117,7 @@ def list_acls(
         "kgctl acls add --cluster --deny-principal User:bob --operation Alter",
     )
 )
+@shows("acl-changes")
 @changes(when="execute")
 def add(
     ctx: typer.Context,
@@ -178,6 +180,7 @@ def add(
         "kgctl acls remove --principal User:bob",
     )
 )
+@shows("acl-changes")
 @changes(when="execute")
 def remove(
     ctx: typer.Context,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.shared.arguments import Execute, not_empty
-from kgctl.commands.shared.effects import changes, reads
+from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
@@ -36,6 +36,7 @@ def _known_mechanisms(value: str | list[str] | None) -> str | list[str] | None:
 
 
 @users_app.command("list", epilog=examples("kgctl users list", "kgctl users list alice bob -o json"))
+@shows("users")
 @reads
 def list_users(
     ctx: typer.Context,
@@ -59,6 +60,7 @@ def list_users(
         "pass kafka/alice | kgctl users set-password alice",
     ),
 )
+@shows("user-changes")
 @changes(names="user")
 def set_password(
     ctx: typer.Context,
@@ -101,6 +103,7 @@ def set_password(
 
 
 @users_app.command(epilog=examples("kgctl users delete alice", "kgctl users delete alice bob --execute"))
+@shows("user-changes")
 @changes(names="users", when="execute")
 def delete(
     ctx: typer.Context,

@@ -24,13 +24,14 @@ _ATTRIBUTE, _KINDS = "kgctl_effect", "kgctl_kinds"
 class Effect:
     """`names` are the parameters that hold what would change, `when` the one without which nothing changes.
 
-    A verb that decides itself may change something; it calls `check_change` before.
+    A verb that decides itself may change something; it calls `check_change` before. `repeatable`: --watch may run the verb again and again.
     """
 
     is_change: bool
     names: tuple[str, ...] = ()
     when: str | None = None
     decides_itself: bool = False
+    repeatable: bool = False
 
     def applies(self, parameters: dict[str, Any]) -> bool:
         return self.is_change and (self.when is None or bool(parameters[self.when]))
@@ -43,7 +44,7 @@ class Effect:
 
 def reads(verb: F) -> F:
     """The verb only reads from the cluster."""
-    return _declared(verb, Effect(False))
+    return _declared(verb, Effect(False, repeatable=True))
 
 
 def local(verb: F) -> F:

@@ -22,6 +22,10 @@ class GlobalOption(TyperOption):
         return " ".join([", ".join(shown), *([self.metavar] if self.metavar else [])]), self.help or ""
 
 
+class TableOption(GlobalOption):
+    """An option of every command that shows rows."""
+
+
 def examples(*lines: str) -> str:
     """The epilog of a command: example command lines, which keep their line breaks."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
@@ -36,9 +40,11 @@ def lay_out(command: Any) -> None:
 
 
 def _format_options(command: Any, ctx: Any, formatter: Any) -> None:
-    arguments, options, panel = [], [], []
+    arguments, options, table, panel = [], [], [], []
     for parameter in command.get_params(ctx):
-        if isinstance(parameter, GlobalOption):
+        if isinstance(parameter, TableOption):
+            table.append(parameter.panel_line())
+        elif isinstance(parameter, GlobalOption):
             panel.append(parameter.panel_line())
         elif parameter.param_type_name == "argument":
             if parameter.help:
@@ -52,6 +58,8 @@ def _format_options(command: Any, ctx: Any, formatter: Any) -> None:
         _section(formatter, title, lines)
     if isinstance(command, TyperGroup):
         command.format_commands(ctx, formatter)
+    if ctx.parent is None or not isinstance(command, TyperGroup):
+        _section(formatter, "Output options", table)
     _section(formatter, "Global options", panel)
 
 

@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kgctl.commands.shared.effects import guard
-from kgctl.commands.shared.settings import add_options
+from kgctl.commands.shared.options import add_options
+from kgctl.commands.shared.showing import prepare
 
 
 class Entry(NamedTuple):
@@ -78,4 +79,5 @@ def load_entry(name: str, entry: Entry) -> Any:
     command = group.commands[name]
     add_options(command)
     guard(command)
+    prepare(command)
     return command

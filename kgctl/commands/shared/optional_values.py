@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 # What follows counts as the value only if it looks like one; else it is the next argument.
 _DURATION = re.compile(r"\d[\dwdhms.]*|PT?\d.*", re.ASCII)
-_VALUES = {"--drain": _DURATION}
+_SECONDS = re.compile(r"\d+\.?\d*", re.ASCII)
+_VALUES = {"--drain": _DURATION, "--watch": _SECONDS}
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:

@@ -1,15 +1,13 @@
-"""The options of every command, before or after its arguments: which cluster, which output, how long to wait."""
+"""What the options of every command say: which cluster, which output, how long to wait."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
-
-from kgctl.commands.shared.help import GlobalOption, lay_out
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -17,10 +15,9 @@ if TYPE_CHECKING:
     from kgctl.contexts.handover import PortableSettings
     from kgctl.contexts.target import Given, Target
     from kgctl.model.failure import RowError
+    from kgctl.render.selection import Selection, SortKey
 
 C = TypeVar("C", bound="ConnectionSettings")
-COLORS = ("auto", "always", "never")
-OUTPUTS = ("table", "wide", "json", "yaml", "csv")
 
 
 @dataclass(slots=True)
@@ -35,6 +32,12 @@ class Settings:
     timeout: float = 30.0
     is_timeout_given: bool = False
     wants_explanation: bool = False
+    columns: tuple[str, ...] = ()
+    sort: tuple[SortKey, ...] = ()
+    no_headers: bool | None = None
+    watch: float | None = None
+    _is_kept: bool = False
+    _kept: Admin | None = None
     confirmed: list[str] = field(default_factory=list)
     _target: Target | None = None
     _has_warned: bool = False
@@ -83,9 +86,30 @@ class Settings:
 
     def admin(self) -> Admin:
         """A client of the chosen cluster; use it in a `with`."""
+        if self._is_kept:
+            from kgctl.commands.shared.kept_admin import KeptAdmin
+
+            self._kept = self._kept or KeptAdmin(self.connection())
+            return self._kept
         from kgctl.client.admin.admin import Admin
 
         return Admin(self.connection())
+
+    @contextmanager
+    def kept_connection(self) -> Iterator[None]:
+        """Let all calls of `admin` share one client."""
+        self._is_kept = True
+        try:
+            yield
+        finally:
+            self._is_kept = False
+            self.drop_connection()
+
+    def drop_connection(self) -> None:
+        """Let the next call of `admin` start with a new client, which knows nothing of what has failed."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     def show(
         self, rows: Sequence[Any], *, kind: str, verbose: bool = False, errors: Iterable[RowError | None] = ()
@@ -96,7 +120,29 @@ class Settings:
         """
         from kgctl.render import show
 
-        show(rows, self.output, self.color, kind=kind, verbose=verbose, errors=errors)
+        with _usage_errors():
+            show(rows, self.output, self.color, kind=kind, verbose=verbose, errors=errors, selection=self.selection)
+
+    @property
+    def selection(self) -> Selection:
+        from kgctl.render.selection import Selection
+
+        return Selection(self.columns, self.sort, not self.no_headers)
+
+    def check_output(self, kinds: Sequence[str]) -> None:
+        """Check the columns and the template for a command that shows rows of these kinds, before it asks the cluster."""
+        from kgctl.render.formats import check_fields, is_program
+
+        if not (self.columns or self.sort or is_program(self.output)):
+            return
+        from kgctl.render.layouts import layout_of
+        from kgctl.render.selection import keys_of
+
+        with _usage_errors():
+            layouts = [layout_of(kind, ()) for kind in kinds]
+            self.selection.check(layouts)
+            if is_program(self.output):
+                check_fields(self.output, [key for layout in layouts for key in keys_of(layout)])
 
     def explain(self, sentence: str) -> None:
         """With --explain, a sentence on stderr about where values come from, or why some are missing."""
@@ -130,103 +176,14 @@ def settings(ctx: typer.Context) -> Settings:
     return found
 
 
-def add_options(command: Any) -> None:
-    """Give a command and its subcommands the options of Settings, except flags that they use themselves."""
-    taken = {flag for parameter in command.params for flag in parameter.opts}
-    command.params += [option for option in _options() if not taken.intersection(option.opts)]
-    command.rich_markup_mode = None
-    lay_out(command)
-    if isinstance(command, TyperGroup):
-        for below in command.commands.values():
-            add_options(below)
-
-
-def _options() -> list[GlobalOption]:
-    return [
-        GlobalOption(
-            "HOST:PORT[,...]",
-            "Cluster  [$KGCTL_BOOTSTRAP, or local broker]",
-            param_decls=["bootstrap", "--bootstrap", "--bootstrap-server"],
-            callback=_remember,
-        ),
-        GlobalOption(
-            "NAME",
-            "Context  [$KGCTL_CONTEXT, or the current one]",
-            param_decls=["context", "--context"],
-            callback=_remember,
-            autocompletion=lambda ctx, words, incomplete: complete_contexts(incomplete),
-        ),
-        GlobalOption(
-            "FILE",
-            "Java client.properties  [$KGCTL_COMMAND_CONFIG]",
-            param_decls=["command_config", "--command-config"],
-            callback=_remember,
-        ),
-        GlobalOption(
-            "FORMAT",
-            f"{', '.join(OUTPUTS)}  [default: table]",
-            param_decls=["output", "-o", "--output"],
-            callback=_remember,
-        ),
-        GlobalOption(
-            "WHEN",
-            f"Colours: {', '.join(COLORS)}  [default: auto]",
-            param_decls=["color", "--color"],
-            callback=_remember,
-        ),
-        GlobalOption(
-            "SECONDS",
-            "Time limit for the cluster  [default: 30]",
-            param_decls=["timeout", "--timeout"],
-            callback=_remember,
-        ),
-        GlobalOption(
-            None,
-            "Name Kafka's command, say why values are missing",
-            param_decls=["wants_explanation", "--explain"],
-            is_flag=True,
-            default=None,
-            callback=_remember,
-        ),
-    ]
-
-
-def complete_contexts(incomplete: str) -> list[str]:
-    """Names for the shell's completion; none if a file is not valid."""
-    import os
-
-    from kgctl.client.net.errors import KgctlError
-    from kgctl.contexts.book import open_book
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    from kgctl.render.program import BadFormat
+    from kgctl.render.selection import BadColumn
 
     try:
-        names = open_book(os.environ).names()
-    except KgctlError:
-        return []
-    return [name for name in names if name.startswith(incomplete)]
-
-
-def _remember(ctx: Any, parameter: Any, value: str | bool | None) -> None:
-    if value is None or ctx.resilient_parsing:
-        return
-    chosen = ctx.ensure_object(Settings)
-    setattr(chosen, parameter.name, _checked(ctx, parameter, value) if isinstance(value, str) else value)
-    chosen.is_timeout_given |= parameter.name == "timeout"
-
-
-def _checked(ctx: Any, parameter: Any, value: str) -> str | float:
-    known = {"output": OUTPUTS, "color": COLORS}.get(parameter.name)
-    if known is not None and value not in known:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", ctx=ctx, param=parameter)
-    if parameter.name != "timeout":
-        return value
-    return parse_seconds(value)
-
-
-def parse_seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= 86400:
-        raise typer.BadParameter(f"{text!r} is not a number of seconds above 0.", param_hint="'--timeout'")
-    return seconds
+        yield
+    except BadColumn as error:
+        raise typer.BadParameter(str(error), param_hint="'--columns', '--sort'") from error
+    except BadFormat as error:
+        raise typer.BadParameter(str(error), param_hint="'-o'") from error

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.shared.arguments import Execute
-from kgctl.commands.shared.effects import changes, reads
+from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
@@ -22,6 +22,7 @@ Topics = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=Fa
 
 
 @topics_app.command("list", epilog=examples("kgctl topics list", "kgctl topics list --exclude-internal -o json"))
+@shows("topics")
 @reads
 def list_topics(
     ctx: typer.Context,
@@ -41,6 +42,7 @@ def list_topics(
 @topics_app.command(
     epilog=examples("kgctl topics describe", "kgctl topics describe orders", "kgctl topics describe orders --configs")
 )
+@shows("topic-partitions", "topic-configs")
 @reads
 def describe(
     ctx: typer.Context,
@@ -72,6 +74,7 @@ def describe(
         "kgctl topics create users --config cleanup.policy=compact --if-not-exists",
     )
 )
+@shows("topic-changes")
 @changes(names="topics")
 def create(
     ctx: typer.Context,
@@ -109,6 +112,7 @@ def create(
 
 
 @topics_app.command(epilog=examples("kgctl topics delete orders", "kgctl topics delete orders --execute"))
+@shows("topic-changes")
 @changes(names="topics", when="execute")
 def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None:
     """Delete topics with all their records."""

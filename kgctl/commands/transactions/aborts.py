@@ -8,7 +8,7 @@ import typer
 
 from kgctl.client.admin.aborts import HangingTarget
 from kgctl.commands.shared.arguments import Execute, not_empty, only_one
-from kgctl.commands.shared.effects import changes
+from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
@@ -23,6 +23,7 @@ EPILOG = examples(
 )
 
 
+@shows("transaction-aborts")
 @changes(names=("ids", "topic"), when="execute")
 def abort(
     ctx: typer.Context,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.shared.arguments import named, not_empty
-from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
@@ -33,6 +33,7 @@ transactions_app = typer.Typer(
         "kgctl transactions list --state Ongoing --id-pattern 'orders-.*' -o json",
     ),
 )
+@shows("transactions")
 @reads
 def list_transactions(
     ctx: typer.Context,
@@ -66,7 +67,7 @@ def list_transactions(
     states = named(state, STATES, "--state")
     with settings(ctx).admin() as admin:
         listed = admin.list_transactions(states, producer_id or (), older_than_ms, id_pattern)
-    settings(ctx).show(listed.rows, kind="transactions")
+    settings(ctx).show(listed.rows, kind="transactions", errors=listed.errors)
     conclude(listed.errors, len(listed.errors) + 1)
 
 
@@ -77,6 +78,7 @@ def list_transactions(
         "kgctl transactions describe payments-1 -o json",
     )
 )
+@shows("transaction-states", "transaction-partitions")
 @reads
 def describe(
     ctx: typer.Context,
@@ -110,6 +112,7 @@ def describe(
         "kgctl transactions find-hanging --broker-id 1 --max-transaction-timeout 60",
     ),
 )
+@shows("hanging-transactions")
 @reads
 def find_hanging(
     ctx: typer.Context,

@@ -9,7 +9,7 @@ import typer
 from kgctl.client.admin.reset_input import topic_partitions
 from kgctl.client.net.errors import BadValue
 from kgctl.commands.shared.arguments import not_empty
-from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
@@ -32,6 +32,7 @@ def _producers() -> None: ...
         "kgctl producers describe orders:0 --broker-id 2",
     )
 )
+@shows("producers")
 @reads
 def describe(
     ctx: typer.Context,

@@ -33,7 +33,7 @@ def kgctl(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def row_of(*arguments: object) -> dict[str, object]:
     answer = json.loads(kgctl(*arguments, "-o", "json").stdout)
-    assert (answer["version"], answer["kind"]) == (1, "local-broker")
+    assert (answer["version"], answer["kind"]) == (2, "local-broker")
     (row,) = answer["rows"]
     return row
 

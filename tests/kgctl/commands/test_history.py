@@ -25,7 +25,7 @@ from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import GroupEventRow, by_rebalance
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.render.layouts import LAYOUTS
-from kgctl.render.machine import as_csv, as_json, as_yaml
+from kgctl.render.machine import as_csv, as_json, as_yaml, envelope
 from kgctl.render.table import table
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
@@ -185,8 +185,9 @@ def test_the_assignment_is_read_from_events_that_have_one() -> None:
 def test_an_assignment_is_an_object_in_json_a_json_text_in_csv_and_not_in_tables() -> None:
     (row,) = history(fed([event(assignment={"é;,": {"orders": [0, 1]}})]))
     expected = {"é;,": [{"topic": "orders", "partitions": [0, 1]}]}
-    assert json.loads(as_json([row], "group-history"))["rows"][0]["assignment"] == expected
-    assert yaml.safe_load(as_yaml([row], "group-history"))["rows"][0]["assignment"] == expected
+    content = envelope([row], "group-history")
+    assert json.loads(as_json(content))["rows"][0]["assignment"] == expected
+    assert yaml.safe_load(as_yaml(content))["rows"][0]["assignment"] == expected
     (read,) = csv.DictReader(
         as_csv(
             [

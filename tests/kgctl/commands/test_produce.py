@@ -43,7 +43,7 @@ def test_the_summary_is_a_row_on_stdout_when_asked_for(kgctl: Kgctl) -> None:
     topic = made(kgctl, 2)
     result = kgctl("produce", topic, "--partition", 1, "-o", "json", text="ab\n\ncd\n")
     assert json.loads(result.stdout) == {
-        "version": 1,
+        "version": 2,
         "kind": "produced",
         "rows": [
             {
@@ -55,6 +55,7 @@ def test_the_summary_is_a_row_on_stdout_when_asked_for(kgctl: Kgctl) -> None:
                 "transactions": None,
             }
         ],
+        "errors": [],
     }
 
 

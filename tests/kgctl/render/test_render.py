@@ -145,7 +145,7 @@ def test_names_never_contain_terminal_control_sequences(
 def test_json_has_a_version_a_kind_and_absent_values_as_null(capsys: pytest.CaptureFixture[str]) -> None:
     row = TopicPartitionRow("t", 0, 1, None, (1, 2), (1,), 0, 9, 9, RowError("LEADER_NOT_AVAILABLE", "..."))
     assert json.loads(shown(capsys, [row], "topic-partitions", "json")) == {
-        "version": 1,
+        "version": 2,
         "kind": "topic-partitions",
         "rows": [
             {
@@ -161,8 +161,34 @@ def test_json_has_a_version_a_kind_and_absent_values_as_null(capsys: pytest.Capt
                 "error": "LEADER_NOT_AVAILABLE",
             }
         ],
+        "errors": [{"name": "LEADER_NOT_AVAILABLE", "message": "...", "subject": {"topic": "t", "partition": 0}}],
     }
-    assert json.loads(shown(capsys, [], "groups", "json")) == {"version": 1, "kind": "groups", "rows": []}
+    assert json.loads(shown(capsys, [], "groups", "json")) == {
+        "version": 2,
+        "kind": "groups",
+        "rows": [],
+        "errors": [],
+    }
+
+
+def test_a_row_with_nothing_but_an_error_is_only_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    gone = PartitionLag("gone", None, None, None, None, None, None, None, None, None, error=RowError("NOT_FOUND", "."))
+    answer = json.loads(
+        shown(capsys, [gone, LAGS[0]], "group-offsets", "json", errors=[None, RowError("UNREACHABLE", "broker 2")])
+    )
+    assert [row["group"] for row in answer["rows"]] == ["shop"]
+    assert answer["errors"] == [
+        {"name": "NOT_FOUND", "message": ".", "subject": {"group": "gone"}},
+        {"name": "UNREACHABLE", "message": "broker 2", "subject": {}},
+    ]
+    assert len(shown(capsys, [gone, LAGS[0]], "group-offsets", "jsonl").splitlines()) == 1
+    assert len(shown(capsys, [gone, LAGS[0]], "group-offsets", "csv").splitlines()) == 3
+
+
+def test_a_list_that_is_not_known_is_empty_and_not_null(capsys: pytest.CaptureFixture[str]) -> None:
+    row = MemberRow("g", "m-1", None, "/1", "app", None, 7)
+    (found,) = json.loads(shown(capsys, [row], "group-members", "json"))["rows"]
+    assert (found["current_assignment"], found["target_assignment"], found["partitions"]) == ([], [], None)
 
 
 def test_yaml_says_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,8 @@ _ATTRIBUTE, _KINDS = "kgctl_effect", "kgctl_kinds"
 class Effect:
     """`names` are the parameters that hold what would change, `when` the one without which nothing changes.
 
-    A verb that decides itself may change something; it calls `check_change` before. `repeatable`: --watch may run the verb again and again.
+    A verb that decides itself may change something; it calls `check_change` before. `repeatable`: --watch may
+    run the verb again and again.
     """
 
     is_change: bool

@@ -13,6 +13,7 @@ from kgctl.commands.shared.settings import Settings
 
 COLORS = ("auto", "always", "never")
 WATCH_SECONDS = 2.0
+_FORMATS = "table, wide, name, json, jsonl, yaml, csv, template=TEXT, template-file=FILE, jsonpath=PATH"
 
 
 def add_options(command: Any) -> None:
@@ -25,7 +26,7 @@ def add_options(command: Any) -> None:
         options = [*_output_options(TableOption), *_table_options(), *repeatable]
     else:
         options = _output_options(GlobalOption)
-    options += _options()
+    options = [*_options(), *options]
     command.params += [option for option in options if not taken.intersection(option.opts)]
     command.rich_markup_mode = None
     lay_out(command)
@@ -38,7 +39,7 @@ def _output_options(panel: type[GlobalOption]) -> list[GlobalOption]:
     return [
         panel(
             "FORMAT",
-            "table, wide, name, json, jsonl, yaml, csv, template=TEXT, template-file=FILE, jsonpath=PATH",
+            _FORMATS if panel is TableOption else "table, json or jsonl, where it applies",
             param_decls=["output", "-o", "--output"],
             callback=_remember,
         ),

@@ -4,7 +4,7 @@
     python -m tests.harness.reference_kafka tool NAME ARGUMENT...                 NAME: topics, consumer-groups, ...
 
 Needs java 17 or newer and mvn. Maven Central supplies the jars (54 MB) once; they stay in
-$XDG_CACHE_HOME/kgctl-reference, together with an archive of loaded classes for each tool, which halves its start time.
+$XDG_CACHE_HOME/kgctl-reference, together with an archive of loaded classes for each tool and the broker, which halves the start time.
 The data directory is temporary. The configuration is Kafka's default, except for one replica of each partition and the
 loopback interface.
 """
@@ -12,6 +12,7 @@ loopback interface.
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import fcntl
 import itertools
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -64,6 +66,7 @@ QUICK_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 # The archive of a tool that has none because it never ran to its end: close enough.
 OTHER_ARCHIVE = "console-consumer"
+BROKER = "broker"
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>reference</groupId><artifactId>kafka-jars</artifactId><version>1</version>
@@ -161,14 +164,22 @@ class ReferenceKafka:
     """
 
     def __init__(
-        self, config: Mapping[str, str] | None = None, *, version: str = VERSION, port: int = 0, heap: str = "768m"
+        self,
+        config: Mapping[str, str] | None = None,
+        *,
+        version: str = VERSION,
+        port: int = 0,
+        heap: str = "768m",
+        quick: bool = True,
     ) -> None:
+        """`quick` halves the time of the start; code that runs for long is slower."""
         self.tools = KafkaTools(version)
-        self._config, self._heap = dict(config or {}), heap
+        self._config, self._heap, self._quick = dict(config or {}), heap, quick
         self._port, self._controller_port = port or free_port(), free_port()
         self.bootstrap_servers = f"127.0.0.1:{self._port}"
         self.data_dir = Path(tempfile.mkdtemp(prefix="reference-kafka-"))
         self._child: subprocess.Popen[bytes] | None = None
+        self._made: Path | None = None  # an archive that the process writes when it exits
 
     @property
     def pid(self) -> int:
@@ -203,8 +214,14 @@ class ReferenceKafka:
         self._spawn()
 
     def stop(self) -> None:
+        if self._made is not None and self._child is not None:
+            self._child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(READY_WITHIN_S)
         # The data is removed anyway, and a clean stop takes Kafka seconds.
         self.kill()
+        if self._made is not None and self._made.exists():
+            self._made.replace(self.tools.jars.archive(BROKER))
         shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def wait(self) -> int:
@@ -242,18 +259,28 @@ class ReferenceKafka:
         }
         properties = self.data_dir / "server.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
-        identity = self.tools.run("storage", "random-uuid").stdout.split()[-1]
-        arguments = ["--standalone", "-t", identity, "-c", properties, *self.format_arguments()]
+        identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        arguments = ["--standalone", f"--cluster-id={identity}", "-c", properties, *self.format_arguments()]
         formatted = self.tools.run("storage", "format", *arguments)
         if formatted.returncode != 0:
             raise RuntimeError(f"Kafka could not format its storage: {(formatted.stderr or formatted.stdout).strip()}")
 
     def _spawn(self) -> None:
         properties = self.data_dir / "server.properties"
-        command = self.tools.jars.command("kafka.Kafka", properties, heap=self._heap, flags=())
+        command = self.tools.jars.command("kafka.Kafka", properties, heap=self._heap, flags=self._flags())
         with (self.data_dir / "server.out").open("ab") as out:
             self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         self._wait_until_loaded(self._child)
+
+    def _flags(self) -> list[str]:
+        if not self._quick:
+            return []
+        archive = self.tools.jars.archive(BROKER)
+        self._made = None
+        if archive.exists():
+            return [*QUICK_START, f"-XX:SharedArchiveFile={archive}"]
+        self._made = archive.with_suffix(f".{os.getpid()}")
+        return [*QUICK_START, f"-XX:ArchiveClassesAtExit={self._made}"]
 
     def _wait_until_loaded(self, child: subprocess.Popen[bytes]) -> None:
         """Wait until every partition of __consumer_offsets exists and is loaded; answers vary before that."""
@@ -293,7 +320,7 @@ def _is_loaded(client: WireClient, group: str) -> bool:
 
 def _serve(options: argparse.Namespace) -> int:
     config = dict(option.split("=", 1) for option in options.option)
-    with ReferenceKafka(config, version=options.version, port=options.port, heap=options.heap) as kafka:
+    with ReferenceKafka(config, version=options.version, port=options.port, heap=options.heap, quick=False) as kafka:
         stopping = False
 
         def stop(*_: object) -> None:

@@ -228,8 +228,7 @@ def test_the_timeout_bounds_the_wait_for_a_cluster_that_never_answers(words: tup
     assert "broker start" not in result.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize(("number", "place"), [(signal.SIGKILL, "before"), (signal.SIGSTOP, "after")])
 def test_the_timeout_bounds_the_wait_for_a_broker_that_is_lost(number: signal.Signals, place: str) -> None:
     with LocalBroker() as broker:
         kgctl = Kgctl(broker.bootstrap_servers)

@@ -133,6 +133,13 @@ class Admin:
             facts.missing = str(error)
         return [group_metadata.with_facts(group, facts) for group in found], facts.missing
 
+    def pending_offsets(self, found: Sequence[GroupDescription]) -> list[GroupDescription]:
+        """The groups with the offsets that are pending in open transactions."""
+        from kgctl.client.admin import pending_offsets
+
+        steps = pending_offsets.with_pending(self.cluster, found)
+        return self._connector.run(steps, min(self._connector.settings.timeout, _ADDITION_SECONDS))
+
     def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
         return self.run(removals.plan_group_deletion(self.cluster, names))
 

@@ -65,7 +65,7 @@ def read_facts(cluster: Cluster, groups: Sequence[GroupDescription], facts: Grou
     asked = [group for group in groups if not group.error and group.type in (CLASSIC, CONSUMER)]
     if not asked:
         return
-    by_partition = yield from _partitions_of(cluster, asked, facts)
+    by_partition = yield from partitions_of(cluster, asked, facts)
     wanted = {partition: keys for partition, some in by_partition.items() if (keys := _keys_of(some))}
     if not wanted:
         return
@@ -131,7 +131,7 @@ def with_facts(group: GroupDescription, facts: GroupFacts) -> GroupDescription:
     return replace(group, generation=value.generation, leader=value.leader, members=members, state_since_ms=since_ms)
 
 
-def _partitions_of(
+def partitions_of(
     cluster: Cluster, groups: Iterable[GroupDescription], facts: GroupFacts
 ) -> Steps[dict[TopicPartition, list[GroupDescription]]]:
     """The groups by the partition that holds them, by Kafka's hash. Its leader must be the coordinator of the group."""

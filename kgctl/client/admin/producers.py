@@ -57,7 +57,7 @@ def named_producers(
             rows.append(ProducerRow(*key, error=producers.as_row()))
         else:
             rows += producers
-    names = yield from _known_ids(cluster, {row.producer_id for row in rows if row.producer_id is not None})
+    names = yield from known_ids(cluster, {row.producer_id for row in rows if row.producer_id is not None})
     return [
         row if row.producer_id is None else replace(row, transactional_id=names.get(row.producer_id)) for row in rows
     ]
@@ -73,7 +73,7 @@ def transactional_ids(cluster: Cluster, producer_ids: Collection[int]) -> Steps[
     return {row.producer_id: row.transactional_id for row in listed.rows}
 
 
-def _known_ids(cluster: Cluster, producer_ids: Collection[int]) -> Steps[dict[int, str]]:
+def known_ids(cluster: Cluster, producer_ids: Collection[int]) -> Steps[dict[int, str]]:
     """As many as the cluster names; without names, what they are added to is still right."""
     with contextlib.suppress(KgctlError):
         return (yield from transactional_ids(cluster, producer_ids))
@@ -168,7 +168,7 @@ def _name_holders(
         open_ones = [] if isinstance(rows, KgctlError) else [row for row in rows if row.start_offset is not None]
         if open_ones:
             first[key] = min(open_ones, key=lambda row: row.start_offset or 0)
-    names = yield from _known_ids(cluster, {row.producer_id or 0 for row in first.values()})
+    names = yield from known_ids(cluster, {row.producer_id or 0 for row in first.values()})
     known: dict[str, TransactionRow] = {}
     if names:
         known = {

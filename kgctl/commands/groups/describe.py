@@ -11,6 +11,7 @@ import typer
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.matching import Match, matching
+from kgctl.commands.groups.pending import note_pending
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
@@ -90,10 +91,12 @@ def describe(
         if topics:
             found = _in_topics(found, topics)
         held = _group_holds(admin, found) if view is PartitionLag else []
+        pending = _with_pending(admin, found) if has_offsets else []
     rows = _rows(found, view, chosen.output)
     chosen.show(rows, kind=VIEWS[view], verbose=verbose, errors=listing.errors)
     _note_states(found, offsets_shown=has_offsets)
     note_group_holds(held)
+    note_pending(pending)
     errors = [*listing.errors, *(group.error for group in found)]
     partitions = [row.error for group in found for row in group.partitions]
     conclude([*errors, *partitions], len(errors) + len(partitions))
@@ -142,6 +145,14 @@ def _group_holds(admin: Admin, found: Sequence[GroupDescription]) -> list[GroupH
     """An addition: without the permission, or on an old broker, the table is still right."""
     try:
         return admin.group_holds(found)
+    except KgctlError:
+        return []
+
+
+def _with_pending(admin: Admin, found: Sequence[GroupDescription]) -> list[GroupDescription]:
+    """Another addition."""
+    try:
+        return admin.pending_offsets(found)
     except KgctlError:
         return []
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from tests.harness.clusters import fresh
-from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.commandline import Kgctl, fill, member_of, opened
 
 
 @pytest.fixture
@@ -133,3 +134,20 @@ def test_generation_timeouts_and_age_are_known_on_every_cluster(kgctl: Kgctl, to
     assert member["session_timeout_ms"] > 0
     assert member["rebalance_timeout_ms"] > 0
     assert 0 <= state["offsets_partition"] < 50
+
+
+def test_pending_offsets_of_an_open_transaction_are_named(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=1, p1=1)
+    reader = Consumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group})
+    with opened(kgctl, topic) as (transactional_id, producer):
+        producer.send_offsets_to_transaction([TopicPartition(topic, 1, 5)], reader.consumer_group_metadata(), 30)
+        result = kgctl("groups", "describe", group)
+    reader.close()
+
+    sentence = (
+        f"Warning: Group '{group}' has pending offsets for {topic}-1 in the open transaction of transactional id "
+        f"'{transactional_id}'; they are committed or dropped when it ends."
+    )
+    assert sentence in result.stderr.splitlines()
+    assert "pending" not in kgctl("groups", "describe", group).stderr

@@ -37,7 +37,9 @@ COMMANDS = {
     "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
     "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
     "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
-    "compat": Entry("kgctl.commands.compat.app:compat", "Run Kafka's tools: same arguments, same output."),
+    "compat": Entry(
+        "kgctl.commands.compat.app:compat", "Run one of Kafka's command-line tools with its own arguments."
+    ),
     "schema": Entry("kgctl.commands.schema:schema", "Print the JSON Schema of an answer."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-PLAN_FIRST = "Without --execute the plan is shown and nothing changes."
-ARGUMENTS = {"--group": "GROUP", "--topic": "TOPIC"}
-
 
 def improve(error: Any) -> None:
     """Replace the guess of a "No such option" error by the right way to say it, where there is one."""
@@ -20,15 +17,7 @@ def improve(error: Any) -> None:
 
 
 def _hint(option: str, ctx: Any) -> str | None:
-    command = ctx.command
     name = option.lstrip("-")
-    if name in getattr(command, "commands", {}):
+    if name in getattr(ctx.command, "commands", {}):
         return f"It is a command: `{ctx.command_path} {name}`."
-    flags = {flag for parameter in command.params for flag in parameter.opts}
-    if option == "--dry-run" and "--execute" in flags:
-        return PLAN_FIRST
-    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
-    for argument in arguments:
-        if option in ARGUMENTS and ARGUMENTS[option] in (argument.metavar or ""):
-            return f"The {name} is an argument: `{ctx.command_path} {argument.metavar.strip('[]')}`."
     return None

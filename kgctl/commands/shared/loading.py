@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kgctl.commands.shared.effects import guard
+from kgctl.commands.shared.habits import keep_habits
 from kgctl.commands.shared.options import add_options
 from kgctl.commands.shared.showing import prepare
 
@@ -80,4 +81,5 @@ def load_entry(name: str, entry: Entry) -> Any:
     add_options(command)
     guard(command)
     prepare(command)
+    keep_habits(command)
     return command

@@ -332,8 +332,8 @@ FAULTS = (
     Fault(
         "transactions: a partition that is not part of the transaction passes verification",
         "cores/transactions/partitions.py",
-        "        partition: ErrorCode.NONE if partition in known else ErrorCode.TRANSACTION_ABORTABLE for partition in partitions\n",
-        "        partition: ErrorCode.NONE if known else ErrorCode.TRANSACTION_ABORTABLE for partition in partitions\n",
+        "        _missing(record, partitions), ErrorCode.TRANSACTION_ABORTABLE\n",
+        "        (), ErrorCode.TRANSACTION_ABORTABLE\n",
         TRANSACTIONS_CORE,
     ),
     Fault(
@@ -346,8 +346,8 @@ FAULTS = (
     Fault(
         "transactions: partitions that are known already count as the new ones",
         "cores/transactions/partitions.py",
-        "set(partitions) <= set(record.partitions)",
-        "set(partitions) & set(record.partitions)",
+        "TransactionState.ONGOING and not added:",
+        "TransactionState.ONGOING and len(added) < len(partitions):",
         TRANSACTIONS_CORE,
     ),
     Fault(
@@ -451,8 +451,15 @@ FAULTS = (
     Fault(
         "transactions: a transaction forgets its partitions when more are added",
         "cores/transactions/transition.py",
-        "partitions=tuple(sorted({*record.partitions, *added})),",
-        "partitions=tuple(sorted({*added})),",
+        "partitions=tuple(sorted((*record.partitions, *added))),",
+        "partitions=tuple(sorted(added)),",
+        TRANSACTIONS_CORE,
+    ),
+    Fault(
+        "transactions: a partition is taken for its neighbour",
+        "cores/transactions/partitions.py",
+        "    return at < len(known) and known[at] == partition\n",
+        "    return at < len(known)\n",
         TRANSACTIONS_CORE,
     ),
     Fault(

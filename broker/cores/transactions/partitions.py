@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Collection
 
 from broker.cores.transactions import transition
 from broker.cores.transactions.records import Partition, TransactionRecord, by_topic
@@ -16,6 +17,8 @@ from broker.protocol.offsets_topic import TOPIC as OFFSETS_TOPIC
 PRODUCER_FENCED_SINCE = 2
 # Brokers send these versions to each other; clients send the earlier ones.
 BATCHED_SINCE = 4
+# For at most this many partitions, a search for each is faster than a set of all partitions of the transaction.
+SEARCHED = 20
 
 
 def add_partitions(step: Step, request: AddPartitionsToTxnRequest) -> None:
@@ -70,16 +73,17 @@ def add(
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if error := _check_producer(record, producer_id, producer_epoch):
         return error
-    if record.state is TransactionState.ONGOING and set(partitions) <= set(record.partitions):
+    added = _missing(record, partitions)
+    if record.state is TransactionState.ONGOING and not added:
         return ErrorCode.NONE
-    step.persist(transition.ongoing(record, partitions, client_version, step.wall_ms))
+    step.persist(transition.ongoing(record, added, client_version, step.wall_ms))
     if record.state is not TransactionState.ONGOING:
         step.timers.set((TIMEOUT, transactional_id), step.now_ms + record.timeout_ms)
     return ErrorCode.NONE
 
 
 def verify(
-    step: Step, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[Partition]
+    step: Step, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[Partition]
 ) -> dict[Partition, ErrorCode]:
     """Whether each partition is part of the ongoing transaction of a producer."""
     record = step.transactions.get(transactional_id)
@@ -94,10 +98,23 @@ def verify(
             error = ErrorCode.CONCURRENT_TRANSACTIONS
     if error or record is None:
         return dict.fromkeys(partitions, error)
-    known = set(record.partitions)
-    return {
-        partition: ErrorCode.NONE if partition in known else ErrorCode.TRANSACTION_ABORTABLE for partition in partitions
-    }
+    return dict.fromkeys(partitions, ErrorCode.NONE) | dict.fromkeys(
+        _missing(record, partitions), ErrorCode.TRANSACTION_ABORTABLE
+    )
+
+
+def _missing(record: TransactionRecord, partitions: Collection[Partition]) -> list[Partition]:
+    """Those that are not part of the transaction, once each. It may have thousands, and gain them one by one."""
+    known = record.partitions
+    if len(partitions) > SEARCHED:
+        found = set(known)
+        return [partition for partition in dict.fromkeys(partitions) if partition not in found]
+    return [partition for partition in dict.fromkeys(partitions) if not _contains(known, partition)]
+
+
+def _contains(known: tuple[Partition, ...], partition: Partition) -> bool:
+    at = bisect_left(known, partition)
+    return at < len(known) and known[at] == partition
 
 
 def _check_producer(record: TransactionRecord, producer_id: int, producer_epoch: int) -> ErrorCode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from broker.cores.transactions.records import NO_PRODUCER_ID, NO_TIMESTAMP, Partition, TransactionRecord
@@ -50,14 +51,14 @@ def initialized(
 
 
 def ongoing(
-    record: TransactionRecord, added: tuple[Partition, ...], client_version: int, wall_ms: int
+    record: TransactionRecord, added: Iterable[Partition], client_version: int, wall_ms: int
 ) -> TransactionRecord:
-    """The transaction begins, or continues, with these partitions."""
+    """The transaction begins, or continues, with these partitions, which it does not have yet."""
     return replace(
         record,
         previous_producer_id=NO_PRODUCER_ID,
         state=TransactionState.ONGOING,
-        partitions=tuple(sorted({*record.partitions, *added})),
+        partitions=tuple(sorted((*record.partitions, *added))),
         start_timestamp_ms=wall_ms if record.state.is_idle else record.start_timestamp_ms,
         update_timestamp_ms=wall_ms,
         client_transaction_version=client_version,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
+
 from broker.cores.core import RequestContext
 from broker.cores.transactions.coordinator import TIMERS_PER_STEP
 from broker.cores.transactions.expiry import RECORDS_PER_STEP
+from broker.cores.transactions.partitions import SEARCHED
 from broker.cores.transactions.settings import TransactionSettings
 from broker.cores.transactions.states import TransactionState
 from broker.protocol.messages.end_txn import EndTxnRequest
@@ -32,6 +37,26 @@ def test_transactions_that_time_out_together_are_aborted_in_parts() -> None:
         world.take(world.core.advance(world.now_ms, world.wall_ms))
         aborted.append(len(world.written) - before)
     assert aborted == [TIMERS_PER_STEP, TIMERS_PER_STEP, 50]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 3 * SEARCHED])
+def test_partitions_may_be_added_in_any_order_and_more_than_once(at_once: int) -> None:
+    world = World()
+    producer_id = world.ask(InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1_000), 5).producer_id
+    everything = [(topic, index) for topic in ("b", "a") for index in range(40)]
+    shuffled = Random(1).choices(everything, k=6 * SEARCHED)
+    added: set[tuple[str, int]] = set()
+    for at in range(0, len(shuffled), at_once):
+        some = shuffled[at : at + at_once]
+        world.verify("t", producer_id, 0, some, add=True)
+        added |= set(some)
+        record = world.core.transaction("t")
+        assert record is not None
+        assert record.partitions == tuple(sorted(added))
+    errors = world.verify("t", producer_id, 0, everything, add=False)
+    assert {partition for partition, error in errors.items() if not error} == added
+    assert set(errors) == set(everything)
+    assert added != set(everything)
 
 
 def test_a_long_list_is_gradual_and_a_pattern_selects_from_it() -> None:

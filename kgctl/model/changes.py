@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgctl.model.failure import RowError
-from kgctl.model.groups import EMPTY_STATES, MemberRow
+from kgctl.model.groups import EMPTY_STATES, MemberRow, TopicPartitions
 
 # Skipped: part of a plan that was not applied because another row had an error.
 PLANNED, DONE, FAILED, SKIPPED = "planned", "done", "failed", "skipped"
@@ -94,7 +94,10 @@ class MemberChange:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRow:
-    """A member of a group to rebalance; generations are None if the coordinator does not report them."""
+    """A member of a group to rebalance; generations are None if the coordinator does not report them.
+
+    Assignments, and how many partitions the member gained and lost, are None if they are not known, or not yet.
+    """
 
     group: str
     consumer_id: str
@@ -105,6 +108,10 @@ class RebalanceRow:
     generation_before: int | None = None
     generation_after: int | None = None
     stable_after_ms: int | None = None
+    assignment_before: tuple[TopicPartitions, ...] | None = None
+    assignment_after: tuple[TopicPartitions, ...] | None = None
+    gained: int | None = None
+    lost: int | None = None
     status: str = PLANNED
     error: RowError | None = None
 

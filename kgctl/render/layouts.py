@@ -69,6 +69,22 @@ def _why_left(row: Any) -> str | None:
     return ", ".join(f"{count} {cause}" for cause, count in causes.items())
 
 
+def _owned(row: RebalanceRow) -> str | None:
+    """How many partitions the member has, or had and has."""
+    before, after = (
+        None if entries is None else sum(len(entry.partitions) for entry in entries)
+        for entries in (row.assignment_before, row.assignment_after)
+    )
+    if before is None and after is None:
+        return None
+    known = "?" if before is None else str(before)
+    return known if after is None else f"{known}->{after}"
+
+
+def _exchanged(row: RebalanceRow) -> str | None:
+    return None if row.gained is None or row.lost is None else f"+{row.gained}/-{row.lost}"
+
+
 def _numbers(field: str) -> Callable[[Any], str | None]:
     return lambda row: ",".join(map(str, getattr(row, field))) or None
 
@@ -161,7 +177,11 @@ LAYOUTS: dict[str, Layout] = {
             Column("METHOD", "method", 8),
             Column("GENERATION", "generation_before", 10, Shown.IF_ANY),
             Column("NEW-GENERATION", "generation_after", 14, Shown.IF_ANY),
-            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY, rank=RELUCTANTLY),
+            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY, rank=3),
+            Column("PARTITIONS", _owned, 10, Shown.IF_ANY),
+            Column("MOVED", _exchanged, 6, Shown.IF_ANY),
+            ID("BEFORE", "assignment_before", 15, Shown.WIDE_IF_ANY),
+            ID("AFTER", "assignment_after", 15, Shown.WIDE_IF_ANY),
             STATUS,
             ERROR,
         ),

@@ -171,6 +171,18 @@ class Admin:
     def plan_rebalance(self, group: str, *, evict: bool = False) -> list[RebalanceRow]:
         return self.run(rebalance.plan_rebalance(self.cluster, group, evict=evict))
 
+    def plan_rebalances(
+        self, groups: Sequence[str], *, evict: bool = False, known_only: bool = False
+    ) -> list[RebalanceRow]:
+        return self.run(rebalance.plan_rebalances(self.cluster, groups, evict=evict, known_only=known_only))
+
+    def request_rebalances(self, plan: Sequence[RebalanceRow], reason: str = "") -> list[RebalanceRow]:
+        return self.run(rebalance.request_rebalances(self.cluster, plan, reason))
+
+    def await_rebalances(self, rows: Sequence[RebalanceRow], since: float) -> list[RebalanceRow]:
+        """`since` is a reading of time.monotonic() right before the rebalances were requested."""
+        return self.run(rebalance.await_rebalances(self.cluster, rows, since))
+
     def rebalance(
         self, group: str, plan: Sequence[RebalanceRow], reason: str = "", *, wait: bool = False
     ) -> list[RebalanceRow]:

@@ -16,7 +16,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError, Precondition, Timed
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import DONE, EVICTION, FAILED, GONE, JOINED, REJOINED, TRIGGER, MemberChange, RebalanceRow
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, GroupDescription, MemberRow
+from kgctl.model.groups import CLASSIC, GroupDescription, MemberRow, TopicPartitions
 
 POLL_S = 0.05
 
@@ -27,20 +27,27 @@ def plan_rebalance(cluster: Cluster, group: str, *, evict: bool = False) -> Step
     Raises NotFound if the group does not exist. Raises Precondition if it has no members, is not a classic group, or if
     its coordinator can only evict and `evict` is false.
     """
-    (described,) = yield from describe_groups(cluster, [group], offsets=False)
-    _refuse_what_cannot_rebalance(described)
-    found = yield from cluster.coordinators([group])
-    node = found[group]
-    if isinstance(node, KgctlError):
-        raise node
-    offers_trigger = cluster.range_of(node.endpoint, TriggerRebalanceRequest.API_KEY) is not None
-    if not (offers_trigger or evict):
-        raise Precondition(
-            f"The coordinator of group '{group}' cannot trigger a rebalance without evicting members. "
-            "Add --evict to remove all of them; running members rejoin under new ids."
-        )
-    method = TRIGGER if offers_trigger else EVICTION
-    return [_row(member, method, described.generation) for member in described.members]
+    (found,) = (yield from _plans(cluster, [group], evict=evict)).values()
+    if isinstance(found, KgctlError):
+        raise found
+    return found
+
+
+def plan_rebalances(
+    cluster: Cluster, groups: Sequence[str], *, evict: bool = False, known_only: bool = False
+) -> Steps[list[RebalanceRow]]:
+    """The same for many groups: one that cannot be rebalanced is a row without a member, with its error.
+
+    With `known_only`, groups without members are left out.
+    """
+    rows: list[RebalanceRow] = []
+    for group, found in (yield from _plans(cluster, groups, evict=evict)).items():
+        if not isinstance(found, KgctlError):
+            rows += found
+        elif not (known_only and isinstance(found, _NoMembers)):
+            row = RebalanceRow(group, "", None, None, None, EVICTION if evict else TRIGGER)
+            rows.append(replace(row, status=FAILED, error=found.as_row()))
+    return rows
 
 
 def rebalance(
@@ -62,10 +69,101 @@ def rebalance(
     rows = yield from (_evict if plan[0].method == EVICTION else _trigger)(cluster, group, list(plan), reason)
     if not wait or all(row.error for row in rows):
         return rows
-    described = yield from _stable_again(cluster, group, rows)
-    if isinstance(described, RowError):
-        return [row if row.error else replace(row, status=FAILED, error=described) for row in rows]
-    return _outcome(rows, described, round((clock() - began) * 1000))
+    return (yield from await_rebalances(cluster, rows, began, clock=clock))
+
+
+def request_rebalances(cluster: Cluster, plan: Sequence[RebalanceRow], reason: str = "") -> Steps[list[RebalanceRow]]:
+    """Execute the plans of many groups, one after the other; one that fails does not stop the others."""
+    done: list[RebalanceRow] = []
+    for group, rows in _by_group(plan).items():
+        if all(row.error for row in rows):
+            done += rows
+            continue
+        try:
+            done += yield from rebalance(cluster, group, rows, reason)
+        except KgctlError as error:
+            done += [replace(row, status=FAILED, error=error.as_row()) for row in rows]
+    return done
+
+
+def await_rebalances(
+    cluster: Cluster, rows: Sequence[RebalanceRow], since: float, *, clock: Callable[[], float] = time.monotonic
+) -> Steps[list[RebalanceRow]]:
+    """The members of each group once it is Stable in a newer generation, with what they gained and lost.
+
+    `since` is a reading of the clock right before the rebalances were requested. Groups that are not Stable in time have
+    failed rows.
+    """
+    before = _by_group(rows)
+    pending = {group for group, some in before.items() if not all(row.error for row in some)}
+    done: dict[str, list[RebalanceRow]] = {group: some for group, some in before.items() if group not in pending}
+    while pending:
+        described = yield from describe_groups(cluster, sorted(pending), offsets=False)
+        for group in described:
+            some = before[group.group]
+            if group.error:
+                done[group.group] = _all_failed(some, group.error)
+            elif group.state == "Stable" and _is_newer(group, some):
+                done[group.group] = _outcome(some, group, round((clock() - since) * 1000))
+        waiting = [group for group in described if group.group not in done]
+        pending = {group.group for group in waiting}
+        try:
+            if pending:
+                yield Pause(POLL_S, _unfinished(waiting[0]))
+        except TimedOut as error:
+            done |= {
+                group.group: _all_failed(
+                    before[group.group], TimedOut(str(error).partition(": ")[0] + ": " + _unfinished(group)).as_row()
+                )
+                for group in waiting
+            }
+            break
+    return [row for group in before for row in done[group]]
+
+
+def _by_group(rows: Sequence[RebalanceRow]) -> dict[str, list[RebalanceRow]]:
+    found: dict[str, list[RebalanceRow]] = {}
+    for row in rows:
+        found.setdefault(row.group, []).append(row)
+    return found
+
+
+def _all_failed(rows: Sequence[RebalanceRow], error: RowError) -> list[RebalanceRow]:
+    return [row if row.error else replace(row, status=FAILED, error=error) for row in rows]
+
+
+def _unfinished(group: GroupDescription) -> str:
+    return f"group '{group.group}' is {group.state} and not yet Stable in a newer generation"
+
+
+def _plans(
+    cluster: Cluster, groups: Sequence[str], *, evict: bool
+) -> Steps[dict[str, list[RebalanceRow] | KgctlError]]:
+    described = yield from describe_groups(cluster, groups, offsets=False)
+    coordinators = yield from cluster.coordinators([group.group for group in described if not group.error])
+    plans: dict[str, list[RebalanceRow] | KgctlError] = {}
+    for group in described:
+        try:
+            _refuse_what_cannot_rebalance(group)
+        except KgctlError as error:
+            plans[group.group] = error
+            continue
+        node = coordinators[group.group]
+        if isinstance(node, KgctlError):
+            plans[group.group] = node
+            continue
+        offers_trigger = cluster.range_of(node.endpoint, TriggerRebalanceRequest.API_KEY) is not None
+        if not (offers_trigger or evict):
+            plans[group.group] = Precondition(
+                f"The coordinator of group '{group.group}' cannot trigger a rebalance without evicting members. "
+                "Add --evict to remove all of them; running members rejoin under new ids."
+            )
+            continue
+        method = TRIGGER if offers_trigger else EVICTION
+        rows = [_row(member, method, group.generation) for member in group.members]
+        # During a rebalance, the coordinator no longer reports what members owned.
+        plans[group.group] = rows if group.state == "Stable" else [replace(r, assignment_before=None) for r in rows]
+    return plans
 
 
 def _refuse_what_cannot_rebalance(group: GroupDescription) -> None:
@@ -77,8 +175,12 @@ def _refuse_what_cannot_rebalance(group: GroupDescription) -> None:
         raise _has_no_members(group.group)
 
 
+class _NoMembers(Precondition):
+    """No failure if the group was not named."""
+
+
 def _has_no_members(group: str) -> Precondition:
-    return Precondition(f"Consumer group '{group}' has no active members to rebalance.")
+    return _NoMembers(f"Consumer group '{group}' has no active members to rebalance.")
 
 
 def _row(member: MemberRow, method: str, generation: int | None) -> RebalanceRow:
@@ -90,6 +192,7 @@ def _row(member: MemberRow, method: str, generation: int | None) -> RebalanceRow
         member.client_id,
         method,
         generation_before=generation,
+        assignment_before=member.current_assignment,
     )
 
 
@@ -128,19 +231,6 @@ def _evict(cluster: Cluster, group: str, plan: list[RebalanceRow], reason: str) 
     ]
 
 
-def _stable_again(cluster: Cluster, group: str, rows: Sequence[RebalanceRow]) -> Steps[GroupDescription | RowError]:
-    while True:
-        (described,) = yield from describe_groups(cluster, [group], offsets=False)
-        if described.error:
-            return described.error
-        if described.state == "Stable" and _is_newer(described, rows):
-            return described
-        try:
-            yield Pause(POLL_S, f"group '{group}' is {described.state} and not yet Stable in a newer generation")
-        except TimedOut as error:
-            return error.as_row()
-
-
 def _is_newer(described: GroupDescription, rows: Sequence[RebalanceRow]) -> bool:
     before = rows[0].generation_before
     if described.generation is not None and before is not None:
@@ -155,7 +245,10 @@ def _outcome(rows: Sequence[RebalanceRow], now: GroupDescription, stable_after_m
     members = {_identity(member): member for member in now.members}
     before = {_identity(row) for row in rows}
     new = [
-        replace(_row(member, rows[0].method, rows[0].generation_before), status=JOINED)
+        _moved(
+            replace(_row(member, rows[0].method, rows[0].generation_before), assignment_before=(), status=JOINED),
+            member.current_assignment,
+        )
         for identity, member in members.items()
         if identity not in before
     ]
@@ -170,8 +263,22 @@ def _member_outcome(row: RebalanceRow, member: MemberRow | None) -> RebalanceRow
     if row.error:
         return row
     if member is None:
-        return replace(row, status=GONE)
-    return replace(row, consumer_id=member.consumer_id or "", status=REJOINED)
+        return _moved(replace(row, status=GONE), ())
+    rejoined = replace(row, consumer_id=member.consumer_id or "", status=REJOINED)
+    return _moved(rejoined, member.current_assignment)
+
+
+def _moved(row: RebalanceRow, after: tuple[TopicPartitions, ...] | None) -> RebalanceRow:
+    """The row with the assignment after the rebalance, and how many partitions the member gained and lost."""
+    row = replace(row, assignment_after=after)
+    if row.assignment_before is None or after is None:
+        return row
+    old, new = _partitions(row.assignment_before), _partitions(after)
+    return replace(row, gained=len(new - old), lost=len(old - new))
+
+
+def _partitions(assignment: tuple[TopicPartitions, ...]) -> set[tuple[str, int]]:
+    return {(entry.topic, number) for entry in assignment for number in entry.partitions}
 
 
 def _identity(member: MemberRow | RebalanceRow) -> tuple[str, str | None]:

@@ -1,35 +1,46 @@
-"""`kgctl groups rebalance`: trigger a rebalance of a group."""
+"""`kgctl groups rebalance`: trigger a rebalance of groups."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.shared.arguments import Execute, Group
+from kgctl.client.net.errors import NotFound, from_row
+from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
-from kgctl.commands.shared.settings import settings
-from kgctl.model.changes import RebalanceRow
+from kgctl.commands.shared.settings import Settings, settings
+from kgctl.model.changes import EVICTION, RebalanceRow
+from kgctl.model.groups import CLASSIC
 from kgctl.render import note
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
 
 EPILOG = examples(
     "kgctl groups rebalance orders",
     "kgctl groups rebalance orders --execute --wait --reason 'new topics'",
+    "kgctl groups rebalance --match 'etl-.*' --execute --wait --timeout 120",
     "kgctl groups rebalance orders --execute --evict --bootstrap kafka-1:9092",
 )
 
 
 @shows("group-rebalance")
-@changes(names="group", when="execute")
+@changes(names="groups", when="execute")
 def rebalance(
     ctx: typer.Context,
-    group: Group,
+    groups: Groups = None,
+    match: Match = None,
+    all_groups: AllGroups = False,
     wait: Annotated[
         bool,
         typer.Option(
-            "--wait", help="Wait until the group is Stable in a newer generation; exit code 3 after --timeout."
+            "--wait", help="Wait until the groups are Stable in a newer generation; exit code 3 after --timeout."
         ),
     ] = False,
     reason: Annotated[
@@ -40,23 +51,65 @@ def rebalance(
     ] = False,
     execute: Execute = False,
 ) -> None:
-    """Trigger a rebalance of a group.
+    """Trigger a rebalance of groups.
 
     On kgctl's own broker members rejoin and keep their ids. Other brokers have no such request: there, --evict removes
-    all members, and running consumers rejoin under new ids.
+    all members, and running consumers rejoin under new ids. With --wait, PARTITIONS and MOVED show how many partitions
+    each member had, has, gained and lost.
     """
+    selection = selected(ctx, groups, match, all_groups, types=(CLASSIC,))
     with settings(ctx).admin() as admin:
-        rows = admin.plan_rebalance(group, evict=evict)
+        rows = admin.plan_rebalances(selection.groups(admin), evict=evict, known_only=selection.is_listed)
+        if selection.is_one and rows and rows[0].error:
+            raise from_row(rows[0].error)
+        if selection.is_listed and not rows:
+            raise NotFound("None of these groups has members to rebalance.")
         if execute:
-            rows = admin.rebalance(group, rows, reason, wait=wait)
-    settings(ctx).show(rows, kind="group-rebalance")
+            rows = _execute(settings(ctx), admin, rows, reason, wait=wait)
+            if selection.is_one and all(row.error for row in rows) and not wait and rows and rows[0].error:
+                raise from_row(rows[0].error)
+    settings(ctx).show(rows, kind="group-rebalance", errors=selection.errors)
     note_dry_run(execute, [row.error for row in rows])
-    conclude((row.error for row in rows), len(rows))
-    _note_duration(rows)
+    _note_durations(rows)
+    conclude([*selection.errors, *(row.error for row in rows)], len(rows) + len(selection.errors))
 
 
-def _note_duration(rows: list[RebalanceRow]) -> None:
-    first = next((row for row in rows if row.stable_after_ms is not None), None)
-    if first is not None:
+def _execute(
+    settings: Settings, admin: Admin, plan: Sequence[RebalanceRow], reason: str, *, wait: bool
+) -> list[RebalanceRow]:
+    since = time.monotonic()
+    rows, is_sent = list(plan), False
+    try:
+        rows, is_sent = admin.request_rebalances(plan, reason), True
+        return admin.await_rebalances(rows, since) if wait else rows
+    except KeyboardInterrupt:
+        if is_sent:
+            settings.show(rows, kind="group-rebalance")
+        _note_interruption(rows, is_sent)
+        raise
+
+
+def _note_interruption(rows: Sequence[RebalanceRow], is_sent: bool) -> None:
+    """What was sent cannot be taken back: the groups rebalance without this command."""
+    affected = list(dict.fromkeys(row.group for row in rows if not row.error))
+    names = ", ".join(f"'{name}'" for name in affected[:10]) + (", ..." if len(affected) > 10 else "")
+    what = "all members were evicted from" if rows and rows[0].method == EVICTION else "a rebalance was triggered in"
+    certainty = what if is_sent else f"it is not known whether {what}"
+    note(
+        f"Interrupted: {certainty} {names}; a rebalance that has begun continues. "
+        "See `kgctl groups describe GROUP --state`."
+    )
+
+
+def _note_durations(rows: Sequence[RebalanceRow]) -> None:
+    for group in dict.fromkeys(row.group for row in rows if row.stable_after_ms is not None):
+        some = [row for row in rows if row.group == group]
+        first = next(row for row in some if row.stable_after_ms is not None)
         generation = "" if first.generation_after is None else f" in generation {first.generation_after}"
-        note(f"Group '{first.group}' was Stable{generation} after {first.stable_after_ms} ms.")
+        gained = [row.gained for row in some if row.gained is not None]
+        moved = f"; {_counted(sum(gained))} moved" if len(gained) == len(some) else ""
+        note(f"Group '{group}' was Stable{generation} after {first.stable_after_ms} ms{moved}.")
+
+
+def _counted(partitions: int) -> str:
+    return "1 partition" if partitions == 1 else f"{partitions} partitions"

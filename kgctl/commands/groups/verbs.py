@@ -23,7 +23,7 @@ GROUPS = Noun(
         "delete-offsets": Entry(
             "kgctl.commands.groups.delete_offsets:delete_offsets", "Delete committed offsets of groups."
         ),
-        "rebalance": Entry("kgctl.commands.groups.rebalance:rebalance", "Trigger a rebalance of a group."),
+        "rebalance": Entry("kgctl.commands.groups.rebalance:rebalance", "Trigger a rebalance of groups."),
         "remove-members": Entry(
             "kgctl.commands.groups.remove_members:remove_members",
             "Remove members of groups, which triggers a rebalance.",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, fill, member_of, opened
+from tests.harness.running_consumer import running_consumer
 
 
 @pytest.fixture
@@ -31,31 +30,6 @@ def offsets_of(kgctl: Kgctl, group: str) -> dict[int, int | None]:
 
 def reset(kgctl: Kgctl, *arguments: object, text: str | None = None) -> Any:
     return kgctl("groups", "reset-offsets", *arguments, text=text)
-
-
-@contextmanager
-def running_consumer(kgctl: Kgctl, group: str, topic: str) -> Iterator[Consumer]:
-    """A consumer of librdkafka that polls in the background, rejoins when it is evicted, and commits nothing."""
-    settings = {"bootstrap.servers": kgctl.bootstrap, "group.id": group, "enable.auto.commit": False}
-    consumer = Consumer({**settings, "session.timeout.ms": 6000, "heartbeat.interval.ms": 500})
-    consumer.subscribe([topic])
-    done, owns = threading.Event(), threading.Event()
-
-    def poll() -> None:
-        while not done.is_set():
-            consumer.poll(0.05)
-            if consumer.assignment():
-                owns.set()
-
-    thread = threading.Thread(target=poll)
-    thread.start()
-    try:
-        assert owns.wait(30)
-        yield consumer
-    finally:
-        done.set()
-        thread.join()
-        consumer.close()
 
 
 # --- which groups ---
@@ -207,7 +181,7 @@ def test_draining_is_planned_without_an_eviction(kgctl: Kgctl, topic: str) -> No
 def test_draining_evicts_commits_and_lets_a_running_consumer_continue_from_there(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=60, p1=50)
-    with running_consumer(kgctl, group, topic):
+    with running_consumer(kgctl.bootstrap, group, topic):
         done = reset(kgctl, group, "--all-topics", "--shift-by", -20, "--drain", "30s", "--execute")
         assert done.exit_code == 0, done.output
         assert f"Group '{group}': evicting 1 member: " in done.stderr

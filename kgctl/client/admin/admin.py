@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from kgctl.client.admin import groups, history, offsets, rebalance, removals, reset, topics
-from kgctl.client.admin.reset_targets import Scope, Target
-from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.admin import groups, history, offsets, topics
+from kgctl.client.admin.group_changes import GroupChanges
+from kgctl.client.admin.session import ADDITION_SECONDS
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
-from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan, TopicChange
+from kgctl.model.changes import TopicChange
 from kgctl.model.groups import Committed, GroupDescription, Listing
 from kgctl.model.history import GroupEventRow
 from kgctl.model.topic_partition import TopicPartition
@@ -36,40 +35,20 @@ if TYPE_CHECKING:
     )
     from kgctl.model.users import UserChange, UserRow
 
-T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-# How long an answer may wait for what is only added to it.
-_ADDITION_SECONDS = 5.0
 # How long to fetch records whose timestamps are wanted.
 _RECORDS_SECONDS = 10.0
 
 
-class Admin:
+class Admin(GroupChanges):
     """A client of one cluster, for one thread. The timeout of the settings bounds each method.
 
     Methods raise a KgctlError when the whole request failed; a part that failed is a row with its error.
     """
 
-    def __init__(self, connection: ConnectionSettings) -> None:
-        self._connector = Connector(connection)
-        self.cluster = self._connector.cluster
-        self._bookmark: history.Bookmark | None = None
-
-    def __enter__(self) -> Admin:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._connector.close()
-
-    def run(self, steps: Steps[T]) -> T:
-        return self._connector.run(steps)
+    _bookmark: history.Bookmark | None = None
 
     # --- topics ---
 
@@ -138,26 +117,7 @@ class Admin:
         from kgctl.client.admin import pending_offsets
 
         steps = pending_offsets.with_pending(self.cluster, found)
-        return self._connector.run(steps, min(self._connector.settings.timeout, _ADDITION_SECONDS))
-
-    def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
-        return self.run(removals.plan_group_deletion(self.cluster, names))
-
-    def delete_groups(self, plan: Sequence[GroupChange]) -> list[GroupChange]:
-        return self.run(removals.delete_groups(self.cluster, plan))
-
-    def plan_member_removal(
-        self, group: str, members: Sequence[str] = (), instances: Sequence[str] = (), *, everyone: bool = False
-    ) -> list[MemberChange]:
-        return self.run(removals.plan_member_removal(self.cluster, group, members, instances, everyone=everyone))
-
-    def plan_member_removals(
-        self, groups: Sequence[str], wanted: removals.Members, *, known_only: bool = False
-    ) -> list[MemberChange]:
-        return self.run(removals.plan_member_removals(self.cluster, groups, wanted, known_only=known_only))
-
-    def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
-        return self.run(removals.remove_members(self.cluster, group, plan, reason))
+        return self._connector.run(steps, min(self._connector.settings.timeout, ADDITION_SECONDS))
 
     def group_history(self, group: str) -> list[GroupEventRow]:
         return self.run(history.group_history(self.cluster, group))
@@ -167,26 +127,6 @@ class Admin:
         since = None if whole_history else self._bookmark
         events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
         return events
-
-    def plan_rebalance(self, group: str, *, evict: bool = False) -> list[RebalanceRow]:
-        return self.run(rebalance.plan_rebalance(self.cluster, group, evict=evict))
-
-    def plan_rebalances(
-        self, groups: Sequence[str], *, evict: bool = False, known_only: bool = False
-    ) -> list[RebalanceRow]:
-        return self.run(rebalance.plan_rebalances(self.cluster, groups, evict=evict, known_only=known_only))
-
-    def request_rebalances(self, plan: Sequence[RebalanceRow], reason: str = "") -> list[RebalanceRow]:
-        return self.run(rebalance.request_rebalances(self.cluster, plan, reason))
-
-    def await_rebalances(self, rows: Sequence[RebalanceRow], since: float) -> list[RebalanceRow]:
-        """`since` is a reading of time.monotonic() right before the rebalances were requested."""
-        return self.run(rebalance.await_rebalances(self.cluster, rows, since))
-
-    def rebalance(
-        self, group: str, plan: Sequence[RebalanceRow], reason: str = "", *, wait: bool = False
-    ) -> list[RebalanceRow]:
-        return self.run(rebalance.rebalance(self.cluster, group, plan, reason, wait=wait))
 
     # --- users and ACLs; other commands do not load their modules ---
 
@@ -276,7 +216,7 @@ class Admin:
         from kgctl.client.admin import producers
 
         steps = producers.group_holds(self.cluster, groups, _wall_ms())
-        return self._connector.run(steps, min(self._connector.settings.timeout, _ADDITION_SECONDS))
+        return self._connector.run(steps, min(self._connector.settings.timeout, ADDITION_SECONDS))
 
     def find_hanging_transactions(
         self,
@@ -317,9 +257,6 @@ class Admin:
     def committed(self, names: Sequence[str]) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
         return self.run(offsets.committed(self.cluster, names))
 
-    def plan_reset(self, group: str, scope: Scope, target: Target, *, allow_active: bool = False) -> ResetPlan:
-        return self.run(reset.plan_reset(self.cluster, group, scope, target, allow_active=allow_active))
-
     def lag_facts(self, described: Sequence[GroupDescription]) -> LagFacts:
         """Facts about the partitions of these groups. A kind of facts that cannot be read is in `missing`."""
         from kgctl.client.admin import lag_facts
@@ -347,57 +284,6 @@ class Admin:
         if left_out:
             missing["timestamps of unread records"] = f"{left_out:,} partitions with little lag were left out"
         return LagFacts(_wall_ms(), starts, times, newest, retention, sizes, missing)
-
-    def apply_reset(self, plan: ResetPlan) -> ResetPlan:
-        return self.run(reset.apply_reset(self.cluster, plan))
-
-    def plan_resets(
-        self,
-        groups: Sequence[str],
-        scope: Scope,
-        targets: Target | Mapping[str, Target],
-        *,
-        create: bool = True,
-        known_only: bool = False,
-    ) -> list[ResetPlan]:
-        from kgctl.client.admin import reset_plans
-
-        steps = reset_plans.plan_resets(self.cluster, groups, scope, targets, create=create, known_only=known_only)
-        return self.run(steps)
-
-    def apply_resets(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
-        return self.run(reset.apply_resets(self.cluster, plans))
-
-    def with_record_times(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
-        """The plans with the times of records at old and new offsets, if these are few; without them if that takes long."""
-        from kgctl.client.admin import reset_times
-
-        steps = reset_times.with_record_times(self.cluster, plans)
-        return self._connector.run(steps, min(self._connector.settings.timeout, _ADDITION_SECONDS))
-
-    def drain_and_reset(
-        self,
-        plan: ResetPlan,
-        scope: Scope,
-        target: Target,
-        *,
-        seconds: float,
-        reason: str = "",
-        note: Callable[[str], None] = lambda _: None,
-    ) -> ResetPlan:
-        """Evict the members of the group and apply the plan, made again for the group without members."""
-        from kgctl.client.admin import draining
-
-        steps = draining.drain_and_reset(self.cluster, plan, scope, target, reason=reason, note=note)
-        return self._connector.run(steps, seconds)
-
-    def plan_offset_deletions(
-        self, groups: Sequence[str], scope: Scope, *, known_only: bool = False
-    ) -> list[OffsetChange]:
-        return self.run(removals.plan_offset_deletions(self.cluster, groups, scope, known_only=known_only))
-
-    def delete_offsets(self, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
-        return self.run(removals.delete_offsets(self.cluster, plan))
 
 
 def _wall_ms() -> int:

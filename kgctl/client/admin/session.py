@@ -1,0 +1,36 @@
+"""What all parts of the admin client share: its connections, and how it runs steps."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self, TypeVar
+
+from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.net.steps import Steps
+
+T = TypeVar("T")
+
+# How long an answer may wait for what is only added to it.
+ADDITION_SECONDS = 5.0
+
+
+class Session:
+    """Connections to one cluster, for one thread."""
+
+    def __init__(self, connection: ConnectionSettings) -> None:
+        self._connector = Connector(connection)
+        self.cluster = self._connector.cluster
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connector.close()
+
+    def run(self, steps: Steps[T]) -> T:
+        return self._connector.run(steps)

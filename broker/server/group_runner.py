@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from broker.cores.groups.events import to_json
 from broker.cores.groups.records import (
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from broker.server.flush import Flusher
     from broker.storage import Log, RowLike, StoredGroups
 
+
+_Superseded: TypeAlias = "dict[tuple[int, str], list[tuple[str, int]]]"  # places by producer and group id
 
 # How many pending offsets one step commits or drops.
 ENDED_AT_ONCE = 1_000
@@ -155,14 +157,18 @@ class GroupRunner:
     def _append_records(self, records: list[StateRecord]) -> None:
         rows: list[OffsetsRow] = []
         pending: list[StoredPendingOffset] = []
+        superseded: _Superseded = {}
         partitions = self._partitions
         for record in records:
             if isinstance(record, OffsetCommitRecord):
                 rows.append(to_row(record, partitions))
             elif isinstance(record, PendingOffset):
                 pending.append(StoredPendingOffset._make(record))
-            elif isinstance(record, PendingOffsetsRemoval | PendingOffsetSuperseded):
-                self._change_pending(record)
+            elif isinstance(record, PendingOffsetSuperseded):
+                places = superseded.setdefault((record.producer_id, record.group_id), [])
+                places.append((record.topic, record.partition))
+            elif isinstance(record, PendingOffsetsRemoval):
+                self._remove_pending(record)
             elif isinstance(record, GenerationFloor):
                 self._log.groups.set_generation_floor(record.group_id, record.generation)
             elif isinstance(record, TopicRemoval | GroupRemoval):
@@ -172,18 +178,19 @@ class GroupRunner:
                 self._remove_offsets(record)
             else:
                 rows.append(to_row(record, partitions))
+        for (producer_id, group_id), places in superseded.items():
+            # Those that the step has removed as well are no longer there.
+            self._log.pending_offsets.supersede(producer_id, group_id, places)
         if pending:
             self._log.pending_offsets.put(pending)
         self._append_rows(rows)
 
-    def _change_pending(self, record: PendingOffsetsRemoval | PendingOffsetSuperseded) -> None:
+    def _remove_pending(self, removal: PendingOffsetsRemoval) -> None:
         stored = self._log.pending_offsets
-        if isinstance(record, PendingOffsetSuperseded):
-            stored.supersede(record.producer_id, record.group_id, [(record.topic, record.partition)])
-        elif record.places is None:
-            stored.delete(record.producer_id, record.group_id)
+        if removal.places is None:
+            stored.delete(removal.producer_id, removal.group_id)
         else:
-            stored.delete_partitions(record.producer_id, record.group_id, record.places)
+            stored.delete_partitions(removal.producer_id, removal.group_id, removal.places)
 
     def _append_rows(self, rows: Sequence[RowLike]) -> None:
         if rows:

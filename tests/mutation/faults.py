@@ -592,7 +592,7 @@ FAULTS = (
     Fault(
         "in a world, ended pending offsets stay in the store",
         "server/group_runner.py",
-        "            stored.delete(record.producer_id, record.group_id)\n",
+        "            stored.delete(removal.producer_id, removal.group_id)\n",
         "            pass\n",
         WORLDS,
     ),
@@ -705,7 +705,7 @@ FAULTS = (
     Fault(
         "a pending offset stays after the transaction",
         "server/group_runner.py",
-        "            stored.delete(record.producer_id, record.group_id)\n",
+        "            stored.delete(removal.producer_id, removal.group_id)\n",
         "            pass\n",
         PENDING_RUNNER,
     ),

@@ -22,6 +22,7 @@ COMMANDS = {
     "groups": Entry("kgctl.commands.groups.verbs:GROUPS", "List, describe and change consumer groups."),
     "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
     "topics": Entry("kgctl.commands.topics.app:topics_app", "List, describe, create and delete topics."),
+    "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Examine the brokers of a cluster."),
     "produce": Entry("kgctl.commands.records.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.records.consume:consume", "Print records of topics to stdout."),
     "transactions": Entry(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 ERROR, USAGE, TIMED_OUT, PARTLY_FAILED, NOT_FOUND, WRONG_STATE, UNREACHABLE = range(1, 8)
+CONDITION_NOT_MET = TIMED_OUT
 INTERRUPTED = 130
 
 _BY_NAME = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kgctl.model.findings import ClusterFinding, Finding, RuleRow
 from kgctl.model.lag import Confidence, LagRow
-from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown
+from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE
 from kgctl.watch.figures import rate, span
 
@@ -47,6 +48,23 @@ _TIMES = (
     ERROR,
 )
 
+_SEVERITIES = {
+    "error": Tone.BAD,
+    "warning": Tone.CHANGING,
+    "ok": Tone.GOOD,
+    "info": Tone.QUIET,
+    "unknown": Tone.QUIET,
+}
+_VERDICTS = {
+    "OK": Tone.GOOD,
+    "LAGGING": Tone.CHANGING,
+    "REBALANCING": Tone.CHANGING,
+    "STALLED": Tone.BAD,
+    "STOPPED": Tone.BAD,
+    "DEAD MEMBERS": Tone.BAD,
+}
+_SEVERITY = Column("SEVERITY", "severity", 8, tones=_SEVERITIES)
+
 WATCH_LAYOUTS: dict[str, Layout] = {
     "group-lag": Layout(
         LagRow,
@@ -71,6 +89,38 @@ WATCH_LAYOUTS: dict[str, Layout] = {
             ID("CLIENT-ID", "client_id", 15, Shown.WIDE_IF_ANY),
             Column("#PARTITIONS", "partitions", 11, rank=2),
             *_TIMES,
+        ),
+    ),
+    "group-findings": Layout(
+        Finding,
+        (
+            NAME("GROUP", "group", 15),
+            Column("VERDICT", "verdict", 11, tones=_VERDICTS),
+            _SEVERITY,
+            Column("RULE", "rule", 20),
+            SENTENCE("EVIDENCE", "evidence", 20, share=2),
+            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY, rank=1),
+            ERROR,
+        ),
+    ),
+    "doctor-rules": Layout(
+        RuleRow,
+        (
+            Column("RULE", "rule", 20),
+            _SEVERITY,
+            SENTENCE("LOOKS-AT", "looks_at", 20),
+            SENTENCE("ADVICE", "advice"),
+        ),
+    ),
+    "cluster-findings": Layout(
+        ClusterFinding,
+        (
+            Column("CHECK", "check", 12),
+            ID("SUBJECT", "subject", 15),
+            _SEVERITY,
+            SENTENCE("EVIDENCE", "evidence", 20, share=2),
+            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
+            ERROR,
         ),
     ),
 }

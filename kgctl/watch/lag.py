@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted
 from kgctl.watch.health import CATCHING_UP, STALLED_S
 from kgctl.watch.rates import eta_s
-from kgctl.watch.standing import NO_TIMES, Times, is_left, key_of
+from kgctl.watch.standing import is_left, key_of
 
 # Rates measured for at least this long are sure.
 LONG_S = 30.0
@@ -25,12 +25,11 @@ GROUPINGS = (PARTITION, TOPIC, MEMBER, GROUP)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Groups at one moment: `at_s` of a monotonic clock, `wall_ms` since 1970, and when each group committed last."""
+    """Groups at one moment: `at_s` of a monotonic clock, `wall_ms` since 1970."""
 
     at_s: float
     wall_ms: int
     groups: Mapping[str, GroupDescription]
-    committed_at: Mapping[str, Times] = field(default_factory=dict)
 
 
 class _Rate(NamedTuple):
@@ -67,9 +66,11 @@ def _courses(samples: Sequence[Sample], name: str) -> dict[TopicPartition, list[
     """Each partition of a group over the samples that know it."""
     found: dict[TopicPartition, list[_Point]] = {}
     for sample in samples:
-        group, times = sample.groups.get(name), sample.committed_at.get(name, NO_TIMES)
-        for row in group.partitions if group is not None and group.error is None else ():
-            found.setdefault(key_of(row), []).append(_Point(sample.at_s, row, times.get(key_of(row))))
+        group = sample.groups.get(name)
+        if group is None or group.error is not None:
+            continue
+        for row in group.partitions:
+            found.setdefault(key_of(row), []).append(_Point(sample.at_s, row, group.committed_at.get(key_of(row))))
     return found
 
 

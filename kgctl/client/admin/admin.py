@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.security.secret import Secret
     from kgctl.client.admin.aborts import HangingTarget
     from kgctl.model.acls import AclChange, AclRow
+    from kgctl.model.cluster import ClusterFacts
     from kgctl.model.lag import LagFacts
     from kgctl.model.transactions import (
         GroupHold,
@@ -122,11 +123,19 @@ class Admin(GroupChanges):
     def group_history(self, group: str) -> list[GroupEventRow]:
         return self.run(history.group_history(self.cluster, group))
 
-    def new_events(self, group: str, *, whole_history: bool) -> tuple[GroupEventRow, ...]:
-        """The events of the group since the last call; all of them with `whole_history`, or after a call for another group."""
+    def new_events(self, group: str | None, *, whole_history: bool) -> tuple[GroupEventRow, ...]:
+        """The events of the group since the last call; all of them with `whole_history`, or after a call for another group.
+
+        None: the events of all groups.
+        """
         since = None if whole_history else self._bookmark
         events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
         return events
+
+    def cluster_facts(self) -> ClusterFacts:
+        from kgctl.client.admin import cluster_facts
+
+        return self.run(cluster_facts.cluster_facts(self.cluster, _wall_ms()))
 
     # --- users and ACLs; other commands do not load their modules ---
 

@@ -180,6 +180,7 @@ def _from_classic(node: Node, row: DescribeGroupsResponse.Group) -> GroupDescrip
         coordinator_id=node.node_id,
         members=members,
         subscribed=_subscribed(members),
+        member_protocols=_subscription_versions(row),
     )
 
 
@@ -195,6 +196,14 @@ def _subscribed_by(member: DescribeGroupsResponse.Member) -> tuple[str, ...] | N
         return tuple(sorted(decode_subscription(member.member_metadata).topics))
     except DecodeError:
         return None
+
+
+def _subscription_versions(group: DescribeGroupsResponse.Group) -> tuple[str, ...]:
+    """The versions of the consumer protocol that members speak; clients of different ages speak different ones."""
+    if group.protocol_type != CONSUMER.lower():
+        return ()
+    versions = {int.from_bytes(member.member_metadata[:2], "big") for member in group.members if member.member_metadata}
+    return tuple(f"version {version} of the consumer protocol" for version in sorted(versions))
 
 
 def _classic_member(group: DescribeGroupsResponse.Group, member: DescribeGroupsResponse.Member) -> MemberRow:
@@ -270,9 +279,18 @@ def _from_newer(
         group_epoch=row.group_epoch,
         target_assignment_epoch=row.assignment_epoch,
         members=tuple(_newer_member(row, member) for member in sorted(members, key=lambda m: m.member_id)),
+        member_protocols=_member_types(members),
         subscribed=frozenset(topic for member in members for topic in member.subscribed_topic_names)
         | frozenset(topic.topic_name for member in members for topic in member.assignment.topic_partitions),
     )
+
+
+def _member_types(
+    members: Sequence[ConsumerGroupDescribeResponse.Member | ShareGroupDescribeResponse.Member],
+) -> tuple[str, ...]:
+    """The group protocols that members speak: both while a group moves to KIP-848."""
+    types = {member.member_type for member in members if isinstance(member, ConsumerGroupDescribeResponse.Member)}
+    return tuple(f"the {name} group protocol" for number, name in ((0, "classic"), (1, "consumer")) if number in types)
 
 
 def _newer_member(

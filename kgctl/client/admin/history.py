@@ -28,9 +28,9 @@ LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """How far the events of a group have been read: the next offset of each partition, in the cluster of that id."""
+    """How far the events of a group, or of all (None), have been read: the next offsets, in the cluster of that id."""
 
-    group: str
+    group: str | None
     cluster_id: str | None
     offsets: Mapping[TopicPartition, int]
 
@@ -47,9 +47,11 @@ def group_history(cluster: Cluster, group: str) -> Steps[list[GroupEventRow]]:
 
 
 def new_events(
-    cluster: Cluster, group: str, bookmark: Bookmark | None, *, is_strict: bool = False
+    cluster: Cluster, group: str | None, bookmark: Bookmark | None, *, is_strict: bool = False
 ) -> Steps[tuple[tuple[GroupEventRow, ...], Bookmark]]:
     """Every event of the group since the bookmark, oldest first, and the next bookmark; all events without a bookmark.
+
+    Without a group, the events of all groups.
 
     An event that cannot be read is an UNREADABLE row, or with `is_strict` an error: Damaged, or a KgctlError for an event
     of a newer broker. A bookmark of another group or cluster is ignored. Raises Precondition on a cluster that keeps no
@@ -63,7 +65,7 @@ def new_events(
         # The connection may be older than a restart of the node; the second attempt opens a new one.
         partitions = yield from _partitions(cluster)
     # Noted before reading: if another cluster takes over the address meanwhile, the next call notices it.
-    cluster_id, key = cluster.cluster_id, group.encode()
+    cluster_id, key = cluster.cluster_id, None if group is None else group.encode()
     if bookmark is None or (bookmark.group, bookmark.cluster_id) != (group, cluster_id):
         bookmark = Bookmark(group, cluster_id, {})
     offsets = dict(bookmark.offsets)
@@ -71,7 +73,11 @@ def new_events(
     offsets = {partition: offsets[partition] for partition in partitions}
     records = yield from _records(cluster, offsets, key)
     read = _row if is_strict else _row_or_unreadable
-    rows = [read(key, record.offset, record.value) for partition in partitions for record in records[partition]]
+    rows = [
+        read(record.key or b"", record.offset, record.value)
+        for partition in partitions
+        for record in records[partition]
+    ]
     return tuple(rows), Bookmark(group, cluster_id, offsets)
 
 
@@ -86,16 +92,16 @@ def _partitions(cluster: Cluster) -> Steps[list[TopicPartition]]:
 
 
 def _records(
-    cluster: Cluster, offsets: dict[TopicPartition, int], key: bytes
+    cluster: Cluster, offsets: dict[TopicPartition, int], key: bytes | None
 ) -> Steps[dict[TopicPartition, list[Record]]]:
-    """The records with the key between the offsets and the current log ends; moves the offsets to where reading stops."""
+    """The records with the key (None: all) between the offsets and the current log ends; moves the offsets to where reading stops."""
     fetcher = Fetcher(FETCH, until_end=True)
     fetcher.assign(offsets)
     records: dict[TopicPartition, list[Record]] = {partition: [] for partition in offsets}
     while not fetcher.all_finished:
         for fetched in (yield from fetch(cluster, fetcher)):
             for batch in fetched.batches():
-                records[batch.partition] += [record for record in batch.records if record.key == key]
+                records[batch.partition] += [record for record in batch.records if key in (None, record.key)]
         if fetcher.out_of_range:
             # Retention was faster, or the topic was recreated and is shorter.
             first = yield from log_ends(cluster, sorted(fetcher.out_of_range), Reset.EARLIEST)
@@ -110,7 +116,7 @@ def _row_or_unreadable(key: bytes, offset: int, value: bytes | None) -> GroupEve
         return _row(key, offset, value)
     except KgctlError as error:
         return GroupEventRow(
-            group=key.decode(),
+            group=key.decode(errors="replace"),
             timestamp=0,
             generation=-1,
             event=UNREADABLE,

@@ -17,8 +17,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, Refused, T
 from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
-# What a coordinator is responsible for, by Kafka's number.
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION = 0, 1  # what a coordinator is responsible for, by Kafka's number
 NOUNS = {GROUP: "group", TRANSACTION: "transactional id"}
 # Seconds; about three in total until a failing item becomes a row with its error.
 RETRY_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -129,6 +128,10 @@ class Cluster:
     def range_of(self, endpoint: Endpoint, api_key: int) -> tuple[int, int] | None:
         """The version range that a node offers for an API; None if it does not offer it, or has not been asked."""
         return self._ranges.get(endpoint, {}).get(api_key)
+
+    def offers(self, endpoint: Endpoint) -> tuple[dict[int, tuple[int, int]], dict[str, int]]:
+        """All version ranges by API key, and all feature levels, of a node that has been asked."""
+        return self._ranges.get(endpoint, {}), self._features.get(endpoint, {})
 
     def feature_level(self, name: str) -> int:
         """The finalized level of a feature (KIP-584), as the nodes that have been asked say; 0 if they do not know it."""

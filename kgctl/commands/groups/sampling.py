@@ -68,5 +68,5 @@ def take_samples(admin: Admin, names: Sequence[str], seconds: float | None) -> l
 
 def _sample(admin: Admin, names: Sequence[str]) -> Sample:
     at_s, wall_ms = time.monotonic(), time.time_ns() // 1_000_000
-    described = admin.describe_groups(names)
+    described = admin.describe_groups(names, commit_times=True)
     return Sample(at_s, wall_ms, {group.group: group for group in described})

@@ -24,8 +24,8 @@ FACTS = LagFacts(NOW, log_starts={KEY: 0}, retention={"orders": Retention(age_ms
 
 
 def sample(at_s: float, commit: int | None, end: int | None, committed_s: float | None = None) -> Sample:
-    times = {} if committed_s is None else {"g": {KEY: int(committed_s * 1000)}}
-    return Sample(at_s, NOW, {"g": group(partitions=[partition(0, commit, end)])}, times)
+    times = {} if committed_s is None else {KEY: int(committed_s * 1000)}
+    return Sample(at_s, NOW, {"g": group(partitions=[partition(0, commit, end)], committed_at=times)})
 
 
 def row_of(*samples: Sample, facts: LagFacts = FACTS) -> LagRow:

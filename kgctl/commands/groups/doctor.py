@@ -1,0 +1,104 @@
+"""`kgctl groups doctor`: one verdict per group, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.client.net.errors import KgctlError
+from kgctl.commands.groups.sampling import SampleTime, names_of, sample_seconds, take_samples
+from kgctl.commands.shared.arguments import named, not_empty
+from kgctl.commands.shared.effects import reads, shows
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.outcome import conclude
+from kgctl.commands.shared.settings import settings
+from kgctl.exit_codes import CONDITION_NOT_MET
+from kgctl.model.findings import FAIL_ON, Finding, is_as_bad
+from kgctl.watch.doctor.facts import HISTORY, HOLDS, facts_of
+from kgctl.watch.doctor.rules import diagnose, rule_rows
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
+    from kgctl.model.groups import GroupDescription
+    from kgctl.model.history import GroupEventRow
+    from kgctl.model.transactions import GroupHold
+
+EPILOG = examples(
+    "kgctl groups doctor",
+    "kgctl groups doctor orders --sample 30s --verbose",
+    "kgctl groups doctor --fail-on warning -o json",
+    "kgctl groups doctor --rules",
+)
+
+
+@shows("group-findings", "doctor-rules")
+@reads
+def doctor(
+    ctx: typer.Context,
+    groups: Annotated[
+        list[str] | None, typer.Argument(metavar="[GROUP...]", show_default=False, callback=not_empty)
+    ] = None,
+    sample: SampleTime = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            metavar="|".join(FAIL_ON),
+            help="Exit with 3 if a finding is at least as bad.",
+            show_default=True,
+        ),
+    ] = FAIL_ON[0],
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules and exit.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also show the rules that found nothing, or could not look.")
+    ] = False,
+) -> None:
+    """Give a verdict about groups, all by default, with evidence and advice for each finding.
+
+    error means that records are lost, or that the group makes no progress; with one, the exit code is 3. warning means that
+    the group works badly, info that something may be intended. VERDICT is - if one snapshot does not prove one; --sample
+    watches for longer. No rule alarms on a guess.
+    """
+    chosen = settings(ctx)
+    if rules:
+        chosen.show(rule_rows(), kind="doctor-rules")
+        return
+    (limit,) = named([fail_on], FAIL_ON, "--fail-on")
+    seconds = sample_seconds(sample)
+    missing: dict[str, str] = {}
+    with chosen.admin() as admin:
+        names, listing = names_of(admin, groups)
+        samples = take_samples(admin, names, seconds)
+        described = list(samples[-1].groups.values())
+        present = [group for group in described if group.error is None]
+        lag = admin.lag_facts(present)
+        holds, events = _holds(admin, present, missing), _events(admin, missing)
+    findings = [
+        found for facts in facts_of(samples, lag, holds, events, missing) for found in diagnose(facts, verbose=verbose)
+    ]
+    failed = [Finding(group.group, None, None, None, None, error=group.error) for group in described if group.error]
+    for kind, why in (dict(missing) | dict(lag.missing)).items():
+        chosen.explain(f"Without {kind}: {why}.")
+    chosen.show([*findings, *failed], kind="group-findings", errors=listing.errors)
+    errors = [*listing.errors, *(row.error for row in failed)]
+    conclude(errors, len(errors) + len(samples[-1].groups) - len(failed))
+    if any(is_as_bad(found.severity, limit) for found in findings if found.rule):
+        raise typer.Exit(CONDITION_NOT_MET)
+
+
+def _holds(admin: Admin, present: Sequence[GroupDescription], missing: dict[str, str]) -> list[GroupHold]:
+    try:
+        return admin.group_holds(present)
+    except KgctlError as error:
+        missing[HOLDS] = str(error)
+        return []
+
+
+def _events(admin: Admin, missing: dict[str, str]) -> tuple[GroupEventRow, ...]:
+    try:
+        return admin.new_events(None, whole_history=True)
+    except KgctlError as error:
+        missing[HISTORY] = str(error)
+        return ()

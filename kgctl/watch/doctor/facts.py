@@ -1,0 +1,131 @@
+"""What the rules look at: everything known about one group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kgctl.model.groups import GroupDescription, MemberRow
+from kgctl.model.health import Health
+from kgctl.model.history import GroupEventRow
+from kgctl.model.lag import LagFacts, LagRow
+from kgctl.model.transactions import GroupHold
+from kgctl.watch.health import health
+from kgctl.watch.lag import Sample, lag_rows
+from kgctl.watch.standing import Standing, doubtful, standing
+from kgctl.watch.tracker import GroupTracker
+
+# Kinds of facts that may be missing; the rules name those that they need.
+SAMPLES, HISTORY, HEARTBEATS, LOG_STARTS, RETENTION, STATE_TIME = (
+    "samples",
+    "history",
+    "heartbeats",
+    "log start offsets",
+    "retention settings",
+    "time of the state",
+)
+HOLDS = "open transactions"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """One group: its newest description, its lag, its verdict, and what else is known.
+
+    `course` has the descriptions of all samples, oldest first; `events` the history, oldest first. `missing` names the kinds
+    of facts that are not known, each with the reason.
+    """
+
+    group: GroupDescription
+    wall_ms: int
+    verdict: Standing
+    rows: tuple[LagRow, ...] = ()
+    course: tuple[GroupDescription, ...] = ()
+    sampled_s: float = 0.0
+    lag: LagFacts = field(default_factory=lambda: LagFacts(0))
+    holds: tuple[GroupHold, ...] = ()
+    events: tuple[GroupEventRow, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def state_s(self) -> float | None:
+        """Seconds in the current state, if the cluster reports it."""
+        since_ms = self.group.state_since_ms
+        return None if since_ms is None else max(0, self.wall_ms - since_ms) / 1000
+
+    @property
+    def consumers(self) -> tuple[MemberRow, ...]:
+        """The members if the group is Stable and their assignments are those of consumers."""
+        members = self.group.members if self.group.state == "Stable" else ()
+        return members if all(member.partitions is not None for member in members) else ()
+
+
+def facts_of(
+    samples: Sequence[Sample],
+    lag: LagFacts,
+    holds: Sequence[GroupHold],
+    events: Sequence[GroupEventRow] | None,
+    missing: Mapping[str, str],
+) -> Iterator[GroupFacts]:
+    """The facts about each group of the newest sample that has no error, by group id; `events` are those of all groups."""
+    newest = samples[-1]
+    found = {name: group for name, group in newest.groups.items() if group.error is None}
+    rows: dict[str, list[LagRow]] = {}
+    for row in lag_rows(samples, lag):
+        rows.setdefault(row.group, []).append(row)
+    of_group: dict[str, list[GroupEventRow]] = {}
+    for event in events or ():
+        of_group.setdefault(event.group, []).append(event)
+    held: dict[str, list[GroupHold]] = {}
+    for hold in holds:
+        held.setdefault(hold.group, []).append(hold)
+    absent = dict(missing) | dict(lag.missing)
+    if len(samples) < 2:
+        absent[SAMPLES] = "one snapshot only; --sample takes more"
+    for name in sorted(found):
+        group = found[name]
+        course = tuple(one.groups[name] for one in samples if name in one.groups and one.groups[name].error is None)
+        own = absent | _missing_about(group)
+        yield GroupFacts(
+            group=group,
+            wall_ms=newest.wall_ms,
+            verdict=verdict_of(samples, name, lag),
+            rows=tuple(rows.get(name, ())),
+            course=course,
+            sampled_s=newest.at_s - samples[0].at_s,
+            lag=lag,
+            holds=tuple(held.get(name, ())),
+            events=tuple(of_group.get(name, ())),
+            missing=own,
+        )
+
+
+def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Standing:
+    """What the newest sample proves; else what all of them show together."""
+    newest = samples[-1]
+    group = newest.groups[name]
+    times = group.committed_at
+    unread = {
+        key: lag.record_times[(*key, position)]
+        for key, offset in doubtful(group, newest.wall_ms, times).items()
+        if (*key, position := max(offset, lag.log_starts.get(key, 0))) in lag.record_times
+    }
+    found = standing(group, newest.wall_ms, times, unread)
+    if len(samples) < 2 or found.health not in (None, Health.OK):
+        return found
+    tracker = GroupTracker()
+    for sample in samples:
+        known = sample.groups.get(name)
+        if known is not None and known.error is None:
+            tracker.add(sample.at_s, sample.wall_ms, known)
+    word, reason = health(tracker)
+    has_read = bool(tracker.throughput.records_out)
+    return Standing(word, reason) if word is not Health.OK or has_read or not tracker.lag else found
+
+
+def _missing_about(group: GroupDescription) -> dict[str, str]:
+    absent = {}
+    if group.members and all(member.heartbeat_age_ms is None for member in group.members):
+        absent[HEARTBEATS] = "the cluster does not report heartbeats"
+    if group.state_since_ms is None:
+        absent[STATE_TIME] = "the cluster does not report since when a group is in its state"
+    return absent

@@ -24,7 +24,13 @@ HANDSHAKES = 200
 COMMAND_RUNS = 5
 PRODUCERS = 16
 READ_TRANSACTIONS = 200
-COMMANDS = ("groups list", "groups describe --all", "groups describe --all --state")
+COMMANDS = (
+    "groups list",
+    "groups list --plain",
+    "groups describe --all",
+    "groups describe --all --state",
+    "groups describe --all --summary",
+)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ commit times also that a group is at work, with the times of unread records that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.health import Health
@@ -114,7 +114,7 @@ def _now_ms(group: GroupDescription, wall_ms: int, committed_at: Times) -> int:
 
 
 def _waiting(row: PartitionLag, now_ms: int, committed_at: Times, unread_since: Times) -> _Waiting:
-    key = key_of(row)
+    key: Any = (row.topic, row.partition)  # equal to its TopicPartition, and made faster
     commit_ms, unread_ms = committed_at.get(key), unread_since.get(key)
     return _Waiting(
         row,

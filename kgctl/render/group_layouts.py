@@ -10,6 +10,7 @@ from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupListing, MemberRow, PartitionLag, StateRow
 from kgctl.model.health import Health
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
+from kgctl.render.measure import Measure
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE
 
 STATE_TONES = {
@@ -48,23 +49,23 @@ def short_age(ms: int) -> str:
     return f"{ms // DAY_MS}d"
 
 
-def _age(field: str) -> Callable[[Any], str | None]:
-    def text(row: Any) -> str | None:
+def _age(field: str) -> Callable[[Any], Measure | None]:
+    def age(row: Any) -> Measure | None:
         ms = getattr(row, field)
-        return None if ms is None else short_age(ms)
+        return None if ms is None else Measure(ms, short_age(ms))
 
-    return text
+    return age
 
 
 _commit_age = _age("last_commit_age_ms")
 
 
-def _rate(field: str) -> Callable[[Any], str | None]:
-    def text(row: Any) -> str | None:
-        rate = getattr(row, field)
-        return None if rate is None else f"{rate:.1f}"
+def _rate(field: str) -> Callable[[Any], Measure | None]:
+    def rate(row: Any) -> Measure | None:
+        per_s = getattr(row, field)
+        return None if per_s is None else Measure(per_s, f"{per_s:.1f}")
 
-    return text
+    return rate
 
 
 def _since(row: Any) -> str | None:

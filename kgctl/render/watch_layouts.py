@@ -8,18 +8,19 @@ from typing import Any
 from kgctl.model.findings import ClusterFinding, Finding, RuleRow
 from kgctl.model.lag import Confidence, LagRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
+from kgctl.render.measure import Measure
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE
 from kgctl.watch.figures import rate, span
 
 
-def _measured(field: str, text: Callable[[float], str]) -> Callable[[Any], str | None]:
+def _measured(field: str, text: Callable[[float], str]) -> Callable[[Any], Measure | None]:
     """The value as text, with a ~ before an estimate."""
 
-    def of(row: Any) -> str | None:
+    def of(row: Any) -> Measure | None:
         value = getattr(row, field)
         if value is None:
             return None
-        return ("~" if row.confidence.get(field) is Confidence.LOW else "") + text(value)
+        return Measure(value, ("~" if row.confidence.get(field) is Confidence.LOW else "") + text(value))
 
     return of
 

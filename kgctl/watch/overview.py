@@ -32,9 +32,11 @@ def overview(
         topics.add(row.topic)
         failure = failure or row.error
         if row.lag is not None:
-            lag = (lag or 0) + max(row.lag, 0)
-            if row.lag > worst_lag:
-                worst, worst_lag = row, row.lag
+            lag = lag or 0
+            if row.lag > 0:
+                lag += row.lag
+                if row.lag > worst_lag:
+                    worst, worst_lag = row, row.lag
     committed_ms = group.last_commit_ms
     rate_in, rate_out = _rates(group, before, apart_s)
     left_s = eta_s(lag, rate_in, rate_out) if lag and rate_in is not None and rate_out is not None else None

@@ -18,6 +18,7 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import Settings, settings
 from kgctl.model.groups import STATES, TYPES, GroupListing
+from kgctl.render import TABLES
 from kgctl.watch.tracker import is_gone
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # How long a listing may read __consumer_offsets of another broker for ages and generations.
 FACTS_S, FACTS_BYTES = 2.0, 32 << 20
+# The columns that ListGroups answers.
+LISTED = {"group", "type", "state", "protocol"}
 EPILOG = examples(
     "kgctl groups list",
     "kgctl groups list --match 'orders-.*' --min-lag 1000",
@@ -69,7 +72,7 @@ def list_groups(
         listing = admin.list_groups(states, types)
         wanted = set(matching((row.group for row in listing.groups), match))
         listed = [row for row in listing.groups if row.group in wanted]
-        if plain or (chosen.output == "name" and min_lag is None):
+        if plain or _is_plain(chosen, filters=min_lag is not None):
             chosen.show(listed, kind="groups-listed", errors=listing.errors)
             return conclude(listing.errors, len(listing.errors) + 1)
         rows = _overviews(admin, chosen, listed, seconds)
@@ -77,6 +80,16 @@ def list_groups(
         rows = [row for row in rows if row.error is not None or (row.lag is not None and row.lag >= min_lag)]
     chosen.show(rows, kind="groups", errors=listing.errors)
     return conclude([*listing.errors, *(row.error for row in rows)], len(listing.errors) + max(1, len(rows)))
+
+
+def _is_plain(chosen: Settings, *, filters: bool) -> bool:
+    """Whether the listing alone has what is to be shown."""
+    if filters or any(key.column.casefold() not in LISTED for key in chosen.sort):
+        return False
+    if chosen.output == "name":
+        return True
+    columns = {name.casefold() for name in chosen.columns}
+    return chosen.output in TABLES and bool(columns) and columns <= LISTED
 
 
 def _overviews(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from kgctl.model.group_overview import GroupOverview
+from kgctl.render.layouts import LAYOUTS
+from kgctl.render.selection import Selection, SortKey
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, fill, member_of, opened
 
@@ -77,6 +80,26 @@ def test_two_snapshots_give_rates(kgctl: Kgctl, topic: str) -> None:
     header, line = kgctl("groups", "list", "--match", group, "--sample", "1s", "-o", "wide").stdout.splitlines()
     assert "RATE-IN" in header
     assert line.split().count("0.0") == 2
+
+
+def test_names_and_listed_columns_are_those_of_all_groups(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("g")
+    for name in ("a", "b"):
+        kgctl.commit(f"{stem}-{name}", topic, p0=1)
+    chosen = ["groups", "list", "--match", f"{stem}-."]
+    assert kgctl(*chosen, "-o", "name").stdout.split() == [f"{stem}-a", f"{stem}-b"]
+    assert kgctl(*chosen, "-o", "name", "--min-lag", "100").stdout == ""
+    lines = kgctl(*chosen, "--columns", "state,group", "--no-headers").stdout.splitlines()
+    assert [line.split() for line in lines] == [["Empty", f"{stem}-a"], ["Empty", f"{stem}-b"]]
+
+
+def test_ages_and_rates_are_sorted_by_size() -> None:
+    rows = [
+        GroupOverview(name, last_commit_age_ms=ms, rate_in=ms / 1000) for name, ms in (("a", 9_000), ("b", 110_000))
+    ]
+    for column in ("last-commit", "rate-in"):
+        selection = Selection(sort=(SortKey(column, descending=True),))
+        assert [row.group for row in selection.sorted(rows, LAYOUTS["groups"])] == ["b", "a"]
 
 
 def test_a_pattern_that_is_not_a_regular_expression_is_a_usage_error(kgctl: Kgctl) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kgctl.client.admin.reset_input import Strategy, target_of, topic_partitions
+from kgctl.client.admin.reset_input import Strategy, offsets_by_group, target_of, topic_partitions
 from kgctl.client.admin.reset_targets import Target
 from kgctl.client.net.errors import BadValue
 
@@ -52,3 +57,36 @@ def test_a_file_with_a_field_too_large_for_the_csv_reader_is_refused(text: str, 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadValue, match="Cannot read"):
         target_of("g", "from-file", str(path), 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 20)), min_size=1, max_size=8))
+def test_ranges_and_single_partitions_name_the_same_partitions(ranges: list[tuple[int, int]]) -> None:
+    text = ",".join(f"{first}-{first + more}" if more else f"{first}" for first, more in ranges)
+    named = {number for first, more in ranges for number in range(first, first + more + 1)}
+    assert topic_partitions(f"t:{text}") == ("t", tuple(sorted(named)))
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_a_scope_or_refused(text: str) -> None:
+    with contextlib.suppress(BadValue):
+        name, numbers = topic_partitions(text)
+        assert (name + ("" if numbers is None else ":")) == text[: len(name) + (numbers is not None)]
+
+
+@pytest.mark.parametrize("text", ["t:5-0", "t:0-", "t:-5", "t:", ":0", "t:0-4-8", "t:0-9999999999", "t:0,,1"])
+def test_a_range_that_is_unclear_or_too_large_is_refused(text: str) -> None:
+    with pytest.raises(BadValue):
+        topic_partitions(text)
+
+
+NAMES = st.text(
+    st.characters(codec="utf-8", exclude_characters="\r\n\x00\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), min_size=1
+)
+
+
+@given(st.dictionaries(st.tuples(NAMES, NAMES, st.integers(0, 100)), st.integers(0, 1 << 62), min_size=1, max_size=10))
+def test_a_plan_that_is_written_is_read_back(offsets: dict[tuple[str, str, int], int]) -> None:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows((*key, offset) for key, offset in offsets.items())
+    plans = offsets_by_group(out.getvalue(), "-")
+    assert {(group, *key): offset for group, plan in plans.items() for key, offset in plan.items()} == offsets

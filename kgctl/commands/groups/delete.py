@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.groups.unused import unused
 from kgctl.commands.shared.arguments import Execute, named, only_one
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.commands.shared.times import parse_duration
 from kgctl.model.groups import STATES, TYPES
 from kgctl.render import note
 
@@ -19,6 +21,7 @@ EPILOG = examples(
     "kgctl groups delete old-orders",
     "kgctl groups delete old-orders old-payments --execute",
     "kgctl groups delete --match 'console-consumer-.*' --state Empty",
+    "kgctl groups delete --all-groups --unused-for 30d",
 )
 
 
@@ -36,21 +39,35 @@ def delete(
         list[str] | None,
         typer.Option("--type", metavar="TYPE[,...]", help="Only listed groups of these types. [default: all]"),
     ] = None,
+    unused_for: Annotated[
+        str | None,
+        typer.Option(
+            "--unused-for",
+            metavar="DURATION",
+            help="Only listed groups without members and commits for that long, such as 7d. [default: any]",
+        ),
+    ] = None,
     execute: Execute = False,
 ) -> None:
     """Delete groups that have no members, and their offsets.
 
-    A group that has members is an error, and does not stop the others.
+    A group that has members is an error, and does not stop the others. With --unused-for, groups whose age is not known
+    are left out.
     """
     only_one({"GROUP": groups, "--state": state})
     only_one({"GROUP": groups, "--type": type_})
+    only_one({"GROUP": groups, "--unused-for": unused_for})
+    age_ms = None if unused_for is None else parse_duration(unused_for, "--unused-for")
     states, types = named(state, STATES, "--state"), named(type_, TYPES, "--type")
     selection = selected(ctx, groups, match, all_groups, states=states, types=types)
     if not selection.is_listed:
         names = [word for name in selection.names for word in ("--group", name)]
         settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete", *names)
     with settings(ctx).admin() as admin:
-        rows = admin.plan_group_deletion(selection.groups(admin))
+        names = selection.groups(admin)
+        if age_ms is not None:
+            names = unused(admin, settings(ctx), names, age_ms)
+        rows = admin.plan_group_deletion(names) if names else []
         if execute:
             rows = admin.delete_groups(rows)
     settings(ctx).show(rows, kind="group-deletion", errors=selection.errors)

@@ -41,10 +41,35 @@ def test_groups_are_deleted_by_pattern_and_state(kgctl: Kgctl, topic: str) -> No
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["g", "--match", "g"], ["g", "--state", "Empty"], ["--match", "["], ["--match", ""]]
+    "arguments",
+    [
+        [],
+        ["g", "--match", "g"],
+        ["g", "--state", "Empty"],
+        ["g", "--unused-for", "1d"],
+        ["--match", "["],
+        ["--match", ""],
+    ],
 )
 def test_a_selection_that_is_missing_or_unclear_is_a_usage_error(arguments: list[str]) -> None:
     assert Kgctl()("groups", "delete", *arguments, "--execute").exit_code == 2
+
+
+def test_only_groups_that_are_proven_to_be_unused_are_deleted(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("old")
+    simple, left, live = f"{stem}-simple", f"{stem}-left", f"{stem}-live"
+    for group in (simple, left, live):
+        kgctl.commit(group, topic, p0=1)
+    with member_of(kgctl, left, {topic: [0]}):
+        pass
+    with member_of(kgctl, live, {topic: [0]}):
+        chosen = ("groups", "delete", "--match", f"{stem}-.*", "--unused-for")
+        young = kgctl(*chosen, "7d", "--execute")
+        assert (young.exit_code, listed(kgctl, stem)) == (0, {simple, left, live})
+        assert "0 of 0 groups deleted." in young.stderr
+        done = kgctl(*chosen, "1ms", "--execute")
+        assert done.exit_code == 0, done.output
+        assert listed(kgctl, stem) == {live}
 
 
 def test_offsets_of_a_topic_are_deleted_from_all_groups_that_have_them(kgctl: Kgctl, topic: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -210,3 +211,16 @@ def test_a_command_on_plaintext_loads_nothing_of_tls(broker: RunningBroker) -> N
     environment = os.environ | {"KGCTL_BOOTSTRAP": f"{host}:{port}"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_trace_shows_the_authentication_and_no_secret(config: Configured, tmp_path: Path, mechanism: str) -> None:
+    options = config("SASL_SSL", mechanism=mechanism)
+    result = Kgctl()("topics", "list", "--trace", tmp_path / "trace", *options)
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "trace").read_text()
+    apis = re.findall('"api": "(.*?)"', text)
+    assert "SaslAuthenticate" in apis[: apis.index("Metadata")]
+    assert "secret" not in text
+    opened = [event for event in map(json.loads, text.splitlines()) if event["event"] == "open"]
+    assert all(list(event["steps"]) == ["resolve", "connect", "tls", "sasl"] for event in opened)

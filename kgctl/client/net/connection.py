@@ -8,6 +8,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from broker.protocol.frames import correlation_id_of
 from broker.protocol.messages.api_versions import ApiVersionsResponse
@@ -16,6 +17,9 @@ from kgctl.client.net import wire
 from kgctl.client.net.diagnosis import explain
 from kgctl.client.net.errors import KgctlError, NotKafka, TimedOut, TlsFailed
 from kgctl.client.net.steps import Endpoint
+
+if TYPE_CHECKING:
+    from kgctl.client.net.tracing import RequestTrace
 
 # How much longer than its deadline a read may wait.
 _LATE_SECONDS = 0.05
@@ -38,6 +42,7 @@ class Connection:
     ) -> None:
         self.endpoint = endpoint
         self.is_read_only = False
+        self.trace: RequestTrace | None = None
         self._client_id = client_id
         self._troubleshoot = troubleshoot
         self._correlation_ids = itertools.count(1)
@@ -120,6 +125,8 @@ class Connection:
         frame = wire.request_frame(request, version, number, self._client_id)
         if response is not None:
             self._waiting.append((number, response, version))
+        if self.trace is not None:
+            self.trace.sent(number, request, version, sum(map(len, frame)), is_answered=response is not None)
         try:
             for part in frame:
                 self._socket.settimeout(remaining(deadline))
@@ -142,12 +149,17 @@ class Connection:
         except (OSError, EOFError, TimedOut, NotKafka, TlsFailed) as error:
             raise self._failure(error) from error
         self._waiting.popleft()
+        if self.trace is not None:
+            self.trace.received(expected, 4 + size)
         self._is_served = self._is_served or response is not ApiVersionsResponse
         return expected, message
 
     def _failure(self, error: Exception) -> KgctlError:
         self.close()
-        return self._troubleshoot(error, self._is_served) or explain(self.endpoint, error)
+        found = self._troubleshoot(error, self._is_served) or explain(self.endpoint, error)
+        if self.trace is not None:
+            self.trace.failed(found)
+        return found
 
     def _read_size(self, deadline: float) -> bytes:
         head, self._head = self._head, b""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from broker.protocol.wire_types import Message
 from kgctl.client.net.cluster import Cluster, Node
@@ -14,6 +14,9 @@ from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.net.opening import Locks, Opening
 from kgctl.client.net.security import PLAINTEXT, Security
 from kgctl.client.net.steps import Endpoint, Steps
+
+if TYPE_CHECKING:
+    from kgctl.client.net.tracing import Trace
 
 T = TypeVar("T")
 
@@ -24,7 +27,7 @@ DEFAULT_CLIENT_ID = "kgctl"
 class ConnectionSettings:
     """How to reach a cluster. `timeout` bounds one operation, in seconds; an operation may need several requests.
 
-    `read_only`: requests that change something are not sent.
+    `read_only`: requests that change something are not sent. `trace` is called for each connection and each request.
     """
 
     bootstrap: tuple[Endpoint, ...]
@@ -32,6 +35,7 @@ class ConnectionSettings:
     timeout: float = 30.0
     security: Security = PLAINTEXT
     read_only: bool = False
+    trace: Trace | None = field(default=None, repr=False, compare=False)
 
 
 class Link(NamedTuple):
@@ -74,7 +78,7 @@ class Connector:
 
     def opening(self, endpoint: Endpoint, deadline: float) -> Opening:
         """A new connection, to be opened step by step."""
-        return Opening(endpoint, self._locks, self.settings.client_id, deadline)
+        return Opening(endpoint, self._locks, self.settings.client_id, deadline, self.settings.trace)
 
     def link(self, node: Node, request: type[Message], max_version: int, deadline: float) -> Link:
         """A new connection to a node for one kind of request. Unsupported if the node does not offer it."""

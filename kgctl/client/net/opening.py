@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,7 @@ from kgctl.client.net.steps import Endpoint
 if TYPE_CHECKING:
     from kgctl.client.net.sasl import Authenticated, Authenticator
     from kgctl.client.net.tls import Handshake, TlsClient
+    from kgctl.client.net.tracing import Trace
 
 
 class Address(NamedTuple):
@@ -55,8 +57,11 @@ class Opening:
     `deadline` is a reading of time.monotonic(). Use it in a `with`, which closes a connection that `run` did not return.
     """
 
-    def __init__(self, endpoint: Endpoint, locks: Locks, client_id: str, deadline: float) -> None:
+    def __init__(
+        self, endpoint: Endpoint, locks: Locks, client_id: str, deadline: float, trace: Trace | None = None
+    ) -> None:
         self.endpoint, self._locks, self._client_id, self._deadline = endpoint, locks, client_id, deadline
+        self._trace = trace
         self._addresses: list[Address] = []
         self._socket: socket.socket | None = None
         self._connection: Connection | None = None
@@ -71,15 +76,29 @@ class Opening:
 
     def run(self) -> Connection:
         """A connection that is ready for requests."""
+        steps = (self.resolve, self.connect, self.secure, self.authenticate)
         try:
-            self.resolve()
-            self.connect()
-            self.secure()
-            self.authenticate()
+            if self._trace is None:
+                for step in steps:
+                    step()
+            else:
+                self._run_traced(steps, self._trace)
         except BaseException:
             self.__exit__()
             raise
         return self.connection
+
+    def _run_traced(self, steps: Sequence[Callable[[], object]], trace: Trace) -> None:
+        from kgctl.client.net.tracing import OpeningTrace
+
+        opening = OpeningTrace(trace, self.endpoint)
+        try:
+            for name, step in zip(("resolve", "connect", "tls", "sasl"), steps, strict=True):
+                opening.step(name, step)
+        except BaseException as error:
+            opening.ended(error)
+            raise
+        opening.ended()
 
     def resolve(self) -> list[Address]:
         """The addresses of the host."""
@@ -128,6 +147,10 @@ class Opening:
         if self._connection is None:
             assert self._socket is not None
             self._connection = Connection(self.endpoint, self._socket, self._client_id, self._troubleshoot)
+            if self._trace is not None:
+                from kgctl.client.net.tracing import RequestTrace
+
+                self._connection.trace = RequestTrace(self._trace, self.endpoint)
         return self._connection
 
     def _troubleshoot(self, error: Exception, is_served: bool) -> KgctlError | None:

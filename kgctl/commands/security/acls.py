@@ -22,6 +22,7 @@ from kgctl.client.admin.acl_selection import (
 )
 from kgctl.client.net.errors import BadValue, NotFound
 from kgctl.commands.shared.arguments import Execute, not_empty
+from kgctl.commands.shared.classic import given_options
 from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
@@ -74,6 +75,22 @@ Idempotent = Annotated[
 ]
 
 
+TOOL = "kafka-acls.sh"
+# Parameters whose options kafka-acls.sh has, too.
+RESOURCES = ("topic", "group", "transactional_id", "cluster", "delegation_token", "user_principal")
+RULES = (
+    "resource_pattern_type",
+    "allow_principal",
+    "deny_principal",
+    "allow_host",
+    "deny_host",
+    "operation",
+    "producer",
+    "consumer",
+    "idempotent",
+)
+
+
 @acls_app.command(
     "list",
     epilog=examples(
@@ -104,6 +121,7 @@ def list_acls(
         _pattern(resource_pattern_type, PatternType.ANY),
         anyhow=_principals("--principal", principal),
     )
+    settings(ctx).explain_as(TOOL, "--list", *given_options(ctx, *RESOURCES, "resource_pattern_type", "principal"))
     with settings(ctx).admin() as admin:
         rows = admin.list_acls(chosen.filters())
     settings(ctx).show(rows, kind="acls")
@@ -164,6 +182,7 @@ def add(
     bindings = _usage(chosen.bindings, "--operation")
     for sentence in likely_mistakes(resources, [*(allow_host or ()), *(deny_host or ())]):
         note(f"Warning: {sentence}")
+    settings(ctx).explain_as(TOOL, "--add", *given_options(ctx, *RESOURCES, *RULES))
     with settings(ctx).admin() as admin:
         rows = admin.plan_acl_addition(bindings)
         if execute:
@@ -222,6 +241,8 @@ def remove(
     if not (resources or principal or allow_principal or deny_principal):
         ctx.fail("Name resources with --topic, --group, ..., or principals with --principal.")
     filters = _usage(chosen.filters, "--operation")
+    if not principal:
+        settings(ctx).explain_as(TOOL, "--remove", *given_options(ctx, *RESOURCES, *RULES))
     with settings(ctx).admin() as admin:
         rows = admin.plan_acl_removal(filters)
         if not rows:

@@ -87,6 +87,12 @@ def _options() -> list[GlobalOption]:
             default=None,
             callback=_remember,
         ),
+        GlobalOption(
+            "FILE",
+            "Requests as JSON lines; -: readable, on stderr",
+            param_decls=["trace", "--trace"],
+            callback=_remember,
+        ),
     ]
 
 
@@ -154,6 +160,8 @@ def _checked(ctx: Any, parameter: Any, value: str) -> Any:
             raise typer.BadParameter(f"{value!r} is not one of {', '.join(COLORS)}.", ctx=ctx, param=parameter)
         case "columns" | "sort":
             return _checked_columns(ctx, parameter, value)
+        case "trace":
+            return _opened_trace(ctx, parameter, value)
         case "timeout":
             return parse_seconds(value)
         case "watch":
@@ -179,6 +187,15 @@ def _checked_columns(ctx: Any, parameter: Any, value: str) -> Any:
         return parts_of(value) if parameter.name == "columns" else parse_sort(value)
     except BadColumn as error:
         raise typer.BadParameter(str(error), ctx=ctx, param=parameter) from error
+
+
+def _opened_trace(ctx: Any, parameter: Any, value: str) -> Any:
+    from kgctl.commands.shared.trace_output import open_trace
+
+    try:
+        return open_trace(value, ctx.find_root().call_on_close)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {value!r}: {error.strerror}.", ctx=ctx, param=parameter) from error
 
 
 def parse_seconds(text: str, option: str = "--timeout") -> float:

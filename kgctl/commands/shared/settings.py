@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.client.net.connector import ConnectionSettings
+    from kgctl.client.net.tracing import Trace
     from kgctl.contexts.handover import PortableSettings
     from kgctl.contexts.target import Given, Target
     from kgctl.model.failure import RowError
@@ -32,6 +33,7 @@ class Settings:
     timeout: float = 30.0
     is_timeout_given: bool = False
     wants_explanation: bool = False
+    trace: Trace | None = None
     columns: tuple[str, ...] = ()
     sort: tuple[SortKey, ...] = ()
     no_headers: bool | None = None
@@ -63,7 +65,8 @@ class Settings:
         """How to reach the chosen cluster, with the time limit of the command or of the context."""
         from kgctl.contexts.connecting import connection_to
 
-        return self._warned(connection_to(self.target(), timeout=self.timeout if self.is_timeout_given else None))
+        found = connection_to(self.target(), timeout=self.timeout if self.is_timeout_given else None)
+        return self._warned(found if self.trace is None else replace(found, trace=self.trace))
 
     def portable_connection(self) -> PortableSettings:
         """The same for a process that this one starts."""
@@ -160,8 +163,10 @@ class Settings:
             return
         import shlex
 
+        from kgctl.contexts.names import BOOTSTRAP
+
         target = self.target()
-        cluster = ["--bootstrap-server", target.text("bootstrap") or ""]
+        cluster = ["--bootstrap-server", target.text(BOOTSTRAP) or ""]
         cluster += ["--command-config", str(target.java_file)] if target.java_file else []
         self.explain(f"Kafka's tool: {shlex.join([tool, *cluster, *arguments])}")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import shlex
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,18 +101,18 @@ class _Screen:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._title = f"Every {settings.watch:g} s: {printable(shlex.join(['kgctl', *sys.argv[1:]]))}"
+        self._title = f"every {settings.watch:g} s: {printable(shlex.join(['kgctl', *sys.argv[1:]]))}"
         self._last: list[str] | None = None
         self._asked = ""
         self._rows = 0
 
     def __enter__(self) -> _Screen:
         # What is on the screen moves up into the scrollback.
-        sys.stdout.write(_HIDE_CURSOR + "\n" * _height())
+        sys.stdout.write(_HIDE_CURSOR + "\n" * _size().lines)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.stdout.write(f"\x1b[{min(self._rows, _height() - 1) + 1};1H{_SHOW_CURSOR}")
+        sys.stdout.write(f"\x1b[{min(self._rows, _size().lines - 1) + 1};1H{_SHOW_CURSOR}")
         sys.stdout.flush()
 
     def play(self, run: Callable[[], Any]) -> None:
@@ -124,10 +126,11 @@ class _Screen:
         self._draw(answer.failure)
 
     def _draw(self, failure: KgctlError | None) -> None:
-        head = [f"{self._title}  ({self._asked})"]
+        head = [f"{self._asked}  {self._title}"]
         if failure is not None:
-            head.append(f"{_now()}: {printable(str(failure))}. This is the answer of {self._asked}.")
-        lines, height = [*head, "", *(self._last or ())], _height()
+            sentence = f"{_now()}  {printable(str(failure))}. The answer below is of {self._asked}."
+            head += textwrap.wrap(sentence, _size().columns - 1)
+        lines, height = [*head, "", *(self._last or ())], _size().lines
         if len(lines) > height:
             hidden = len(lines) - height + 1
             lines = [*lines[: height - 1], f"({hidden} more lines do not fit.)"]
@@ -172,8 +175,6 @@ def _now() -> str:
     return datetime.now().strftime("%H:%M:%S")
 
 
-def _height() -> int:
-    try:
-        return max(3, int(os.environ.get("LINES") or os.get_terminal_size(sys.stdout.fileno()).lines))
-    except (OSError, ValueError):
-        return 24
+def _size() -> os.terminal_size:
+    found = shutil.get_terminal_size()
+    return os.terminal_size((max(20, found.columns), max(4, found.lines)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from kgctl.commands.shared.arguments import Execute
+from kgctl.commands.shared.classic import given_options, option
 from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
@@ -18,6 +20,7 @@ from kgctl.render import note
 
 topics_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe, create and delete topics.")
 
+TOOL = "kafka-topics.sh"
 Topics = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
 
 
@@ -34,6 +37,7 @@ def list_topics(
 
     If the cluster has ACLs, these are the topics that you may describe.
     """
+    settings(ctx).explain_as(TOOL, "--list", *option("--exclude-internal", exclude_internal))
     with settings(ctx).admin() as admin:
         rows = [row for row in admin.list_topics() if not (exclude_internal and row.internal)]
     settings(ctx).show(rows, kind="topics")
@@ -56,6 +60,7 @@ def describe(
 
     Without TOPIC, all topics.
     """
+    _explain_description(ctx, topics or (), configs=configs, all_configs=all_configs)
     with settings(ctx).admin() as admin:
         if configs or all_configs:
             names = topics or [row.topic for row in admin.list_topics()]
@@ -100,6 +105,9 @@ def create(
     ] = False,
 ) -> None:
     """Create topics."""
+    for topic in topics:
+        given = given_options(ctx, "partitions", "replicas", "config", "if_not_exists")
+        settings(ctx).explain_as(TOOL, "--create", "--topic", topic, *given)
     with settings(ctx).admin() as admin:
         rows = admin.create_topics(
             topics, partitions=partitions, replicas=replicas, configs=_pairs(config or []), note=note
@@ -116,6 +124,9 @@ def create(
 @changes(names="topics", when="execute")
 def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None:
     """Delete topics with all their records."""
+    for topic in topics:
+        settings(ctx).explain_as(TOOL, "--delete", "--topic", topic)
+    settings(ctx).explain("It deletes at once; `kgctl topics delete` shows a plan first.")
     with settings(ctx).admin() as admin:
         rows = admin.plan_topic_deletion(topics)
         if execute:
@@ -123,6 +134,17 @@ def delete(ctx: typer.Context, topics: Topics, execute: Execute = False) -> None
     settings(ctx).show(rows, kind="topic-changes")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
+
+
+def _explain_description(ctx: typer.Context, topics: Sequence[str], *, configs: bool, all_configs: bool) -> None:
+    if not (configs or all_configs):
+        words = [option("--topic", topic) for topic in topics] or [[]]
+        for named in words:
+            settings(ctx).explain_as(TOOL, "--describe", *named)
+        return
+    for topic in topics:
+        named = ["--entity-type", "topics", "--entity-name", topic, *option("--all", all_configs)]
+        settings(ctx).explain_as("kafka-configs.sh", "--describe", *named)
 
 
 def _exists(row: TopicChange) -> bool:

@@ -8,6 +8,7 @@ import typer
 
 from kgctl.client.admin.aborts import HangingTarget
 from kgctl.commands.shared.arguments import Execute, not_empty, only_one
+from kgctl.commands.shared.classic import given_options
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
@@ -67,6 +68,9 @@ def abort(
     target = _target(ctx, ids, topic, partition, start_offset, producer_id, producer_epoch, coordinator_epoch)
     if force and target is None:
         raise typer.BadParameter("needs --topic and --partition.", param_hint="'--force'")
+    if target is not None:
+        where = given_options(ctx, "topic", "partition", "start_offset")
+        settings(ctx).explain_as("kafka-transactions.sh", "abort", *where)
     with settings(ctx).admin() as admin:
         if target is None:
             rows = admin.plan_fencing(ids or ())

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.shared.arguments import named, not_empty
+from kgctl.commands.shared.classic import given_options, option
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
@@ -65,6 +66,8 @@ def list_transactions(
     _check_pattern(id_pattern)
     older_than_ms = None if older_than is None else int(older_than * 1000)
     states = named(state, STATES, "--state")
+    filters = [*option("--duration-filter", older_than_ms), *option("--transactional-id-pattern", id_pattern)]
+    settings(ctx).explain_as("kafka-transactions.sh", "list", *filters)
     with settings(ctx).admin() as admin:
         listed = admin.list_transactions(states, producer_id or (), older_than_ms, id_pattern)
     settings(ctx).show(listed.rows, kind="transactions", errors=listed.errors)
@@ -92,6 +95,8 @@ def describe(
     WAITING counts the records from the transaction's first one to the end of the log: read_committed readers do not see
     them before the transaction ends. A sentence for each partition where they wait goes to stderr.
     """
+    for name in ids:
+        settings(ctx).explain_as("kafka-transactions.sh", "describe", "--transactional-id", name)
     with settings(ctx).admin() as admin:
         rows = admin.describe_transactions(ids)
         held = admin.holds(sorted({key for row in rows if row.is_open for key in row.topic_partitions()}))
@@ -145,6 +150,8 @@ def find_hanging(
     """
     if partition and len(topic or ()) != 1:
         raise typer.BadParameter("needs one --topic.", param_hint="'--partition'")
+    where = given_options(ctx, "topic", "partition", "broker_id", "max_transaction_timeout")
+    settings(ctx).explain_as("kafka-transactions.sh", "find-hanging", *where)
     with settings(ctx).admin() as admin:
         rows = admin.find_hanging_transactions(max_transaction_timeout * 60_000, topic, partition, broker_id)
     settings(ctx).show(rows, kind="hanging-transactions")

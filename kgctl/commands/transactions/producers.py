@@ -9,6 +9,7 @@ import typer
 from kgctl.client.admin.reset_input import topic_partitions
 from kgctl.client.net.errors import BadValue
 from kgctl.commands.shared.arguments import not_empty
+from kgctl.commands.shared.classic import option
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
@@ -50,6 +51,9 @@ def describe(
     A sentence for each partition where they wait goes to stderr.
     """
     wanted = [key for text in partitions for key in _partitions(text)]
+    for key in wanted:
+        named = ["--topic", key.topic, "--partition", str(key.partition), *option("--broker-id", broker_id)]
+        settings(ctx).explain_as("kafka-transactions.sh", "describe-producers", *named)
     with settings(ctx).admin() as admin:
         rows = admin.describe_producers(wanted, broker_id)
         waiting = sorted({TopicPartition(row.topic, row.partition) for row in rows if row.start_offset is not None})

@@ -15,10 +15,14 @@ K = TypeVar("K", str, TopicPartition)
 _MASK = 0xFFFFFFFF
 
 
-def in_hash_order(keys: Iterable[K], *, copied: bool = False) -> list[K]:
-    """Keys in the order of a HashMap into which they were put one by one; with `copied`, of `new HashMap<>(map)`."""
+def in_hash_order(keys: Iterable[K], *, copied: bool = False, sized: bool = False) -> list[K]:
+    """Keys in the order of a HashMap into which they were put one by one.
+
+    `copied`: a map made of another one; `sized`: a map made for this number of keys. Both have other numbers of buckets.
+    """
     ordered = list(dict.fromkeys(keys))
-    capacity = _capacity_for(ordered, copied=copied)
+    needed = int(len(ordered) / 0.75 + 1) if copied else len(ordered) if sized else 16
+    capacity = _capacity_for(ordered, needed)
     return sorted(ordered, key=lambda key: _spread(_hash(key)) & (capacity - 1))
 
 
@@ -27,9 +31,13 @@ def as_java_sorts(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 
 
-def _capacity_for(keys: Sequence[object], *, copied: bool) -> int:
-    needed = int(len(keys) / 0.75 + 1) if copied else 0
-    capacity = 1 if copied else 16
+def of_described_topics(topics: Iterable[str]) -> list[str]:
+    """Topics in the order in which the Java client describes them."""
+    return in_hash_order(in_hash_order(in_hash_order(topics, sized=True), copied=True), sized=True)
+
+
+def _capacity_for(keys: Sequence[object], needed: int) -> int:
+    capacity = 1
     while capacity < needed or len(keys) > capacity * 3 // 4:
         capacity *= 2
     return capacity

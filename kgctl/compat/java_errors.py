@@ -78,10 +78,13 @@ class JavaError(Exception):
     def __init__(self, kind: str, message: str | None, name: str = "ERROR", exit_code: int = ERROR) -> None:
         super().__init__(kind if message is None else f"{kind}: {message}")
         self.kind, self.message, self.name, self.exit_code = kind, message, name, exit_code
+        self.cause: JavaError | None = None
 
     def within(self, kind: str = EXECUTION) -> JavaError:
         """An exception with this one as its cause."""
-        return JavaError(kind, str(self), self.name, self.exit_code)
+        outer = JavaError(kind, str(self), self.name, self.exit_code)
+        outer.cause = self
+        return outer
 
     def rethrown(self) -> JavaError:
         """The same in a RuntimeException."""

@@ -20,7 +20,7 @@ class BadOption(UsageError):
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f'Exception in thread "main" joptsimple.{kind}: {message}')
-        self.message, self.exit_code = message, 1
+        self.message, self.exit_code, self.java = message, 1, f"joptsimple.{kind}: {message}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,15 @@ from typing import Any
 
 from tests.harness import clusters
 from tests.harness.clusters import Cluster
-from tests.harness.compat_state import GROUP_CHANGES, TOOL_OF_GROUPS, Case, commit_all, group_reads, prepared
+from tests.harness.compat_state import (
+    GROUP_CHANGES,
+    OTHER_TOOLS,
+    TOOL_OF_GROUPS,
+    Case,
+    commit_all,
+    group_reads,
+    prepared,
+)
 from tests.harness.tool_server import ToolServer
 
 FILE = Path(__file__).parents[1] / "kgctl" / "compat" / "recorded.json"
@@ -32,11 +40,13 @@ def chosen(folder: Path) -> list[tuple[str, Case]]:
         *reads[20::_EVERY],
         *GROUP_CHANGES[3::3],
     ]
-    return [(TOOL_OF_GROUPS, case) for case in wanted]
+    others = [(tool, case) for tool, cases in OTHER_TOOLS.items() for case in cases[::_EVERY]]
+    return [*((TOOL_OF_GROUPS, case) for case in wanted), *others]
 
 
 def normalised(text: str, cluster: Cluster, folder: Path) -> str:
     text = text.replace(cluster.bootstrap_servers, "127.0.0.1:00000").replace(str(folder), PLANS)
+    text = re.sub(r"TopicId: [\w-]{22}", "TopicId: " + "A" * 22, text)
     return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "00000000-0000-0000-0000-000000000000", text)
 
 

@@ -186,3 +186,71 @@ class Differences(list[str]):
     def add(self, command: str, theirs: tuple[object, str], ours: tuple[object, str]) -> None:
         if theirs != ours:
             self.append(f"{command}\n  Kafka {theirs}\n  kgctl {ours}")
+
+
+TOPIC_CASES: list[Case] = [
+    ["--list"],
+    ["--list", "--exclude-internal"],
+    ["--list", "--topic", "t-.*"],
+    ["--list", "--topic", "t-small,t-wide"],
+    ["--list", "--topic", "absent"],
+    ["--list", "--topic", "["],
+    ["--describe", "--topic", SMALL],
+    ["--describe", "--topic", f"{WIDE}|{SMALL}|{LONG}"],
+    ["--describe", "--exclude-internal"],
+    ["--describe", "--topic", WIDE, "--topics-with-overrides"],
+    ["--describe", "--exclude-internal", "--under-replicated-partitions"],
+    ["--describe", "--exclude-internal", "--unavailable-partitions"],
+    ["--describe", "--topic", SMALL, "--at-min-isr-partitions"],
+    ["--describe", "--topic", SMALL, "--under-min-isr-partitions"],
+    ["--describe", "--topic", "absent"],
+    ["--describe", "--topic", "absent", "--if-exists"],
+    ["--describe", "--topic-id", "AAAAAAAAAAAAAAAAAAAAAQ"],
+    ["--create", "--topic", SMALL],
+    ["--create", "--topic", SMALL, "--if-not-exists"],
+    [
+        "--create",
+        "--topic",
+        "new",
+        "--partitions",
+        "2",
+        "--config",
+        "retention.ms=1000",
+        "--config",
+        "cleanup.policy=compact",
+    ],
+    ["--create", "--topic", "new", "--replica-assignment", "1,1"],
+    ["--create", "--topic", "new", "--replication-factor", "3"],
+    ["--create", "--topic", "new", "--partitions", "0"],
+    ["--create", "--topic", "new", "--replication-factor", "0"],
+    ["--create", "--topic", "new", "--config", "retention.ms"],
+    ["--create", "--topic", "not/valid"],
+    ["--create", "--topic", "with.a_point_", "--partitions", "0"],
+    ["--alter", "--topic", SMALL, "--partitions", "1"],
+    ["--alter", "--topic", SMALL, "--partitions", "3"],
+    ["--alter", "--topic", "absent", "--partitions", "3"],
+    ["--alter", "--topic", "absent", "--partitions", "3", "--if-exists"],
+    ["--delete", "--topic", "absent"],
+    ["--delete", "--topic", "absent", "--if-exists"],
+    ["--describe", "--if-exists"],
+    ["--create"],
+    ["--delete"],
+    ["--alter", "--topic", SMALL],
+    ["--list", "--describe"],
+    ["--topic", SMALL],
+    ["--list", "--partitions", "1"],
+    ["--delete", "--topic", SMALL, "--if-not-exists"],
+    ["--describe", "--under-replicated-partitions", "--topics-with-overrides"],
+    ["--create", "--topic", "new", "--partitions", "many"],
+    ["--create", "--topic", "new", "--bogus"],
+]
+
+OTHER_TOOLS = {"topics": TOPIC_CASES}
+
+
+def restore(cluster: Cluster, case: Case) -> None:
+    """Undo what the invocation changes, if it was run before."""
+    if case in GROUP_CHANGES:
+        commit_all(cluster)
+    if "--create" in case and "new" in case:
+        Kgctl(cluster.bootstrap_servers)("topics", "delete", "new", "--execute")

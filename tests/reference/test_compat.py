@@ -8,20 +8,14 @@ from pathlib import Path
 import pytest
 
 from kgctl.compat.tool import DIALECTS
-from tests.harness import clusters
+from tests.harness import clusters, compat_state
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl
-from tests.harness.compat_state import (
-    GROUP_CHANGES,
-    TOOL_OF_GROUPS,
-    Case,
-    Differences,
-    commit_all,
-    group_reads,
-    prepared,
-)
+from tests.harness.compat_state import Case, Differences
 from tests.harness.reference_kafka import Unavailable
 from tests.harness.tool_server import ToolServer
+
+GROUPS = compat_state.TOOL_OF_GROUPS
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +30,21 @@ def tool_servers() -> Iterator[dict[str, ToolServer]]:
 
 @pytest.fixture(scope="module", params=["kgctl", "kafka"])
 def prepared_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A cluster of its own, since all groups are listed."""
-    with clusters.start(request.param) as cluster, prepared(cluster):
+    """A cluster of its own, since all groups and topics are listed."""
+    with clusters.start(request.param) as cluster, compat_state.prepared(cluster):
         yield cluster
 
 
-def compared(server: ToolServer, dialect: str, cluster: Cluster, case: Case, differences: Differences) -> None:
-    """Run both tools, and note stdout and exit codes where they differ."""
+def compared(
+    server: ToolServer, dialect: str, cluster: Cluster, tool: str, case: Case, differences: Differences
+) -> None:
+    """Run both tools on the same state, and note stdout and exit codes where they differ."""
     words = ["--bootstrap-server", cluster.bootstrap_servers, *case]
-    theirs = server.run(TOOL_OF_GROUPS, *words)
-    if case in GROUP_CHANGES:
-        commit_all(cluster)
-    ours = Kgctl()("compat", "--ak-exit-codes", "--dialect", dialect, f"kafka-{TOOL_OF_GROUPS}", *words)
-    command = f"{dialect}: {TOOL_OF_GROUPS} {' '.join(case)}"
+    compat_state.restore(cluster, case)
+    theirs = server.run(tool, *words)
+    compat_state.restore(cluster, case)
+    ours = Kgctl()("compat", "--ak-exit-codes", "--dialect", dialect, f"kafka-{tool}", *words)
+    command = f"{dialect}: {tool} {' '.join(case)}"
     differences.add(command, (theirs.code, theirs.stdout), (ours.exit_code, ours.stdout))
 
 
@@ -57,11 +53,19 @@ def test_consumer_groups_are_shown_and_changed_alike(
     prepared_cluster: Cluster, tool_servers: dict[str, ToolServer], dialect: str, tmp_path: Path
 ) -> None:
     differences = Differences()
-    cases = group_reads(tmp_path)
+    cases = [*compat_state.group_reads(tmp_path), *compat_state.GROUP_CHANGES]
     assert len(cases) >= 60
     for case in cases:
-        compared(tool_servers[dialect], dialect, prepared_cluster, case, differences)
-    for case in GROUP_CHANGES:
-        commit_all(prepared_cluster)
-        compared(tool_servers[dialect], dialect, prepared_cluster, case, differences)
+        compared(tool_servers[dialect], dialect, prepared_cluster, GROUPS, case, differences)
+    assert not differences, "\n".join(differences)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("tool", compat_state.OTHER_TOOLS)
+def test_other_tools_print_the_same(
+    prepared_cluster: Cluster, tool_servers: dict[str, ToolServer], tool: str, dialect: str
+) -> None:
+    differences = Differences()
+    for case in compat_state.OTHER_TOOLS[tool]:
+        compared(tool_servers[dialect], dialect, prepared_cluster, tool, case, differences)
     assert not differences, "\n".join(differences)

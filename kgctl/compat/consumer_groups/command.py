@@ -40,7 +40,7 @@ def run(arguments: Sequence[str], host: Host) -> Ended:
             return _ACTIONS[action](Session(host, admin), found, release)
     except (JavaError, BadOption) as error:
         host.out(f"\nError: Executing consumer group command failed due to {error.message}\n")
-        host.err(f"{error}\n")
+        host.err(f"{error.java if isinstance(error, BadOption) else error}\n")
         return Ended(error.exit_code, 0)
 
 

@@ -16,7 +16,7 @@ from kgctl.compat.consumer_groups.options import STRATEGIES
 from kgctl.compat.consumer_groups.plan_file import Plan, exported, read_plan
 from kgctl.compat.consumer_groups.release import Release
 from kgctl.compat.consumer_groups.topics import by_form, named_partitions
-from kgctl.compat.hash_order import in_hash_order
+from kgctl.compat.hash_order import in_hash_order, of_described_topics
 from kgctl.compat.java_errors import JavaError, java_error, of_code
 from kgctl.compat.options import Arguments, UsageError, listed
 from kgctl.compat.tool import Ended, Session, columns, ended_by
@@ -108,7 +108,7 @@ class _Reset:
                 raise self._passed_on(of_code(topic.error_code))
             numbers = sorted(row.partition_index for row in topic.partitions)
             partitions[topic.name or ""] = [TopicPartition(topic.name or "", number) for number in numbers]
-        return [key for topic in in_hash_order(partitions) for key in partitions[topic]]
+        return [key for topic in of_described_topics(partitions) for key in partitions[topic]]
 
     def _passed_on(self, error: JavaError) -> JavaError:
         """How the tool reports the error of a future: as its message, or with all causes."""

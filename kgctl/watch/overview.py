@@ -1,19 +1,39 @@
-"""One row per group from one description, or from two that are some seconds apart."""
+"""One row per group, from its description and from what samples show."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupDescription, PartitionLag
-from kgctl.watch.rates import eta_s
-from kgctl.watch.standing import standing
-from kgctl.watch.tracker import GroupTracker, generation_of, has_offsets
+from kgctl.model.lag import LagFacts, LagRow
+from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
+from kgctl.watch.standing import Standing, standing
+from kgctl.watch.tracker import generation_of, has_offsets
 
 
-def overview(
-    group: GroupDescription, wall_ms: int, before: GroupDescription | None = None, apart_s: float = 0.0
-) -> GroupOverview:
-    """The row of a group as it is at `wall_ms`. `before` is the same group `apart_s` earlier: it gives rates and an ETA."""
-    word, reason = standing(group, wall_ms, group.committed_at)
+class Behind(NamedTuple):
+    """The lag of a group in time, and the verdict that samples and facts together show."""
+
+    lag: LagRow
+    standing: Standing
+
+
+def behind_of(samples: Sequence[Sample], facts: LagFacts) -> dict[str, Behind]:
+    """By group; the groups of the newest sample that have partitions."""
+    from kgctl.watch.doctor.facts import verdict_of
+
+    return {
+        row.group: Behind(row, verdict_of(samples, row.group, facts))
+        for row in summed(lag_rows(samples, facts), GROUP)
+        if row.error is None
+    }
+
+
+def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None) -> GroupOverview:
+    """The row of a group as it is at `wall_ms`."""
+    word, reason = standing(group, wall_ms, group.committed_at) if behind is None else behind.standing
     if group.error is not None:
         return GroupOverview(
             group.group,
@@ -38,8 +58,7 @@ def overview(
                 if row.lag > worst_lag:
                     worst, worst_lag = row, row.lag
     committed_ms = group.last_commit_ms
-    rate_in, rate_out = _rates(group, before, apart_s)
-    left_s = eta_s(lag, rate_in, rate_out) if lag and rate_in is not None and rate_out is not None else None
+    late = LagRow(group.group) if behind is None else behind.lag
     return GroupOverview(
         group=group.group,
         type=group.type,
@@ -61,19 +80,9 @@ def overview(
         partitions=len(group.partitions),
         worst_partition=None if worst is None else f"{worst.topic}-{worst.partition}",
         worst_lag=worst_lag or None,
-        rate_in=rate_in,
-        rate_out=rate_out,
-        eta_ms=None if left_s is None else round(left_s * 1000),
+        rate_in=late.rate_in,
+        rate_out=late.rate_out,
+        time_lag_ms=late.time_lag_ms,
+        eta_ms=None if late.eta_s is None else round(late.eta_s * 1000),
         error=failure,
     )
-
-
-def _rates(
-    group: GroupDescription, before: GroupDescription | None, apart_s: float
-) -> tuple[float | None, float | None]:
-    if before is None or before.error is not None:
-        return None, None
-    tracker = GroupTracker()
-    tracker.add(0.0, 0, before)
-    tracker.add(apart_s, 0, group)
-    return tracker.throughput.rate_in, tracker.throughput.rate_out

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
     from broker.security.secret import Secret
     from kgctl.client.admin.aborts import HangingTarget
+    from kgctl.client.admin.group_metadata import GroupFacts
     from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.cluster import ClusterFacts
     from kgctl.model.lag import LagFacts
@@ -95,8 +96,8 @@ class Admin(GroupChanges):
 
     def group_facts(
         self, found: Sequence[GroupDescription], *, seconds: float, most_bytes: int
-    ) -> tuple[list[GroupDescription], str | None]:
-        """The groups with what `__consumer_offsets` says about them, and why something is missing.
+    ) -> tuple[list[GroupDescription], GroupFacts]:
+        """The groups with what `__consumer_offsets` says about them, and what was read.
 
         Reads at most about this long and this much; groups of kgctl's own broker need no reading.
         """
@@ -111,7 +112,7 @@ class Admin(GroupChanges):
             facts.missing = f"reading __consumer_offsets takes more than {seconds:g} s"
         except KgctlError as error:
             facts.missing = str(error)
-        return [group_metadata.with_facts(group, facts) for group in found], facts.missing
+        return [group_metadata.with_facts(group, facts) for group in found], facts
 
     def pending_offsets(self, found: Sequence[GroupDescription]) -> list[GroupDescription]:
         """The groups with the offsets that are pending in open transactions."""

@@ -42,11 +42,12 @@ AT_ONCE = 10
 
 @dataclass(slots=True)
 class GroupFacts:
-    """What has been read so far. `missing` says why facts are not known; None if everything was read."""
+    """What has been read so far; `has_read`: from the topic. `missing` says why facts are not known; None if everything was read."""
 
     commits: dict[OffsetCommitKey, tuple[int, int]] = field(default_factory=dict)
     metadata: dict[str, GroupMetadataValue] = field(default_factory=dict)
     offsets_partitions: dict[str, int] = field(default_factory=dict)
+    has_read: bool = False
     missing: str | None = None
 
 
@@ -69,6 +70,7 @@ def read_facts(cluster: Cluster, groups: Sequence[GroupDescription], facts: Grou
     wanted = {partition: keys for partition, some in by_partition.items() if (keys := _keys_of(some))}
     if not wanted:
         return
+    facts.has_read = True
     places = sorted(wanted)
     starts = yield from list_offsets(cluster, dict.fromkeys(places, EARLIEST))
     stables = yield from list_offsets(cluster, dict.fromkeys(places, LATEST), committed_only=True)

@@ -18,9 +18,9 @@ def add_facts(
     admin: Admin, chosen: Settings, found: Sequence[GroupDescription], *, seconds: float, most_bytes: int
 ) -> list[GroupDescription]:
     """The groups with these facts; --explain says where they come from, or why they are not known."""
-    groups, missing = admin.group_facts(found, seconds=seconds, most_bytes=most_bytes)
-    if missing is None:
+    groups, facts = admin.group_facts(found, seconds=seconds, most_bytes=most_bytes)
+    if facts.missing is not None:
+        chosen.explain(f"{SHOWN} are not known for all groups: {facts.missing}.")
+    elif facts.has_read:
         chosen.explain(f"{SHOWN} come from __consumer_offsets.")
-    else:
-        chosen.explain(f"{SHOWN} are not known for all groups: {missing}.")
     return groups

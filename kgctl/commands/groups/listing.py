@@ -11,7 +11,7 @@ import typer
 
 from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.matching import Match, matching
-from kgctl.commands.groups.sampling import SampleTime, sample_seconds
+from kgctl.commands.groups.sampling import SampleTime, sample_seconds, take_samples
 from kgctl.commands.shared.arguments import named, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
@@ -24,10 +24,13 @@ from kgctl.watch.tracker import is_gone
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.model.group_overview import GroupOverview
-    from kgctl.model.groups import GroupDescription
+    from kgctl.watch.lag import Sample
+    from kgctl.watch.overview import Behind
 
 # How long a listing may read __consumer_offsets of another broker for ages and generations.
 FACTS_S, FACTS_BYTES = 2.0, 32 << 20
+# Without --sample, -o wide reads records of the partitions with lag of at most this many groups.
+MOST_TIMED = 200
 # The columns that ListGroups answers.
 LISTED = {"group", "type", "state", "protocol"}
 EPILOG = examples(
@@ -93,30 +96,44 @@ def _is_plain(chosen: Settings, *, filters: bool) -> bool:
 
 
 def _overviews(
-    admin: Admin, chosen: Settings, listed: Sequence[GroupListing], sample: float | None
+    admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None
 ) -> list[GroupOverview]:
+    from kgctl.watch.lag import Sample
     from kgctl.watch.overview import overview
 
     known = {row.group: row for row in listed}
-    before: dict[str, GroupDescription] = {}
-    began = 0.0
-    if sample is not None:
-        before = {group.group: group for group in admin.describe_groups(list(known))}
-        began = time.monotonic()
-        time.sleep(sample)
-    else:
-        chosen.explain("Rates and ETA need two snapshots: add --sample 5s -o wide.")
+    samples = [] if seconds is None else take_samples(admin, list(known), seconds)
     described = admin.describe_groups(list(known), commit_times=True)
-    apart_s, wall_ms = time.monotonic() - began, time.time_ns() // 1_000_000
+    at_s, wall_ms = time.monotonic(), time.time_ns() // 1_000_000
     if chosen.output == "wide" or any(not (group.error or group.committed_at) for group in described):
         described = add_facts(admin, chosen, described, seconds=FACTS_S, most_bytes=FACTS_BYTES)
-    rows = [
-        overview(group, wall_ms, before.get(group.group), apart_s) for group in described if not is_gone(group.error)
-    ]
+    groups = {group.group: group for group in described if not is_gone(group.error)}
+    samples.append(Sample(at_s, wall_ms, groups))
+    behind = _behind(admin, chosen, samples)
     return [
-        row if row.error is None else replace(row, type=known[row.group].type, state=known[row.group].state)
-        for row in rows
+        overview(group, wall_ms, behind.get(name))
+        if group.error is None
+        else overview(replace(group, type=known[name].type, state=known[name].state), wall_ms)
+        for name, group in groups.items()
     ]
+
+
+def _behind(admin: Admin, chosen: Settings, samples: Sequence[Sample]) -> dict[str, Behind]:
+    """Rates and times of each group, where the table shows them."""
+    from kgctl.watch.overview import behind_of
+
+    groups = [group for group in samples[-1].groups.values() if group.error is None]
+    if len(samples) == 1:
+        chosen.explain("Rates and ETA need several snapshots: add --sample 5s -o wide.")
+        if chosen.output != "wide":
+            return {}
+        if len(groups) > MOST_TIMED:
+            chosen.explain(f"TIME-LAG is shown for at most {MOST_TIMED} groups: narrow the list with --match.")
+            return {}
+    facts = admin.lag_facts(groups)
+    for kind, why in facts.missing.items():
+        chosen.explain(f"Without {kind}: {why}.")
+    return behind_of(samples, facts)
 
 
 def _explain_tool(chosen: Settings, states: Sequence[str], types: Sequence[str]) -> None:

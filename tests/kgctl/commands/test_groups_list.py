@@ -74,12 +74,17 @@ def test_a_group_that_just_committed_has_an_age_and_a_verdict(kgctl: Kgctl, topi
     assert row["verdict"] == "OK"
 
 
-def test_two_snapshots_give_rates(kgctl: Kgctl, topic: str) -> None:
+def test_samples_give_rates_and_wide_tables_the_lag_in_time(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=1)
-    header, line = kgctl("groups", "list", "--match", group, "--sample", "1s", "-o", "wide").stdout.splitlines()
-    assert "RATE-IN" in header
-    assert line.split().count("0.0") == 2
+    (row,) = kgctl.rows("groups", "list", "--match", group, "--sample", "1s")
+    assert row["rate_in"] == 0
+    assert row["time_lag_ms"] >= 0
+    wide = kgctl("groups", "list", "--match", group, "-o", "wide", "--explain")
+    header = wide.stdout.splitlines()[0].split()
+    assert "TIME-LAG" in header
+    assert "RATE-IN" not in header
+    assert "Rates and ETA need several snapshots: add --sample 5s -o wide." in wide.stderr
 
 
 def test_names_and_listed_columns_are_those_of_all_groups(kgctl: Kgctl, topic: str) -> None:

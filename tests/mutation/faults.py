@@ -1124,8 +1124,15 @@ FAULTS = (
     Fault(
         "accepted losses take files for others that end with the same marker",
         "storage/segments/rebuild.py",
-        "return not (has_digest or self._has_synced_end(found.source))",
-        "return True",
+        "return not (has_digest or any(",
+        "return not (False and any(",
+        TRANSACTION_CRASHES,
+    ),
+    Fault(
+        "a start with accepted losses takes a file for another after it was killed",
+        "storage/segments/rebuild.py",
+        "self._end.base_offset == base_offset and self._end.last_size > 0",
+        "self._end.base_offset == base_offset",
         TRANSACTION_CRASHES,
     ),
     Fault(

@@ -158,6 +158,13 @@ class CheckedEnds:
         """The synced end of a partition that the store lists; None if it is missing or names another partition."""
         return self.ends.get(partition_id) if self._is_of(partition_id, self.listed[partition_id]) else None
 
+    def slots_of(self, number: int) -> list[SyncedEnd]:
+        """The ends of a partition that name a batch: an attempt that was killed may have replaced one by one that does not."""
+        listed = self.listed[number]
+        known = [end for end in (self.ends.get(number), *self._shared.ends.replaced_at_start) if end is not None]
+        place = listed.topic_id, listed.partition
+        return [end for end in known if end.last_size and (end.topic_id, end.partition) == place]
+
     def add(self, number: int, topic_id: bytes, partition: int) -> None:
         """A partition whose row was lost has a row again."""
         self.listed[number] = Listed(topic_id, partition, True, 0, 0, 0, False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, parse_header
@@ -59,7 +59,7 @@ class _Link:
 
 
 class Rebuild:
-    """`end`: the synced end of the last run; `is_exact`: nothing beyond it was acknowledged.
+    """`end`: the synced end of the last run, `slots`: those that name a batch; `is_exact`: nothing beyond it was acknowledged.
 
     `has_all_commits`: nothing suggests that the store lost one, so transactions are as its checkpoints say.
     """
@@ -69,6 +69,7 @@ class Rebuild:
         partition: SegmentPartition,
         shared: Shared,
         end: SyncedEnd | None,
+        slots: Sequence[SyncedEnd],
         owners: Owners,
         attempt: Attempt,
         show: Callable[[str], None],
@@ -79,6 +80,7 @@ class Rebuild:
         self._partition = partition
         self._shared = shared
         self._end = end
+        self._slots = slots
         self._owners = owners
         self._attempt = attempt
         self._show = show
@@ -221,7 +223,9 @@ class Rebuild:
 
     def _is_uncommitted(self, header: BatchHeader) -> bool:
         """Its commit would have moved the checkpoint past it."""
-        if not self._has_all_commits or header.base_offset < self._target:
+        # An end that names no batch is of a killed attempt, which covered what it cut.
+        committed = self._target if self._end is not None and self._end.last_size else self._known_until
+        if not self._has_all_commits or header.base_offset < committed:
             return False
         return self._is_cut or self._partition.transactions.changes_open_transactions(header)
 
@@ -235,12 +239,11 @@ class Rebuild:
             return False
         # The markers of a transaction look alike in all its partitions.
         has_digest = listed is not None and listed.digest is not None and 0 < listed.size_bytes <= found.whole_bytes
-        return not (has_digest or self._has_synced_end(found.source))
+        return not (has_digest or any(self._has_batch_of(end, found.source) for end in self._slots))
 
-    def _has_synced_end(self, source: Source) -> bool:
-        """The file has the batch that the synced end of this partition names."""
-        end = self._end
-        if end is None or end.base_offset != source.base_offset or not end.last_size:
+    def _has_batch_of(self, end: SyncedEnd, source: Source) -> bool:
+        """The file has the batch that this synced end names."""
+        if end.base_offset != source.base_offset:
             return False
         head = self._shared.files.get(source.path).read(HEADER_BYTES, end.position - end.last_size)
         if len(head) < HEADER_BYTES:
@@ -250,7 +253,9 @@ class Rebuild:
 
     def _others(self, base_offset: int, listed: Segment | None) -> Callable[[int, BatchHeader, int], bool]:
         """Recognize batches that are not those that this partition wrote."""
-        own = self._end if self._end is not None and self._end.base_offset == base_offset else None
+        # Without a batch, its position may be that in a file which a killed attempt wrote.
+        is_own = self._end is not None and self._end.base_offset == base_offset and self._end.last_size > 0
+        own = self._end if is_own else None
         known = (listed.size_bytes, listed.digest) if listed is not None and listed.digest is not None else None
         boundaries = [position for position in (known and known[0], own and own.position) if position]
 
@@ -259,7 +264,7 @@ class Rebuild:
                 return True
             if known is not None and end == known[0] and digest != known[1]:
                 return True
-            is_last = own is not None and own.last_size > 0 and header.next_offset == own.end_offset
+            is_last = own is not None and header.next_offset == own.end_offset
             return own is not None and is_last and (header.size_bytes, header.crc) != (own.last_size, own.last_crc)
 
         return is_other

@@ -130,6 +130,7 @@ class Recovery:
                 partition,
                 shared,
                 self._ends.of(number),
+                self._ends.slots_of(number),
                 owners,
                 attempt,
                 self._show,

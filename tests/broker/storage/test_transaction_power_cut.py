@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ SETTINGS: dict[str, Any] = {"segment_bytes": 900, "compaction_interval_ms": 0}
 PRODUCERS = (21, 22)
 TRANSACTIONS = 30
 PARTITIONS = 2
-IMAGES, KILLS = 16, 8
+IMAGES, KILLS, KILLED_STARTS = 16, 8, 8
+LAST_STEPS = 25  # of a start, in which it commits
 
 
 def begin(log: Log, number: int, records: int) -> None:
@@ -125,6 +127,26 @@ def test_a_power_cut_leaves_each_transaction_whole(tmp_path: Path) -> None:
         ops.image(cut, tmp_path / "image", randomness)
         check(tmp_path / "image", ends[-1] if ends else -1, accept_loss=number % 2 == 1)
         shutil.rmtree(tmp_path / "image")
+
+
+def test_a_killed_start_with_accepted_losses_loses_nothing_more(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    ops = RecordingOps(tmp_path / "live")
+    log = open_log(tmp_path / "live", file_ops=ops, **SETTINGS)
+    begun = len(ops.events)
+    run(log, ops)
+    log.close(clean=False)
+    randomness = random.Random(4)
+    for number in range(KILLED_STARTS):
+        image, copy = tmp_path / f"image {number}", tmp_path / f"copy {number}"
+        ops.image(randomness.randrange(begun, len(ops.events) + 1), image, randomness)
+        shutil.copytree(image, copy)
+        counting = FaultyOps()
+        open_log(copy, accept_loss=True, file_ops=counting, **SETTINGS).close(clean=False)
+        fail_at = max(1, counting.count - randomness.randrange(LAST_STEPS))
+        with suppress(StorageError):
+            open_log(image, accept_loss=True, file_ops=FaultyOps(fail_at=fail_at), **SETTINGS).close(clean=False)
+        check(image, -1, accept_loss=True)
 
 
 def test_a_kill_at_any_system_call_leaves_each_transaction_whole(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class Outcome:
         without_rows = [plan.error for plan in self.plans if plan.error and not plan.rows]
         if export:
             self._export()
-        elif len(self.rows) > MOST_ROWS and settings.output == "table" and not verbose:
+        elif len(self.rows) > MOST_ROWS and settings.output == "table" and not (verbose or settings.columns):
             settings.show(summaries(self.plans), kind="offset-reset-summary", errors=without_rows)
             note(f"A summary of {len(self.rows)} partitions; --verbose shows each.")
         else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+from kgctl.model.events import EventRow
 from kgctl.model.findings import ClusterFinding, Finding, RuleRow
 from kgctl.model.lag import Confidence, LagRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
@@ -49,6 +51,24 @@ _TIMES = (
     ERROR,
 )
 
+
+def _moment(row: Any) -> datetime:
+    return datetime.fromtimestamp(row.timestamp / 1000, UTC)
+
+
+def _time(row: Any) -> str:
+    return _moment(row).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _brief_time(row: Any) -> str:
+    return f"{_moment(row):%m-%d %H:%M:%S}Z"
+
+
+def _cause(row: Any) -> str | None:
+    return f"{row.cause} ({row.reason})" if row.reason else row.cause
+
+
+_EVENTS = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "deleted": Tone.BAD, "empty": Tone.QUIET}
 _SEVERITIES = {
     "error": Tone.BAD,
     "warning": Tone.CHANGING,
@@ -102,6 +122,21 @@ WATCH_LAYOUTS: dict[str, Layout] = {
             SENTENCE("EVIDENCE", "evidence", 20, share=2),
             SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY, rank=1),
             ERROR,
+        ),
+    ),
+    "events": Layout(
+        EventRow,
+        (
+            Column("TIME", _time, 24, brief=_brief_time),
+            NAME("GROUP", "group", 20),
+            Column("EVENT", "event", 17, tones=_EVENTS),
+            Column("GENERATION", "generation", 10, rank=RELUCTANTLY),
+            Column("MEMBERS", "members", 7),
+            Column("JOINED", "joined_count", 6, rank=2),
+            Column("LEFT", "left_count", 4, rank=3),
+            Column("MOVED", "partitions_moved", 5, Shown.WIDE),
+            Column("DURATION-MS", "duration_ms", 11, Shown.WIDE),
+            SENTENCE("CAUSE", _cause, 15),
         ),
     ),
     "doctor-rules": Layout(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.security.secret import Secret
     from kgctl.client.admin.aborts import HangingTarget
     from kgctl.client.admin.group_metadata import GroupFacts
+    from kgctl.client.admin.stored_generations import Offsets, Take
     from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.cluster import ClusterFacts
     from kgctl.model.lag import LagFacts
@@ -132,6 +133,12 @@ class Admin(GroupChanges):
         since = None if whole_history else self._bookmark
         events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
         return events
+
+    def read_generations(self, offsets: Offsets | None, take: Take) -> Offsets:
+        """Pass on the generations of groups that were stored since `offsets`; the next offsets."""
+        from kgctl.client.admin import stored_generations
+
+        return self.run(stored_generations.read_generations(self.cluster, offsets, take))
 
     def cluster_facts(self) -> ClusterFacts:
         from kgctl.client.admin import cluster_facts

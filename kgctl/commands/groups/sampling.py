@@ -35,14 +35,17 @@ SampleTime = Annotated[
 
 def sample_seconds(text: str | None) -> float | None:
     """The value of --sample in seconds."""
-    if text is None:
-        return None
+    return None if text is None else seconds_of(text, "--sample")
+
+
+def seconds_of(text: str, option: str) -> float:
+    """A duration such as 5s in seconds. BadParameter unless it is between a second and an hour."""
     try:
         seconds = span_ms(text) / 1000
     except BadValue as error:
-        raise typer.BadParameter(str(error), param_hint="'--sample'") from None
+        raise typer.BadParameter(str(error), param_hint=f"'{option}'") from None
     if not _LEAST_S <= seconds <= _MOST_S:
-        raise typer.BadParameter(f"{text!r} is not between 1s and 1h.", param_hint="'--sample'")
+        raise typer.BadParameter(f"{text!r} is not between 1s and 1h.", param_hint=f"'{option}'")
     return seconds
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from tests.harness.commandline import Kgctl, member_of
 from tests.harness.feeding import METADATA, Feeder, cluster, metadata
 from tests.harness.group_answers import by_timestamp
 from tests.harness.ports import kept_address
+from tests.harness.requests import join_alone, join_request
+from tests.harness.wire_client import WireClient
 
 FETCH, LIST_OFFSETS = 1, 2
 OUT_OF_RANGE = 1
@@ -355,8 +358,38 @@ def test_a_rebalance_that_a_restart_of_the_broker_interrupted_is_not_shown_as_op
             assert len(kgctl.rows("groups", "history", "g", "--all")) == 3
 
 
-def shown_history(kgctl: Kgctl) -> list[GroupEventRow]:
-    return [GroupEventRow(**row) for row in kgctl.rows("groups", "history", "g")]
+def test_a_superseded_rebalance_is_not_shown_as_open(our_cluster: Cluster) -> None:
+    kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    host, _, port = our_cluster.bootstrap_servers.partition(":")
+    one, two, three, four = clients = [WireClient((host, int(port))) for _ in range(4)]
+    first = join_alone(one, group)
+    two.send(join_request(group, session_timeout_ms=1_000), 3)
+    wait_for(lambda: events(shown_history(kgctl, group))[-1] == "rebalance_started")
+    # Another member joins during the rebalance; the first one completes it, and one more joins before the assignment.
+    three.send(join_request(group), 3)
+    one.send(join_request(group, first.member_id), 3)
+    third = three.receive()
+    assert [client.receive().generation_id for client in (one, two)] == [third.generation_id] * 2 == [2, 2]
+    four.send(join_request(group), 3)
+    wait_for(lambda: "superseded" in events(shown_history(kgctl, group)))
+    two.close()  # killed: its session ends while the group waits for it
+    one.send(join_request(group, first.member_id), 3)
+    three.send(join_request(group, third.member_id), 3)
+    assert {client.receive().generation_id for client in (one, three, four)} == {3}
+    assert events(shown_history(kgctl, group)) == ["stable", "superseded", "rebalance_started"]
+    assert [row.generation for row in shown_history(kgctl, group)] == [1, 2, 2]
+    for client in clients:
+        client.close()
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+
+
+def shown_history(kgctl: Kgctl, group: str = "g") -> list[GroupEventRow]:
+    return [GroupEventRow(**row) for row in kgctl.rows("groups", "history", group)]
 
 
 def test_the_table_names_cause_phases_and_members(our_cluster: Cluster) -> None:

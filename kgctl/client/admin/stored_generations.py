@@ -1,0 +1,90 @@
+"""Reads the generations of groups that coordinators store in __consumer_offsets, on any cluster where they may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from broker.protocol.consumer_protocol import decode_assignment
+from broker.protocol.offsets_topic import TOPIC, GroupMetadataKey, decode_group_value, decode_key
+from broker.protocol.record_batch import Record
+from broker.protocol.wire_types import DecodeError
+from kgctl.client.consumer.fetch_steps import fetch
+from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
+from kgctl.client.consumer.start_offsets import Reset, log_ends, partition_counts
+from kgctl.client.net.cluster import Cluster
+from kgctl.client.net.errors import NotFound
+from kgctl.client.net.steps import Steps
+from kgctl.model.groups import TopicPartitions, by_topic
+from kgctl.model.topic_partition import TopicPartition
+
+# How far back the first reading goes in each partition: most records are commits.
+NEWEST = 5_000
+FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, committed_only=True)
+
+Offsets = Mapping[TopicPartition, int]
+
+
+class Take(Protocol):
+    """Receives a record of a group; `generation` is None for a tombstone."""
+
+    def __call__(
+        self,
+        group: str,
+        timestamp: int,
+        generation: int | None,
+        members: Mapping[str, tuple[TopicPartitions, ...] | None],
+    ) -> None: ...
+
+
+def read_generations(cluster: Cluster, offsets: Offsets | None, take: Take) -> Steps[Offsets]:
+    """Pass on what was stored since `offsets`, the newest NEWEST records of each partition without; the next offsets."""
+    try:
+        counts = yield from partition_counts(cluster, [TOPIC])
+    except NotFound:
+        return {}
+    places = [TopicPartition(TOPIC, number) for number in range(counts[TOPIC])]
+    starts = yield from log_ends(cluster, places, Reset.EARLIEST)
+    ends = yield from log_ends(cluster, places, Reset.LATEST, committed_only=True)
+    first = {
+        place: min(ends[place], max(starts[place], ends[place] - NEWEST if offsets is None else offsets.get(place, 0)))
+        for place in places
+    }
+    fetcher = Fetcher(FETCH)
+    fetcher.assign({place: at for place, at in first.items() if at < ends[place]}, ends)
+    while not fetcher.all_finished:
+        for fetched in (yield from fetch(cluster, fetcher)):
+            for batch in fetched.batches():
+                for record in batch.records:
+                    _pass_on(record, take)
+        for place in list(fetcher.out_of_range):
+            fetcher.remove(place)
+    return {place: max(first[place], ends[place]) for place in places}
+
+
+def _pass_on(record: Record, take: Take) -> None:
+    """Records of other kinds, and those that cannot be read, are skipped."""
+    try:
+        key = None if record.key is None else decode_key(bytes(record.key))
+        if not isinstance(key, GroupMetadataKey):
+            return
+        if record.value is None:
+            take(key.group, record.timestamp, None, {})
+            return
+        value = decode_group_value(bytes(record.value))
+    except DecodeError:
+        return
+    is_consumer = value.protocol_type == "consumer"
+    members = {one.member_id: _owned(one.assignment) if is_consumer else None for one in value.members}
+    at_ms = value.current_state_timestamp
+    take(key.group, at_ms if at_ms >= 0 else record.timestamp, value.generation, members)
+
+
+def _owned(blob: bytes) -> tuple[TopicPartitions, ...] | None:
+    try:
+        decoded = decode_assignment(blob)
+    except DecodeError:
+        return None
+    return by_topic(
+        TopicPartition(topic.topic, number) for topic in decoded.assigned_partitions for number in topic.partitions
+    )

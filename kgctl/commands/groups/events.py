@@ -1,0 +1,168 @@
+"""`kgctl events`: what happens to all groups, as it happens."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.commands.groups.sampling import seconds_of
+from kgctl.commands.shared.arguments import not_empty
+from kgctl.commands.shared.effects import reads, shows
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.interruption import Interrupted, Interruption
+from kgctl.commands.shared.settings import Settings, settings
+from kgctl.model.events import EventRow, event_row
+from kgctl.render import note
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
+    from kgctl.model.groups import TopicPartitions
+
+_PAUSE_S = 0.5
+EPILOG = examples(
+    "kgctl events",
+    "kgctl events -f orders payments",
+    "kgctl events -f --match '^shop-' -o jsonl",
+)
+
+
+@shows("events")
+@reads
+def events(
+    ctx: typer.Context,
+    groups: Annotated[
+        list[str] | None, typer.Argument(metavar="[GROUP...]", show_default=False, callback=not_empty)
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep on showing events as they come.")] = False,
+    match: Annotated[
+        str | None, typer.Option("--match", metavar="REGEX", help="Only groups whose id contains this pattern.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=0, help="Start with the newest N of those that are kept.")
+    ] = 50,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="DURATION", help="With --follow: end after this time, such as 30s.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Show the events of groups, all by default: rebalances, members that join and leave, deletions.
+
+    kgctl's own broker keeps the events of a week, with causes. On other clusters, events are derived from the generations in
+    __consumer_offsets, if you may read it: what a rebalance led to, without its start and its cause, for classic groups.
+    """
+    chosen = settings(ctx)
+    seconds = None if duration is None else seconds_of(duration, "--for")
+    if seconds is not None and not follow:
+        raise typer.BadParameter("needs --follow.", param_hint="'--for'")
+    wanted = _wanted(groups, match)
+    with chosen.admin() as admin, Interruption() as stop:
+        read = _reader(admin, chosen)
+        found = [row for row in read() if wanted(row.group)]
+        chosen.show(found[-limit:] if limit else [], kind="events")
+        if not follow:
+            return
+        try:
+            _follow(chosen, read, wanted, stop, None if seconds is None else time.monotonic() + seconds)
+        except Interrupted:
+            return
+
+
+def _follow(
+    chosen: Settings,
+    read: Callable[[], list[EventRow]],
+    wanted: Callable[[str], bool],
+    stop: Interruption,
+    until_s: float | None,
+) -> None:
+    """Show new events until the time is over, or a signal arrives. A broker that is away for a while is asked again."""
+    chosen.no_headers = True
+    has_failed = False
+    while until_s is None or time.monotonic() < until_s:
+        sys.stdout.flush()
+        with stop.may_interrupt():
+            time.sleep(_PAUSE_S)
+        try:
+            found = [row for row in read() if wanted(row.group)]
+            has_failed = False
+        except KgctlError as error:
+            if not error.retriable:
+                raise
+            if not has_failed:
+                note(f"Warning: {error}; trying again.")
+            has_failed = True
+            continue
+        if found:
+            chosen.show(found, kind="events")
+
+
+def _wanted(groups: list[str] | None, match: str | None) -> Callable[[str], bool]:
+    try:
+        pattern = re.compile(match or "")
+    except re.error as error:
+        raise typer.BadParameter(f"{match!r} is not a regular expression: {error}.", param_hint="'--match'") from None
+    names = frozenset(groups or ())
+    return lambda group: (not names or group in names) and pattern.search(group) is not None
+
+
+def _reader(admin: Admin, chosen: Settings) -> Callable[[], list[EventRow]]:
+    """A function that returns the events since its last call, oldest first; the first call those that are kept."""
+    try:
+        kept = admin.new_events(None, whole_history=True)
+    except Precondition as error:
+        return _deriver(admin, chosen, error)
+    first: list[EventRow] | None = [event_row(event) for event in kept]
+
+    def read() -> list[EventRow]:
+        nonlocal first
+        if first is not None:
+            found, first = first, None
+            return found
+        return [event_row(event) for event in admin.new_events(None, whole_history=False)]
+
+    return read
+
+
+def _deriver(admin: Admin, chosen: Settings, missing: Precondition) -> Callable[[], list[EventRow]]:
+    from kgctl.watch.derived_events import DerivedEvents, StoredGeneration
+
+    derived = DerivedEvents()
+    offsets = None
+    stored: list[StoredGeneration] = []
+
+    def take(
+        group: str,
+        timestamp: int,
+        generation: int | None,
+        members: Mapping[str, tuple[TopicPartitions, ...] | None],
+    ) -> None:
+        known = {name: owned for name, owned in members.items() if owned is not None}
+        assignment = known if len(known) == len(members) else None
+        stored.append(
+            StoredGeneration(group, timestamp, generation, tuple(members), assignment, is_deleted=generation is None)
+        )
+
+    def read() -> list[EventRow]:
+        nonlocal offsets
+        is_first = offsets is None
+        stored.clear()
+        try:
+            offsets = admin.read_generations(offsets, take)
+        except KgctlError as error:
+            if error.retriable or not is_first:
+                raise
+            raise Precondition(
+                f"{missing} Rebalances cannot be derived from __consumer_offsets either: {error}"
+            ) from None
+        rows = (derived.add(one) for one in sorted(stored, key=lambda one: one.timestamp))
+        return [row for row in rows if row is not None]
+
+    chosen.explain(f"{missing} Events are derived from the generations in __consumer_offsets.")
+    return read

@@ -1,0 +1,79 @@
+"""Derives events of groups from the generations that a coordinator stores: what each record changes is an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kgctl.model.events import EventRow
+from kgctl.model.history import DELETED, EMPTY, REPLACED, STABLE
+from kgctl.model.watched import Assignment
+from kgctl.watch.assignments import partitions_moved
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGeneration:
+    """A stored generation: assignments by member id, None if they are not those of consumers. `is_deleted`: a tombstone."""
+
+    group: str
+    timestamp: int
+    generation: int | None = None
+    members: tuple[str, ...] = ()
+    assignment: Assignment | None = None
+    is_deleted: bool = False
+
+
+class DerivedEvents:
+    """The events between stored generations. The first one of a group shows who is a member, not who joined."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, StoredGeneration] = {}
+
+    def add(self, stored: StoredGeneration) -> EventRow | None:
+        """The event of the next record of a group; None if it repeats what is known, as after a change of the coordinator."""
+        before = self._known.get(stored.group)
+        if stored.is_deleted:
+            if before is None or before.is_deleted:
+                return None
+            self._known[stored.group] = stored
+            return _row(stored, DELETED, None, before.members)
+        self._known[stored.group] = stored
+        was: Mapping[str, StoredGeneration] = {} if before is None or before.is_deleted else {"": before}
+        if not was:
+            is_new = (stored.generation or 0) <= 1
+            if is_new and not stored.members:
+                return None
+            return _row(
+                stored, STABLE if stored.members else EMPTY, stored.members if is_new else None, () if is_new else None
+            )
+        last = was[""]
+        joined = tuple(one for one in stored.members if one not in last.members)
+        left = tuple(one for one in last.members if one not in stored.members)
+        if stored.generation == last.generation:
+            return _row(stored, REPLACED, joined, left) if joined or left else None
+        if not stored.members and not last.members:
+            return None
+        moved = partitions_moved(last.assignment, stored.assignment) if stored.members else None
+        return _row(stored, STABLE if stored.members else EMPTY, joined, left, moved)
+
+
+def _row(
+    stored: StoredGeneration,
+    event: str,
+    joined: tuple[str, ...] | None,
+    left: tuple[str, ...] | None,
+    moved: int | None = None,
+) -> EventRow:
+    return EventRow(
+        timestamp=stored.timestamp,
+        group=stored.group,
+        event=event,
+        generation=stored.generation,
+        members=len(stored.members),
+        joined_count=None if joined is None else len(joined),
+        left_count=None if left is None else len(left),
+        partitions_moved=moved,
+        joined=joined or (),
+        left=left or (),
+        is_derived=True,
+    )

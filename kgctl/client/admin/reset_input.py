@@ -41,7 +41,7 @@ def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
     found: set[int] = set()
     for one in ranges:
         if not name or one is None:
-            raise BadValue(f"{text!r} is not TOPIC or TOPIC:P,... with partitions such as 0,2 or 0-5")
+            raise BadValue(f"{text!r} is not TOPIC or TOPIC:P,...")
         first, last = int(one[1]), int(one[2] or one[1])
         if first > last:
             raise BadValue(f"{text!r}: the range {one[0]} ends before it begins")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
+from kgctl.commands.shared import patterns
+
 
 def _checked(value: str | None) -> str | None:
     if value is not None:
-        try:
-            re.compile(value)
-        except re.error as error:
-            raise typer.BadParameter(f"{value!r} is not a regular expression: {error}") from None
+        patterns.parse_pattern(value, "--match")
     return value
 
 
@@ -31,7 +29,4 @@ Match = Annotated[
 
 def matching(names: Iterable[str], pattern: str | None) -> list[str]:
     """The names that the pattern matches from begin to end; all without a pattern."""
-    if pattern is None:
-        return list(names)
-    matches = re.compile(pattern).fullmatch
-    return [name for name in names if matches(name)]
+    return list(names) if pattern is None else patterns.matching(names, patterns.parse_pattern(pattern, "--match"))

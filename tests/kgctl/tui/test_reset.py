@@ -146,7 +146,7 @@ def test_an_answer_to_an_earlier_input_is_dropped(our_cluster: Cluster, topic: s
 
 def test_invalid_values_are_one_sentence_each(feed: ClusterFeed, group: str) -> None:
     cases = [
-        ("duration", "1h", "Error: '1h' is not a duration; "),
+        ("duration", "1x", "Error: '1x' is not a duration; "),
         ("datetime", "noon", "Error: 'noon' is not a time; "),
         ("offset", "x", "Error: 'x' is not a whole number."),
         ("duration", f"P{'9' * 400}D", "Error: The duration is longer than any log."),

@@ -10,6 +10,7 @@ from kgctl.compat.tool import USAGE, Ended, Host
 
 TOOLS = {
     "kafka-consumer-groups": "kgctl.compat.consumer_groups.command",
+    "kafka-configs": "kgctl.compat.configs.command",
     "kafka-topics": "kgctl.compat.topics.command",
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kgctl.client.admin.offsets import commit
+from kgctl.model.changes import TopicChange
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl, fill, member_of
@@ -245,7 +246,32 @@ TOPIC_CASES: list[Case] = [
     ["--create", "--topic", "new", "--bogus"],
 ]
 
-OTHER_TOOLS = {"topics": TOPIC_CASES}
+CONFIG_CASES: list[Case] = [
+    ["--alter", "--topic", LONG, "--add-config", "retention.ms=7200000,cleanup.policy=[compact,delete]"],
+    ["--describe", "--topic", LONG],
+    ["--describe", "--topic", LONG, "--all"],
+    ["--describe", "--entity-type", "topics", "--entity-name", LONG],
+    ["--describe", "--entity-type", "topics"],
+    ["--describe", "--topic", "absent"],
+    ["--describe", "--topic", "absent", "--all"],
+    ["--alter", "--topic", LONG, "--add-config", "retention.ms=soon"],
+    ["--alter", "--topic", LONG, "--add-config", "no.such.config=1"],
+    ["--alter", "--topic", LONG, "--add-config", "retention.ms"],
+    ["--alter", "--topic", LONG, "--delete-config", "segment.bytes"],
+    ["--alter", "--topic", "absent", "--add-config", "retention.ms=1"],
+    ["--describe", "--entity-type", "brokers", "--entity-default"],
+    ["--describe", "--entity-type", "brokers"],
+    ["--describe", "--broker", "1"],
+    ["--describe", "--broker", "1", "--all"],
+    ["--describe", "--entity-type", "brokers", "--entity-name", "one"],
+    ["--describe"],
+    ["--alter", "--topic", LONG],
+    ["--describe", "--entity-type", "galaxies"],
+    ["--describe", "--alter", "--topic", LONG],
+    ["--alter", "--entity-type", "topics", "--add-config", "retention.ms=1"],
+    ["--describe", "--topic", LONG, "--bogus"],
+]
+OTHER_TOOLS = {"topics": TOPIC_CASES, "configs": CONFIG_CASES}
 
 
 def restore(cluster: Cluster, case: Case) -> None:
@@ -253,4 +279,6 @@ def restore(cluster: Cluster, case: Case) -> None:
     if case in GROUP_CHANGES:
         commit_all(cluster)
     if "--create" in case and "new" in case:
-        Kgctl(cluster.bootstrap_servers)("topics", "delete", "new", "--execute")
+        # The controller knows the topic before other brokers do.
+        with Kgctl(cluster.bootstrap_servers).admin() as admin:
+            admin.delete_topics([TopicChange("new", None, None)])

@@ -1,6 +1,8 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
@@ -15,8 +17,27 @@ import org.apache.kafka.common.utils.Exit;
  * stdout and stderr, likewise encoded.
  */
 public class ToolServer {
+    private static final Switch OUT = new Switch(), ERR = new Switch();
+
+    private static class Switch extends OutputStream {
+        private volatile OutputStream target = OutputStream.nullOutputStream();
+
+        @Override
+        public void write(int octet) throws IOException {
+            target.write(octet);
+        }
+
+        @Override
+        public void write(byte[] octets, int start, int length) throws IOException {
+            target.write(octets, start, length);
+        }
+    }
+
     public static void main(String[] unused) throws Exception {
         PrintStream answers = System.out;
+        // Scala keeps the stream that it finds first.
+        System.setOut(new PrintStream(OUT, true, "UTF-8"));
+        System.setErr(new PrintStream(ERR, true, "UTF-8"));
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             String[] words = line.split(" ");
@@ -32,8 +53,8 @@ public class ToolServer {
 
     private static String run(Class<?> tool, String[] arguments) throws Exception {
         ByteArrayOutputStream out = new ByteArrayOutputStream(), err = new ByteArrayOutputStream();
-        System.setOut(new PrintStream(out, true, "UTF-8"));
-        System.setErr(new PrintStream(err, true, "UTF-8"));
+        OUT.target = out;
+        ERR.target = err;
         CompletableFuture<Integer> ended = new CompletableFuture<>();
         // A tool must not continue after an exit, and must not catch an exception in its place: its thread waits for ever.
         Exit.setExitProcedure((code, message) -> {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.commands.groups.sampling import SampleTime, names_of, sample_seconds, take_samples
+from kgctl.commands.groups.sampling import SampleTime, names_of, sample_seconds, take_samples, with_facts
 from kgctl.commands.shared.arguments import named, not_empty
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
@@ -71,6 +71,7 @@ def doctor(
     with chosen.admin() as admin:
         names, listing = names_of(admin, groups)
         samples = take_samples(admin, names, seconds)
+        samples[-1] = with_facts(admin, chosen, samples[-1])
         described = list(samples[-1].groups.values())
         present = [group for group in described if group.error is None]
         lag = admin.lag_facts(present)

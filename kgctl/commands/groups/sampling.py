@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgctl.client.admin.times import span_ms
 from kgctl.client.net.errors import BadValue
+from kgctl.commands.groups.facts import add_facts
 from kgctl.model.groups import Listing
 from kgctl.watch.lag import Sample
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
+    from kgctl.commands.shared.settings import Settings
 
 # Commits come every few seconds: between the first and the last sample, others show when. A cluster that needs long to
 # answer is asked less often.
 SAMPLES = 6
+# How long, and how much of __consumer_offsets is read for the times of commits.
+FACTS_S, FACTS_BYTES = 5.0, 32 << 20
 _LEAST_S, _MOST_S = 1.0, 3600.0
 _SHARE = 4
 
@@ -67,6 +72,14 @@ def take_samples(admin: Admin, names: Sequence[str], seconds: float | None) -> l
         time.sleep(left_s if pause_s + took_s > left_s else pause_s)
         samples.append(_sample(admin, names))
     return samples
+
+
+def with_facts(admin: Admin, chosen: Settings, sample: Sample) -> Sample:
+    """The sample with the times of commits that only __consumer_offsets has."""
+    if all(group.error or group.committed_at or not group.partitions for group in sample.groups.values()):
+        return sample
+    found = add_facts(admin, chosen, list(sample.groups.values()), seconds=FACTS_S, most_bytes=FACTS_BYTES)
+    return replace(sample, groups={group.group: group for group in found})
 
 
 def _sample(admin: Admin, names: Sequence[str]) -> Sample:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kgctl.model.failure import RowError
-from kgctl.render.columns import Layout
 from kgctl.render.formats import TABLES, is_program, program_of
-from kgctl.render.selection import ALL, Selection
 from kgctl.render.table import printable
+
+# Most commands that print a note show no rows.
+if TYPE_CHECKING:
+    from kgctl.model.failure import RowError
+    from kgctl.render.columns import Layout
+    from kgctl.render.selection import Selection
 
 
 def show(
@@ -22,7 +25,7 @@ def show(
     kind: str,
     verbose: bool = False,
     errors: Iterable[RowError | None] = (),
-    selection: Selection = ALL,
+    selection: Selection | None = None,
 ) -> None:
     """Print rows, which are dataclasses of one type. `kind` names them in the envelope and selects the table.
 
@@ -31,7 +34,9 @@ def show(
     Raises BadColumn, or BadFormat for a template or path that fails on these rows.
     """
     from kgctl.render.layouts import layout_of
+    from kgctl.render.selection import ALL
 
+    selection = selection or ALL
     layout = layout_of(kind, rows)
     rows = selection.sorted(rows, layout)
     if output in TABLES:

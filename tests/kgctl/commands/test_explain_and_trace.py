@@ -16,7 +16,7 @@ from tests.harness.commandline import Kgctl
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("groups list --state Empty", "kafka-consumer-groups.sh --list --state Empty"),
+        ("groups list --state Empty --columns group", "kafka-consumer-groups.sh --list --state Empty"),
         ("groups describe G --members", "kafka-consumer-groups.sh --describe --group G --members"),
         ("topics list --exclude-internal", "kafka-topics.sh --list --exclude-internal"),
         ("topics describe G", "kafka-topics.sh --describe --topic G"),

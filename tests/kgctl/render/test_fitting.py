@@ -41,7 +41,7 @@ def test_eighty_columns_hold_the_lag_and_its_owner() -> None:
 
 
 def test_a_table_that_fits_without_kafkas_padding_is_whole() -> None:
-    found = fitted([GroupListing("payments", "Classic", "Stable", "consumer")], "groups", 36)
+    found = fitted([GroupListing("payments", "Classic", "Stable", "consumer")], "groups-listed", 36)
     assert found.text == "GROUP    TYPE    STATE  PROTOCOL\npayments Classic Stable consumer\n"
     assert (found.left_out, found.shortened) == ((), False)
 
@@ -79,7 +79,7 @@ def test_a_table_is_shortened_only_as_far_as_needed(limit: int, shortened: bool)
 
 def test_the_group_name_is_whole_while_other_columns_can_be_left_out() -> None:
     name = "the-payments-of-the-shop-in-the-west"
-    found = fitted([GroupListing(name, "Classic", "Stable", "consumer")], "groups", len(name) + 20)
+    found = fitted([GroupListing(name, "Classic", "Stable", "consumer")], "groups-listed", len(name) + 20)
     assert found.text.splitlines()[1].split() == [name, "Stable", "consumer"]
     assert (found.left_out, found.shortened) == (("TYPE",), False)
 

@@ -38,8 +38,8 @@ def test_names_are_printed_once_each_on_a_line_of_its_own(capsys: pytest.Capture
     assert lags(capsys, "name") == "shop\n"
     member = MemberRow("g", "m-1", None, "/1", "app", 2, 7)
     assert shown(capsys, [member], "group-members", "name") == "m-1\n"
-    assert shown(capsys, [EVIL], "groups", "name") == "a\\x1b[31m\\nb\n"
-    assert shown(capsys, [], "groups", "name") == ""
+    assert shown(capsys, [EVIL], "groups-listed", "name") == "a\\x1b[31m\\nb\n"
+    assert shown(capsys, [], "groups-listed", "name") == ""
 
 
 def test_json_lines_are_the_rows_of_the_envelope(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +58,7 @@ def test_a_template_without_rows_is_rendered_for_each_row(capsys: pytest.Capture
 def test_a_template_with_rows_is_rendered_once(capsys: pytest.CaptureFixture[str]) -> None:
     text = "template={{kind}} {{rows | length}} {{rows | map(attribute='lag') | select | sum}} {{errors}}"
     assert lags(capsys, text) == "group-offsets 3 121 []\n"
-    assert shown(capsys, [], "groups", "template={% for row in rows %}{{row.group}}{% endfor %}") == ""
+    assert shown(capsys, [], "groups-listed", "template={% for row in rows %}{{row.group}}{% endfor %}") == ""
 
 
 def test_a_template_can_be_a_file(capsys: pytest.CaptureFixture[str], tmp_path: object) -> None:
@@ -137,7 +137,7 @@ class Terminal(io.StringIO):
 def test_no_format_sends_a_control_character_to_a_terminal(monkeypatch: pytest.MonkeyPatch, output: str) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
-    show([GroupListing("a\x1b[31m\x9b2J\x7f\u202eb", "Classic", None, None)], output, kind="groups")
+    show([GroupListing("a\x1b[31m\x9b2J\x7f\u202eb", "Classic", None, None)], output, kind="groups-listed")
     text = terminal.getvalue()
     assert all(char.isprintable() or char in "\n\t" for char in text), ascii(text)
     assert "b" in text
@@ -176,7 +176,7 @@ def test_sorted_rows_and_rows_without_headers_are_one_table(capsys: pytest.Captu
 
 
 def test_an_unknown_column_is_refused_with_the_known_ones() -> None:
-    layouts = [LAYOUTS["groups"], LAYOUTS["group-state"]]
+    layouts = [LAYOUTS["groups-listed"], LAYOUTS["group-state"]]
     with pytest.raises(BadColumn, match=r"'lag' is not one of GROUP, TYPE, STATE, PROTOCOL, COORDINATOR \(ID\), "):
         Selection(columns=("lag",)).check(layouts)
     Selection(columns=("Protocol", "generation")).check(layouts)

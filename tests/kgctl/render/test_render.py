@@ -111,7 +111,7 @@ def test_listings_are_as_wide_as_kafkas(capsys: pytest.CaptureFixture[str]) -> N
         GroupListing("g", "Classic", "Empty", None),
         GroupListing("a-group-of-18-chars", "Share", "Stable", "share"),
     ]
-    assert shown(capsys, rows, "groups") == (
+    assert shown(capsys, rows, "groups-listed") == (
         "GROUP                         TYPE                 STATE                PROTOCOL\n"
         "g                             Classic              Empty                -\n"
         "a-group-of-18-chars           Share                Stable               share\n"
@@ -119,7 +119,7 @@ def test_listings_are_as_wide_as_kafkas(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_table_without_rows_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(capsys, [], "groups").split() == ["GROUP", "TYPE", "STATE", "PROTOCOL"]
+    assert shown(capsys, [], "groups-listed").split() == ["GROUP", "TYPE", "STATE", "PROTOCOL"]
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,14 @@ def test_a_table_without_rows_is_its_header(capsys: pytest.CaptureFixture[str]) 
 def test_names_never_contain_terminal_control_sequences(
     capsys: pytest.CaptureFixture[str], name: str, harmless: str
 ) -> None:
-    assert shown(capsys, [GroupListing(name, None, None, None)], "groups").splitlines()[1].startswith(harmless + " ")
+    assert (
+        shown(capsys, [GroupListing(name, None, None, None)], "groups-listed")
+        .splitlines()[1]
+        .startswith(harmless + " ")
+    )
     note(f"group {name}")
     assert capsys.readouterr().err == f"group {harmless}\n"
-    assert shown(capsys, [GroupListing(name, None, None, None)], "groups", "json").isascii()
+    assert shown(capsys, [GroupListing(name, None, None, None)], "groups-listed", "json").isascii()
 
 
 def test_json_has_a_version_a_kind_and_absent_values_as_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,9 +167,9 @@ def test_json_has_a_version_a_kind_and_absent_values_as_null(capsys: pytest.Capt
         ],
         "errors": [{"name": "LEADER_NOT_AVAILABLE", "message": "...", "subject": {"topic": "t", "partition": 0}}],
     }
-    assert json.loads(shown(capsys, [], "groups", "json")) == {
+    assert json.loads(shown(capsys, [], "groups-listed", "json")) == {
         "version": 2,
-        "kind": "groups",
+        "kind": "groups-listed",
         "rows": [],
         "errors": [],
     }

@@ -821,7 +821,7 @@ FAULTS = (
         "one of the commits of a request is dropped",
         "server/group_runner.py",
         "            if isinstance(record, OffsetCommitRecord):\n                rows.append(to_row(record, partitions))\n",
-        "            if isinstance(record, OffsetCommitRecord):\n                rows[1:] = [to_row(record, partitions)]\n",
+        "            if isinstance(record, OffsetCommitRecord):\n                rows = [to_row(record, partitions)]\n",
         RUNNER,
     ),
     Fault(

@@ -12,6 +12,8 @@ from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
 from kgctl.watch.standing import Standing, standing
 from kgctl.watch.tracker import generation_of, has_offsets
 
+MISSING_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+
 
 class Behind(NamedTuple):
     """The lag of a group in time, and the verdict that samples and facts together show."""
@@ -50,7 +52,8 @@ def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None
     failure = None
     for row in group.partitions:
         topics.add(row.topic)
-        failure = failure or row.error
+        if failure is None and row.error is not None and not _is_left_over(row):
+            failure = row.error
         if row.lag is not None:
             lag = lag or 0
             if row.lag > 0:
@@ -86,3 +89,8 @@ def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None
         eta_ms=None if late.eta_s is None else round(late.eta_s * 1000),
         error=failure,
     )
+
+
+def _is_left_over(row: PartitionLag) -> bool:
+    """Whether this is an offset of a deleted topic, which hides nothing about the others."""
+    return row.consumer_id is None and row.error is not None and row.error.name == MISSING_TOPIC

@@ -1866,6 +1866,13 @@ FAULTS = (
         AUTHORIZATION,
     ),
     Fault(
+        "the times of commits show topics that are hidden",
+        "server/handlers/group_guards.py",
+        "            group.commits = [commits for commits in group.commits if visible[commits.topic]]\n",
+        "            group.commits = list(group.commits)\n",
+        AUTHORIZATION,
+    ),
+    Fault(
         "configs are described without their own right",
         "server/handlers/topics.py",
         "        if self._access.allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):\n",

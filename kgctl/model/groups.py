@@ -161,8 +161,6 @@ class GroupDescription:
     assignment_strategy: str | None = None
     coordinator: str | None = None
     coordinator_id: int | None = None
-    # The partition of __consumer_offsets that holds the group.
-    offsets_partition: int | None = None
     generation: int | None = None
     leader: str | None = None
     group_epoch: int | None = None

@@ -174,6 +174,8 @@ class GroupDescription:
     # When offsets were committed, ms since 1970 by the coordinator's clock; partitions without a known time are absent.
     committed_at: Mapping[TopicPartition, int] = field(default_factory=dict)
     pending: tuple[PendingOffsets, ...] = ()
+    # The partition of __consumer_offsets that holds the group.
+    offsets_partition: int | None = None
     # The protocols that its members speak, for people; more than one while clients are upgraded.
     member_protocols: tuple[str, ...] = ()
     error: RowError | None = None

@@ -23,6 +23,7 @@ from broker.protocol.offsets_topic import (
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.admin import group_metadata
 from kgctl.client.admin.group_metadata import GroupFacts, read_facts, with_facts
+from kgctl.client.net.errors import BrokerError
 from kgctl.model.groups import Committed, GroupDescription, MemberRow, lag_rows
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.feeding import METADATA, Feeder, cluster, metadata
@@ -164,3 +165,19 @@ def test_what_the_coordinator_reports_itself_needs_no_reading() -> None:
     found, _ = facts_of(fed, described("m", generation=4, committed_at={ORDERS: 50}, state_since_ms=3))
     assert (found.generation, found.committed_at, found.state_since_ms) == (4, {ORDERS: 50}, 3)
     assert not fed.calls(FETCH)
+
+
+def test_without_the_permission_the_reason_names_it() -> None:
+    fed = feeder(commit(7, 100))
+
+    def denied(call: Any) -> FetchResponse:
+        row = FetchResponse.Partition(partition_index=0, error_code=29, high_watermark=-1, records=b"")
+        return FetchResponse(responses=[FetchResponse.Topic(topic=TOPIC, partitions=[row])])
+
+    fed.answers[FETCH] = denied
+    facts = GroupFacts()
+    with pytest.raises(BrokerError):
+        fed.run(read_facts(cluster(), [described()], facts, 1 << 20))
+    assert "not authorised for READ on topic __consumer_offsets" in (facts.missing or "")
+    found = with_facts(described(), facts)
+    assert (found.committed_at, found.generation, found.offsets_partition) == ({}, None, 0)

@@ -20,7 +20,7 @@ from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
 
 COMMANDS = {
     "groups": Entry("kgctl.commands.groups.verbs:GROUPS", "List, describe and change consumer groups."),
-    "events": Entry("kgctl.commands.groups.events:events", "Show what happens to groups, and follow it."),
+    "events": Entry("kgctl.commands.groups.events:events", "Show the events of groups."),
     "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
     "topics": Entry("kgctl.commands.topics.app:topics_app", "List, describe, create and delete topics."),
     "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Examine the brokers of a cluster."),

@@ -8,7 +8,8 @@ CLUSTER = Noun(
     "Examine the brokers of a cluster.",
     {
         "doctor": Entry(
-            "kgctl.commands.cluster.doctor:doctor", "Check brokers, partitions, internal topics and permissions."
+            "kgctl.commands.cluster.doctor:doctor",
+            "Check brokers, partitions, internal topics, clocks and permissions.",
         ),
     },
 )

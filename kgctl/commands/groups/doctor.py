@@ -55,9 +55,9 @@ def doctor(
         bool, typer.Option("--verbose", help="Also show the rules that found nothing, or could not look.")
     ] = False,
 ) -> None:
-    """Give a verdict about groups, all by default, with evidence and advice for each finding.
+    """Give a verdict about groups.
 
-    error means that records are lost, or that the group makes no progress; with one, the exit code is 3. warning means that
+    All groups by default, with evidence and advice for each finding. error means that records are lost, or that the group makes no progress; with one, the exit code is 3. warning means that
     the group works badly, info that something may be intended. VERDICT is - if one snapshot does not prove one; --sample
     watches for longer. No rule alarms on a guess.
     """

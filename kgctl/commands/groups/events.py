@@ -53,9 +53,9 @@ def events(
         ),
     ] = None,
 ) -> None:
-    """Show the events of groups, all by default: rebalances, members that join and leave, deletions.
+    """Show the events of groups.
 
-    kgctl's own broker keeps the events of a week, with causes. On other clusters, events are derived from the generations in
+    Rebalances, members that join and leave, deletions; of all groups by default. kgctl's own broker keeps the events of a week, with causes. On other clusters, events are derived from the generations in
     __consumer_offsets, if you may read it: what a rebalance led to, without its start and its cause, for classic groups.
     """
     chosen = settings(ctx)

@@ -34,7 +34,7 @@ def lag(
     ] = PARTITION,
     sample: SampleTime = None,
 ) -> None:
-    """Show lag in records and in time, rates, time to drain, and when unread records are deleted.
+    """Show lag in records and in time, rates, time to drain, retention headroom.
 
     TIME-LAG is the age of the oldest unread record. DELETED-IN is when retention may delete it, at the earliest. IN and OUT
     are records per second and ETA is when the lag is zero at these rates; they need --sample. A value that is not certain

@@ -14,10 +14,8 @@ GROUPS = Noun(
         "describe": Entry(
             "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, state, or a summary."
         ),
-        "lag": Entry("kgctl.commands.groups.lag:lag", "Show lag in time, rates, time to drain, retention headroom."),
-        "doctor": Entry(
-            "kgctl.commands.groups.doctor:doctor", "Give a verdict about groups, with evidence and advice."
-        ),
+        "lag": Entry("kgctl.commands.groups.lag:lag", "Show lag in records and in time, rates, time to drain."),
+        "doctor": Entry("kgctl.commands.groups.doctor:doctor", "Give a verdict about groups."),
         "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),
         "reset-offsets": Entry(
             "kgctl.commands.groups.reset_offsets:reset_offsets",

@@ -43,6 +43,7 @@ COMMANDS = {
     "group-findings": ["groups doctor EMPTY LIVE", "groups doctor ABSENT --verbose"],
     "doctor-rules": ["groups doctor --rules"],
     "cluster-findings": ["cluster doctor"],
+    "events": ["events LIVE", "events ABSENT"],
     "transactions": ["transactions list"],
     "transaction-states": ["transactions describe ABSENT"],
     "transaction-partitions": ["transactions describe ABSENT --partitions"],

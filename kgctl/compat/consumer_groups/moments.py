@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-from kgctl.client.admin.times import duration_ms
-from kgctl.client.net.errors import BadValue
 from kgctl.compat.java_errors import JavaError
 from kgctl.exit_codes import USAGE
 
 _TIME = re.compile(
     r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d+)(?:Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?)", re.ASCII
 )
+# As Java's Duration reads it; kgctl's own commands accept more.
+_DURATION = re.compile(
+    r"(?P<sign>[-+])?P(?:(?P<days>[-+]?\d+)D)?"
+    r"(?:T(?=[-+\d])(?:(?P<hours>[-+]?\d+)H)?(?:(?P<minutes>[-+]?\d+)M)?(?:(?P<seconds>[-+]?\d+(?:[.,]\d{0,9})?)S)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_MS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
 
 
 def moment_ms(text: str) -> int:
@@ -39,11 +44,13 @@ def moment_ms(text: str) -> int:
 
 def before_ms(text: str, now_ms: int) -> int:
     """The moment that lies this duration before now. Raises JavaError."""
-    try:
-        return now_ms - duration_ms(text)
-    except BadValue:
+    found = _DURATION.fullmatch(text)
+    parts = {unit: float(found[unit].replace(",", ".")) for unit in _MS if found[unit]} if found else {}
+    if found is None or not parts:
         kind = "java.time.format.DateTimeParseException"
-        raise JavaError(kind, "Text cannot be parsed to a Duration", "BAD_VALUE", USAGE) from None
+        raise JavaError(kind, "Text cannot be parsed to a Duration", "BAD_VALUE", USAGE)
+    duration_ms = round(sum(number * _MS[unit] for unit, number in parts.items()))
+    return now_ms + duration_ms if found["sign"] == "-" else now_ms - duration_ms
 
 
 def _parse_error(message: str) -> JavaError:

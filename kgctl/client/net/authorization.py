@@ -32,6 +32,7 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     16: {CLUSTER: "DESCRIBE"},  # ListGroups
     19: {TOPIC: "CREATE", CLUSTER: "CREATE"},  # CreateTopics
     20: {TOPIC: "DELETE"},  # DeleteTopics
+    21: {TOPIC: "DELETE"},  # DeleteRecords
     22: {TRANSACTION: "WRITE"},  # InitProducerId
     24: {TOPIC: "WRITE", TRANSACTION: "WRITE"},  # AddPartitionsToTxn
     26: {TRANSACTION: "WRITE"},  # EndTxn
@@ -39,8 +40,11 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     29: {CLUSTER: "DESCRIBE"},  # DescribeAcls
     30: {CLUSTER: "ALTER"},  # CreateAcls
     31: {CLUSTER: "ALTER"},  # DeleteAcls
-    32: {TOPIC: "DESCRIBE_CONFIGS", CLUSTER: "DESCRIBE_CONFIGS"},  # DescribeConfigs
+    32: {GROUP: "DESCRIBE_CONFIGS", TOPIC: "DESCRIBE_CONFIGS", CLUSTER: "DESCRIBE_CONFIGS"},  # DescribeConfigs
+    35: {CLUSTER: "DESCRIBE"},  # DescribeLogDirs
+    37: {TOPIC: "ALTER"},  # CreatePartitions
     42: {GROUP: "DELETE"},  # DeleteGroups
+    44: {GROUP: "ALTER_CONFIGS", TOPIC: "ALTER_CONFIGS", CLUSTER: "ALTER_CONFIGS"},  # IncrementalAlterConfigs
     47: {GROUP: "DELETE", TOPIC: "READ"},  # OffsetDelete
     48: {CLUSTER: "DESCRIBE_CONFIGS"},  # DescribeClientQuotas
     49: {CLUSTER: "ALTER_CONFIGS"},  # AlterClientQuotas
@@ -49,6 +53,8 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     60: {CLUSTER: "DESCRIBE"},  # DescribeCluster
     61: {TOPIC: "READ"},  # DescribeProducers
     65: {TRANSACTION: "DESCRIBE"},  # DescribeTransactions
+    74: {CLUSTER: "DESCRIBE_CONFIGS"},  # ListConfigResources
+    75: {TOPIC: "DESCRIBE"},  # DescribeTopicPartitions
     69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker

@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from kgctl.client.admin.offsets import commit
 from kgctl.model.changes import TopicChange
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.reference_kafka import ReferenceKafka
 
 SMALL, WIDE, LONG = "t-small", "t-wide", "a-topic-with-a-name-longer-than-24"
 TOPICS = {SMALL: [100, 50, 0], WIDE: [5] * 14, LONG: [9]}
@@ -39,8 +40,25 @@ def prepared(cluster: Cluster) -> Iterator[None]:
         member_of(kgctl, "live", {SMALL: [0, 1, 2], WIDE: [3, 11, 0]}, session_ms=SESSION_MS),
         member_of(kgctl, "static", {SMALL: [1]}, instance="an-instance", session_ms=SESSION_MS),
         member_of(kgctl, "idle", {}, session_ms=SESSION_MS),
+        _newer_member(cluster) if isinstance(cluster, ReferenceKafka) else contextlib.nullcontext(),
     ):
         yield
+
+
+@contextlib.contextmanager
+def _newer_member(cluster: Cluster) -> Iterator[None]:
+    """The member of a group of the newer protocol, which our broker does not have."""
+    settings = {"group.id": "newer", "group.protocol": "consumer", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, **settings})
+    try:
+        consumer.subscribe([WIDE])
+        deadline = time.monotonic() + 60
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(0.1)
+        yield
+    finally:
+        consumer.close()
 
 
 def commit_transaction(cluster: Cluster) -> None:
@@ -101,6 +119,10 @@ def group_reads(folder: Path) -> list[Case]:
             ["--describe", "--group", name]
             for name in ("empty", "live", "static", "idle", "wide", "both-a", "absent-b")
         ),
+        ["--describe", "--group", "newer"],
+        ["--describe", "--group", "newer", "--members", "--verbose"],
+        ["--describe", "--group", "newer", "--state", "--verbose"],
+        ["--describe", "--group", "newer", "--offsets", "--verbose"],
         ["--describe", "--group", "with a blank, and a comma"],
         ["--describe", "--group", "both-a", "--offsets", "--verbose"],
         ["--describe", "--all-groups"],

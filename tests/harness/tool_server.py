@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from tests.harness.reference_kafka import TOOLS, Jars
 
+# Tools that moved after a release.
+_MOVED = {"3.9.1": {"acls": "kafka.admin.AclCommand"}}
 SOURCE = Path(__file__).with_name("java") / "ToolServer.java"
 
 
@@ -24,6 +26,7 @@ class ToolServer:
 
     def __init__(self, version: str) -> None:
         # Java compiles a source file that it is given in place of a class.
+        self._tools = TOOLS | _MOVED.get(version, {})
         command = Jars(version).command(str(SOURCE), heap="384m")
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -40,7 +43,7 @@ class ToolServer:
         """Run `kafka-NAME.sh ARGUMENTS`."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        words = [TOOLS[name], *(_encoded(str(argument)) for argument in arguments)]
+        words = [self._tools[name], *(_encoded(str(argument)) for argument in arguments)]
         self._child.stdin.write(" ".join(words) + "\n")
         self._child.stdin.flush()
         answer = self._child.stdout.readline().split()

@@ -71,3 +71,23 @@ def test_other_tools_print_the_same(
     for case in compat_state.OTHER_TOOLS[tool]:
         compared(tool_servers[dialect], dialect, prepared_cluster, tool, case, differences)
     assert not differences, "\n".join(differences)
+
+
+AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
+
+def test_acls_are_listed_alike(tool_servers: dict[str, ToolServer]) -> None:
+    """The tool has them in sets whose order is different in each JVM."""
+    with ReferenceKafka(AUTHORIZED) as kafka:
+        where = ["--bootstrap-server", kafka.bootstrap_servers]
+        for words in compat_state.ACLS:
+            assert tool_servers["4.1"].run("acls", *where, "--add", *words).code == 0
+        for dialect, server in tool_servers.items():
+            for case in compat_state.ACL_CASES:
+                theirs = server.run("acls", *where, *case)
+                ours = Kgctl()("compat", "--ak-exit-codes", "--dialect", dialect, "kafka-acls", *where, *case)
+                assert ours.exit_code == theirs.code, (dialect, case, ours.output)
+                assert sorted(ours.stdout.split("\n\n")) == sorted(theirs.stdout.split("\n\n")), (dialect, case)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -18,11 +19,16 @@ from kgctl.contexts.names import BOOTSTRAP
 
 # What follows the name of the tool belongs to the tool.
 PARSING = {"allow_interspersed_args": False}
-EPILOG = ("\b\nTools: " + ", ".join(TOOLS) + "\n\n") + examples(
-    "kgctl compat kafka-consumer-groups --bootstrap-server kafka-1:9092 --list",
-    "kgctl compat kafka-consumer-groups --describe --group orders",
-    "kgctl compat --dialect 3.9 kafka-topics --describe --topic orders",
-    "ln -s $(which kgctl) kafka-consumer-groups.sh",
+EPILOG = (
+    "\b\n"
+    + textwrap.fill(f"Tools: {', '.join(TOOLS)}", 76, subsequent_indent="  ")
+    + "\n\n"
+    + examples(
+        "kgctl compat kafka-consumer-groups --bootstrap-server kafka-1:9092 --list",
+        "kgctl compat kafka-consumer-groups --describe --group orders",
+        "kgctl compat --dialect 3.9 kafka-topics --describe --topic orders",
+        "ln -s $(which kgctl) kafka-consumer-groups.sh",
+    )
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from kgctl.model.conditions import ConditionRow
 from kgctl.model.events import EventRow
 from kgctl.model.findings import ClusterFinding, Finding, RuleRow
 from kgctl.model.lag import Confidence, LagRow
@@ -35,10 +36,33 @@ def _span_s(seconds: float) -> str:
     return span(seconds) if seconds else "0 s"
 
 
+def _measured_ms(field: str) -> Callable[[Any], Measure | None]:
+    def of(row: Any) -> Measure | None:
+        value = getattr(row, field)
+        return None if value is None else Measure(value, _span_ms(value))
+
+    return of
+
+
+def _values(row: Any) -> str | None:
+    """The values of a condition's variables as one text: times are durations."""
+    from kgctl.conditions.durations import text_of_ms
+
+    if row.values is None:
+        return None
+    texts = (
+        f"{name}={'-' if value is None else text_of_ms(value) if name in _TIMED else value}"
+        for name, value in row.values.items()
+    )
+    return " ".join(texts)
+
+
 def _rate(per_s: float) -> str:
     return rate(per_s) if per_s else "0/s"
 
 
+# The variables of conditions that are durations in milliseconds.
+_TIMED = ("commit_age", "time_lag")
 _TIMES = (
     Column("LAG", "lag", 8),
     Column("IN", _measured("rate_in", _rate), 8, rank=3),
@@ -110,6 +134,19 @@ WATCH_LAYOUTS: dict[str, Layout] = {
             ID("CLIENT-ID", "client_id", 15, Shown.WIDE_IF_ANY),
             Column("#PARTITIONS", "partitions", 11, rank=2),
             *_TIMES,
+        ),
+    ),
+    "group-conditions": Layout(
+        ConditionRow,
+        (
+            NAME("GROUP", "group", 15),
+            Column("MET", lambda row: "yes" if row.is_met else "no", 3, tones={"yes": Tone.GOOD, "no": Tone.BAD}),
+            Column("WAITED", _measured_ms("waited_ms"), 8, Shown.IF_ANY),
+            Column("HELD", _measured_ms("held_ms"), 8, Shown.WIDE_IF_ANY),
+            SENTENCE("VALUES", _values, 20),
+            SENTENCE("FAILED", lambda row: "; ".join(row.failed) or None, 20, Shown.IF_ANY, share=2),
+            SENTENCE("CONDITION", "condition", 20, Shown.WIDE),
+            ERROR,
         ),
     ),
     "group-findings": Layout(

@@ -32,5 +32,9 @@ class Session:
     def close(self) -> None:
         self._connector.close()
 
+    def stop_at(self, deadline: float) -> None:
+        """Let nothing continue after this reading of time.monotonic(), whatever time limits the settings have."""
+        self._connector.deadline = deadline
+
     def run(self, steps: Steps[T]) -> T:
         return self._connector.run(steps)

@@ -54,6 +54,8 @@ class Connector:
     def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
         self.cluster = Cluster(settings.bootstrap)
+        # A reading of time.monotonic() after which no operation continues, whatever its own time limit is.
+        self.deadline: float | None = None
         self._locks = Locks(settings.security)
         # Half of the time per request: a node that hangs leaves time to ask another one, or to report the others' answers.
         self._driver = BlockingDriver(self.connect, request_timeout=settings.timeout / 2)
@@ -68,7 +70,10 @@ class Connector:
 
     def run(self, steps: Steps[T], timeout: float | None = None) -> T:
         """Carry out the steps within `timeout` seconds, by default the operation timeout of the settings."""
-        return self._driver.run(steps, self.settings.timeout if timeout is None else timeout)
+        limit = self.settings.timeout if timeout is None else timeout
+        if self.deadline is not None:
+            limit = max(0.0, min(limit, self.deadline - time.monotonic()))
+        return self._driver.run(steps, limit)
 
     def connect(self, endpoint: Endpoint, deadline: float) -> Connection:
         """A new connection, secured as the settings say. Deadlines are readings of time.monotonic()."""

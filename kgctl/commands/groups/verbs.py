@@ -16,6 +16,8 @@ GROUPS = Noun(
         ),
         "lag": Entry("kgctl.commands.groups.lag:lag", "Show lag in records and in time, rates, time to drain."),
         "doctor": Entry("kgctl.commands.groups.doctor:doctor", "Give a verdict about groups."),
+        "wait": Entry("kgctl.commands.groups.wait:wait", "Wait until a condition about a group holds."),
+        "assert": Entry("kgctl.commands.groups.assertion:assert_", "Check a condition about groups, without waiting."),
         "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),
         "reset-offsets": Entry(
             "kgctl.commands.groups.reset_offsets:reset_offsets",

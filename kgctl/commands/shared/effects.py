@@ -48,6 +48,11 @@ def reads(verb: F) -> F:
     return _declared(verb, Effect(False, repeatable=True))
 
 
+def waits(verb: F) -> F:
+    """The verb reads from the cluster again and again by itself, so --watch does not repeat it."""
+    return _declared(verb, Effect(False))
+
+
 def local(verb: F) -> F:
     """The verb does not go to the chosen cluster: it works on this machine."""
     return _declared(verb, Effect(False))

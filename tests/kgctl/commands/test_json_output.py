@@ -40,6 +40,7 @@ COMMANDS = {
     "group-rebalance": ["groups rebalance LIVE --evict"],
     "group-lag": ["groups lag EMPTY LIVE", "groups lag ABSENT"],
     "group-lag-sums": ["groups lag EMPTY LIVE --by topic"],
+    "group-conditions": ["groups assert EMPTY LIVE --for lag<5", "groups assert ABSENT --for lag<5"],
     "group-findings": ["groups doctor EMPTY LIVE", "groups doctor ABSENT --verbose"],
     "doctor-rules": ["groups doctor --rules"],
     "cluster-findings": ["cluster doctor"],

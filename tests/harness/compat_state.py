@@ -363,3 +363,32 @@ ACL_CASES: list[Case] = [
     ["--list", "--producer"],
     ["--list", "--bogus"],
 ]
+
+# Valid and invalid in RE2's syntax.
+REGEXES = [
+    r"orders-.*",
+    r"(orders",
+    r"[a-",
+    r"*",
+    r"(?=a)",
+    r"a**",
+    r"a{3,1}",
+    "\\",
+    r"\1",
+    r"a)",
+    r"[z-a]",
+    r"(?<!a)b",
+    r"\pL+",
+    r"(?P<n>a)",
+    r"a{1001}",
+    r"\Qa.b\E",
+    r"x*+",
+    r"[[:alpha:]]",
+    r"(?i)a",
+    r"a++",
+    r"\z",
+    r"(?>a)",
+    r"(?P=n)",
+    r"\d+",
+    r"[[:nope:]]",
+]

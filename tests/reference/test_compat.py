@@ -91,3 +91,10 @@ def test_acls_are_listed_alike(tool_servers: dict[str, ToolServer]) -> None:
                 ours = Kgctl()("compat", "--ak-exit-codes", "--dialect", dialect, "kafka-acls", *where, *case)
                 assert ours.exit_code == theirs.code, (dialect, case, ours.output)
                 assert sorted(ours.stdout.split("\n\n")) == sorted(theirs.stdout.split("\n\n")), (dialect, case)
+
+
+def test_regular_expressions_are_judged_alike(tool_servers: dict[str, ToolServer]) -> None:
+    for regex in compat_state.REGEXES:
+        theirs = tool_servers["4.1"].run(GROUPS, "--validate-regex", regex)
+        ours = Kgctl()("compat", "--ak-exit-codes", "kafka-consumer-groups", "--validate-regex", regex)
+        assert (ours.exit_code, ours.stdout) == (theirs.code, theirs.stdout)

@@ -69,7 +69,17 @@ def test_an_unreachable_cluster_has_its_own_exit_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("regex", "is_valid"), [("orders-.*", True), ("(orders", False), ("[a-", False), ("*", False), ("(?=a)", False)]
+    ("regex", "is_valid"),
+    [
+        ("orders-.*", True),
+        (r"\Qa.b\E\z", True),
+        ("(orders", False),
+        ("[a-", False),
+        ("*", False),
+        ("(?=a)", False),
+        ("a++", False),
+        ("a{1001}", False),
+    ],
 )
 def test_a_regular_expression_is_checked_without_a_cluster(regex: str, is_valid: bool) -> None:
     done = Kgctl()("compat", "kafka-consumer-groups", "--validate-regex", regex)

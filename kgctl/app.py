@@ -39,6 +39,7 @@ COMMANDS = {
     "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
     "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
     "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
+    "store": Entry("kgctl.commands.store.verbs:STORE", "Read a broker's data directory offline."),
     "compat": Entry(
         "kgctl.commands.compat.app:compat", "Run one of Kafka's command-line tools with its own arguments."
     ),

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import sys
-from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from broker.storage.rescue.reading import SourceFile
 from broker.storage.store.checked_pages import PAGE_BYTES, page_is_intact
+from broker.storage.store.wal_frames import frames
 
-WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
-_WAL_MAGIC = 0x377F0682  # the lowest bit says that checksums are computed over big-endian words
-_FRAME = struct.Struct(">IIIIII")  # page number, size of the database after a commit, salts, checksums
 _U32 = struct.Struct(">I")
-_MASK = 0xFFFFFFFF
 
 
 class Page(NamedTuple):
@@ -98,34 +92,19 @@ class StoredPages:
 
     def _read_wal(self, path: Path) -> None:
         """Take each frame of the current generation whose checksum continues the one stored before it."""
-        if not path.exists() or os.path.getsize(path) < WAL_HEADER_BYTES + FRAME_HEADER_BYTES:
+        if not path.exists():
             return
         file = SourceFile(path)
-        header = file.read(0, WAL_HEADER_BYTES)
-        big_endian = header[3] & 1 == 1
-        # Salts are in the header and in each frame; a rewritten WAL leaves frames with older salts behind.
-        salts = file.read(WAL_HEADER_BYTES + 8, 8)
-        if _checksum(header[:24], (0, 0), big_endian) == struct.unpack(">II", header[24:]):
-            salts = header[16:24]
-        elif salts == bytes(8):
-            return
-        before = struct.unpack(">II", header[24:])
         damaged = 0
-        for position in range(WAL_HEADER_BYTES, file.size, FRAME_HEADER_BYTES + PAGE_BYTES):
-            frame = file.read(position, FRAME_HEADER_BYTES)
-            if file.size - position < FRAME_HEADER_BYTES + PAGE_BYTES:
-                break
-            number, page_count, *_, first, second = _FRAME.unpack(frame)
-            place = _Place(file, position + FRAME_HEADER_BYTES, number)
-            found = _checksum(frame[:8] + self._content(place), before, big_endian)
-            if frame[8:16] == salts and found == (first, second):
-                self._intact[number] = place
-                self._damaged.pop(number, None)
-                self._page_count = page_count or self._page_count
-            elif frame[8:16] == salts:
+        for frame in frames(file.read, file.size):
+            place = _Place(file, frame.content_at, frame.number)
+            if frame.is_intact:
+                self._intact[frame.number] = place
+                self._damaged.pop(frame.number, None)
+                self._page_count = frame.page_count or self._page_count
+            else:
                 damaged += 1
-                self._damaged.setdefault(number, []).append(place)
-            before = (first, second)
+                self._damaged.setdefault(frame.number, []).append(place)
         if damaged:
             self.problems.append(f"{path}: {damaged} pages are damaged")
 
@@ -145,15 +124,3 @@ class StoredPages:
             free.update(struct.unpack_from(f">{count}I", content, 8))
             trunk = _U32.unpack_from(content)[0]
         return free
-
-
-def _checksum(content: bytes, before: tuple[int, int], big_endian: bool) -> tuple[int, int]:
-    """SQLite's checksum of a WAL, continued from the one before."""
-    words = array("I", content)
-    if big_endian != (sys.byteorder == "big"):
-        words.byteswap()
-    first, second = before
-    for at in range(0, len(words), 2):
-        first = (first + words[at] + second) & _MASK
-        second = (second + words[at + 1] + first) & _MASK
-    return first, second

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import apsw
 import google_crc32c
@@ -19,22 +18,11 @@ from broker.storage.failure import Failure
 from broker.storage.files import Files, guarded
 from broker.storage.store.checked_pages import HEADER_BYTES, PAGE_BYTES, RESERVED_BYTES, CheckedPages, stamp_in
 from broker.storage.store.evidence import Evidence, stamp_of
+from broker.storage.store.formats import APPLICATION_ID, FORMAT_VERSION, first_script, migrations
 from broker.storage.store.values import Row, Value, as_int
+from broker.storage.store.wal_frames import FRAME_HEADER_BYTES, WAL_HEADER_BYTES
 
-APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 8
-# The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
-_SCRIPTS = {
-    2: "schema_2.sql",
-    3: "schema_3.sql",
-    4: None,
-    5: "schema_5.sql",
-    6: "schema_6.sql",
-    7: "schema_7.sql",
-    8: "schema_8.sql",
-}
 WAL_CHECKPOINT_BYTES = 8 << 20
-WAL_HEADER_BYTES = 32
 WAL_KEPT_BYTES = 64 << 20
 # Overwriting zeros syncs faster than growing the file; not worth it for a run of a few commits.
 WAL_EXTENT_BYTES = 1 << 20
@@ -148,21 +136,16 @@ class Store:
     def _create(self) -> None:
         self.execute(f"PRAGMA application_id={APPLICATION_ID}")
         self.execute("PRAGMA user_version=1")
-        self._run_script("schema.sql")
+        self._db.execute(first_script())
         self._migrate()
 
     def _migrate(self) -> None:
         """Bring an older format up to date, as part of the first commit."""
         version = self._one("PRAGMA user_version")
         assert isinstance(version, int)
-        for newer in range(version + 1, FORMAT_VERSION + 1):
+        for newer, script in migrations(version):
             self.execute(f"PRAGMA user_version={newer}")
-            script = _SCRIPTS[newer]
-            if script is not None:
-                self._run_script(script)
-
-    def _run_script(self, name: str) -> None:
-        self._db.execute(Path(__file__).with_name(name).read_text())
+            self._db.execute(script)
 
     def mark_open(self) -> None:
         """Make the next flush commit even without changes, so that each run leaves evidence of its durability."""
@@ -347,7 +330,7 @@ class Store:
         return found
 
     def _wal_used(self) -> int:
-        return self.wal_pages * (PAGE_BYTES + 24) + WAL_HEADER_BYTES
+        return self.wal_pages * (PAGE_BYTES + FRAME_HEADER_BYTES) + WAL_HEADER_BYTES
 
     # -- closing and failures
 

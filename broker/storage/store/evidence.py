@@ -102,7 +102,7 @@ class Evidence:
         for seq, digest, chain in commits:
             if not (isinstance(seq, int) and isinstance(digest, int) and isinstance(chain, bytes)):
                 raise StoreDamageError(f"{self._store_path}: a row of the commit sequence is damaged")
-            if chains and chain != _link(self._chain, seq, digest):
+            if chains and chain != link(self._chain, seq, digest):
                 raise StoreDamageError(f"{self._store_path}: the hash chain breaks at commit {seq}")
             self.seq, self._chain = seq, chain
             chains[seq] = chain
@@ -191,7 +191,7 @@ class Evidence:
     def next_commit(self, digest: int) -> tuple[int, bytes]:
         """The number and the chain of a commit with this digest of its changes."""
         seq = self.seq + 1
-        return seq, _link(self._chain, seq, digest)
+        return seq, link(self._chain, seq, digest)
 
     def committed(self, seq: int, chain: bytes) -> None:
         """The commit is in the database: write the marker."""
@@ -237,5 +237,5 @@ def stamp_of(seq: int) -> int:
     return seq % STAMPS or 1
 
 
-def _link(chain: bytes, seq: int, digest: int) -> bytes:
+def link(chain: bytes, seq: int, digest: int) -> bytes:
     return blake2b(_CHAIN_INPUT.pack(chain, seq, digest), digest_size=16).digest()

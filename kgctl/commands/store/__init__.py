@@ -1,0 +1,1 @@
+"""`kgctl store`: read data directories of this broker offline."""

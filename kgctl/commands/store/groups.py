@@ -1,0 +1,69 @@
+"""`kgctl store groups` and `kgctl store offsets`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kgctl.client.net.errors import NotFound
+from kgctl.commands.shared.effects import local, shows
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.settings import settings
+from kgctl.commands.store.opening import Directory, opened
+
+EPILOG = examples(
+    "kgctl store groups ./data",
+    "kgctl store groups ./data --members",
+    "kgctl store offsets ./data --group orders",
+    "kgctl store offsets ./data -o csv > offsets.csv",
+)
+
+
+@shows("store-groups", "store-members")
+@local
+def groups(
+    ctx: typer.Context,
+    directory: Directory,
+    members: Annotated[bool, typer.Option("--members", help="Show the members with their partitions.")] = False,
+) -> None:
+    """Show consumer groups, or their members.
+
+    Members, generation and leader are those of the generation that was stored last; who is in a group that
+    rebalances at this moment is not on disk. See `kgctl store info` for how DIR is read.
+    """
+    from kgctl.store import groups as tables
+
+    with opened(directory) as offline:
+        if members:
+            settings(ctx).show(list(tables.members(offline)), kind="store-members")
+        else:
+            settings(ctx).show(list(tables.groups(offline)), kind="store-groups")
+
+
+@shows("store-offsets")
+@local
+def offsets(
+    ctx: typer.Context,
+    directory: Directory,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; repeatable.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic; repeatable.")
+    ] = None,
+) -> None:
+    """Show committed offsets with lag.
+
+    The lag is the distance to the log end of the partition in DIR. See `kgctl store info` for how DIR is read.
+    """
+    from kgctl.store import groups as tables
+
+    with opened(directory) as offline:
+        rows = list(tables.offsets(offline))
+        known = {row.group for row in rows} | offline.groups.keys()
+    missing = [name for name in group or () if name not in known]
+    if missing:
+        raise NotFound(f"{directory} has no group {missing[0]!r}")
+    wanted = [row for row in rows if (not group or row.group in group) and (not topic or row.topic in topic)]
+    settings(ctx).show(wanted, kind="store-offsets")

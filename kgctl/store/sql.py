@@ -1,0 +1,109 @@
+"""SQL over the tables of a data directory: a database in memory, filled with the tables that a statement names."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import make_dataclass
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from kgctl.store.offline import Offline
+from kgctl.store.tables import TABLES
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+_ALLOWED = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    getattr(sqlite3, "SQLITE_RECURSIVE", 33),
+}
+# SQLite's virtual machine checks for Ctrl-C after so many of its instructions.
+STEPS_PER_CHECK = 100_000
+
+
+class BadQuery(Exception):
+    """The statement is wrong, or changes something."""
+
+
+def run_query(offline: Offline, sql: str) -> list[Any]:
+    """The rows of one SELECT: dataclasses with a field for each column."""
+    from sqlite_utils import Database
+
+    database = Database(memory=True)
+    try:
+        words = set(re.findall(r"\w+", sql.lower()))
+        for name in TABLES:
+            add_table(database, name, TABLES[name].rows(offline) if name in words else ())
+        connection = database.conn
+        connection.execute("PRAGMA query_only=1")
+        connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
+        connection.set_progress_handler(lambda: 0, STEPS_PER_CHECK)
+        return _selected(connection, sql)
+    finally:
+        database.conn.set_authorizer(None)
+        database.close()
+
+
+def _selected(connection: sqlite3.Connection, sql: str) -> list[Any]:
+    try:
+        cursor = connection.execute(sql)
+        found = cursor.fetchall()
+    except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as error:
+        text = str(error)
+        if text in ("not authorized", "attempt to write a readonly database") or "prohibited" in text:
+            raise BadQuery("the query is read-only: only SELECT is allowed, without PRAGMA and ATTACH") from None
+        raise BadQuery(text) from None
+    if cursor.description is None:
+        raise BadQuery("no SELECT: the statement returns no rows")
+    names = _unique([column[0] for column in cursor.description])
+    row = make_dataclass("QueryRow", [(name, Any) for name in names], frozen=True, slots=True)
+    return [row(*map(_shown, values)) for values in found]
+
+
+def _shown(value: Any) -> Any:
+    return f"x'{value.hex()}'" if isinstance(value, bytes) else value
+
+
+def _unique(headers: Iterable[str]) -> list[str]:
+    """Column names that can be keys: `count(*)` becomes count, and a second `topic` becomes topic_2."""
+    names: list[str] = []
+    for header in headers:
+        base = re.sub(r"\W+", "_", header, flags=re.ASCII).strip("_") or "column"
+        base = f"column_{base}" if base[0].isdigit() or iskeyword(base) else base
+        name, number = base, 1
+        while name in names:
+            number += 1
+            name = f"{base}_{number}"
+        names.append(name)
+    return names
+
+
+def add_table(database: Database, name: str, rows: Iterable[Any], row: type | None = None) -> None:
+    """Create a table with typed columns, and fill it. Lists become JSON."""
+    row = row or TABLES[name].row
+    table = database[name]
+    table.create(column_types(row))  # type: ignore[union-attr]
+    columns = list(column_types(row))
+    marks = ", ".join("?" * len(columns))
+    with database.conn:
+        database.conn.executemany(f"INSERT INTO [{name}] VALUES ({marks})", _values(rows, columns))
+
+
+def _values(rows: Iterable[Any], columns: list[str]) -> Iterator[tuple[Any, ...]]:
+    for row in rows:
+        yield tuple(flat(getattr(row, column)) for column in columns)
+
+
+def flat(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, tuple) else value
+
+
+def column_types(row: type) -> dict[str, type]:
+    """int for numbers and flags, str for text and lists."""
+    hints = get_type_hints(row)
+    return {name: int if hint in (int, int | None, bool) else str for name, hint in hints.items()}

@@ -20,12 +20,13 @@ def main() -> None:
         from kgctl.app import app
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    from kgctl.commands.shared.settings import Settings
     from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output, guard_streams
 
     guard_streams()
     try:
         try:
-            app(prog_name="kgctl")
+            app(prog_name="kgctl", obj=Settings(owns_process=True))
         finally:
             # Not left to the interpreter's exit, which would report a failure with a traceback.
             sys.stdout.flush()

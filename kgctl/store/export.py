@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from kgctl.store.sql import add_table, column_types, flat
+from kgctl.store.sql import add_table, column_types, flat, open_database
 
 RECORDS = "records"
 FORMATS = {
@@ -110,10 +110,8 @@ def _csv(path: Path, sources: Sources) -> None:
 def _sqlite(path: Path, sources: Sources) -> None:
     import sqlite3
 
-    from sqlite_utils import Database
-
     try:
-        database = Database(str(path))
+        database = open_database(str(path))
         try:
             for name, source in sources.items():
                 add_table(database, name, source.rows, source.row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import make_dataclass
 from keyword import iskeyword
@@ -22,7 +23,7 @@ _ALLOWED = {
     sqlite3.SQLITE_FUNCTION,
     getattr(sqlite3, "SQLITE_RECURSIVE", 33),
 }
-# SQLite's virtual machine checks for Ctrl-C after so many of its instructions.
+# Instructions of SQLite's virtual machine between two checks for Ctrl-C.
 STEPS_PER_CHECK = 100_000
 
 
@@ -32,9 +33,7 @@ class BadQuery(Exception):
 
 def run_query(offline: Offline, sql: str) -> list[Any]:
     """The rows of one SELECT: dataclasses with a field for each column."""
-    from sqlite_utils import Database
-
-    database = Database(memory=True)
+    database = open_database(None)
     try:
         words = set(re.findall(r"\w+", sql.lower()))
         for name in TABLES:
@@ -49,12 +48,26 @@ def run_query(offline: Offline, sql: str) -> list[Any]:
         database.close()
 
 
+def open_database(path: str | None) -> Database:
+    """A database in a new file, or in memory."""
+    # sqlite-utils imports pandas where it is installed, which takes a second, and we need nothing of it.
+    is_hidden = "pandas" not in sys.modules
+    if is_hidden:
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+    try:
+        from sqlite_utils import Database
+    finally:
+        if is_hidden:
+            del sys.modules["pandas"]
+    return Database(path) if path else Database(memory=True)
+
+
 def _selected(connection: sqlite3.Connection, sql: str) -> list[Any]:
     try:
         cursor = connection.execute(sql)
         found = cursor.fetchall()
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as error:
-        text = str(error)
+        text = str(error).rstrip(".")
         if text in ("not authorized", "attempt to write a readonly database") or "prohibited" in text:
             raise BadQuery("the query is read-only: only SELECT is allowed, without PRAGMA and ATTACH") from None
         raise BadQuery(text) from None

@@ -34,7 +34,7 @@ class Damage(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What was checked: so many things of the kind `part`."""
+    """How many things of the kind `part` were checked, and their size."""
 
     part: str
     checked: int
@@ -53,6 +53,12 @@ def verify(directory: DataDirectory, reopen: Reopen, progress: Progress) -> Iter
     store, ends = str(directory.copy.path), str(directory.path / "synced-ends")
     yield _check("store pages", store, lambda: check_pages(directory))
     yield _check("store structure", store, lambda: check_structure(directory))
+    if directory.copy.failure is not None:
+        # All other checks need its rows.
+        if directory.marker is not None and directory.marker.commit_seq:
+            text = f"the acknowledged commits up to {directory.marker.commit_seq} cannot be read"
+            yield Check("commits", 0, 0, [Damage(store, "table commits", text)])
+        return
     yield _check("commits", store, lambda: check_commits(directory))
     for topic in ROW_TOPICS:
         yield _check(f"rows of {topic}", store, partial(check_rows, directory, topic))
@@ -67,7 +73,7 @@ def verify(directory: DataDirectory, reopen: Reopen, progress: Progress) -> Iter
 def _check(part: str, file: str, run: Callable[[], Found]) -> Check:
     try:
         count, size, damages = run()
-    except StoreDamageError as error:
+    except StorageError as error:
         return Check(part, 0, 0, [Damage(file, part, str_of(error))])
     return Check(part, count, size, [Damage(file, place, damage) for place, damage in damages])
 

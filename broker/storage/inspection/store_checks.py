@@ -61,7 +61,8 @@ def check_pages(directory: DataDirectory) -> Found:
                 and not page_is_intact(content[at : at + PAGE_BYTES], number)
             ):
                 damages.append((f"page {number}, position {(number - 1) * PAGE_BYTES}", "the page fails its checksum"))
-    last = as_int(copy.page_count)
+    # Without SQLite, the count in the first page.
+    last = copy.page_count or int.from_bytes(os.pread(copy.database, 4, 28), "big")
     missing = [number for number in range(pages + 1, last + 1) if number not in newer and number != LOCKED_PAGE]
     if missing:
         damages.append((f"page {missing[0]}", f"the file is truncated: it has {pages} pages of {last}"))

@@ -23,7 +23,7 @@ C = TypeVar("C", bound="ConnectionSettings")
 
 @dataclass(slots=True)
 class Settings:
-    """What a command finds as `ctx.obj`; `timeout` in seconds."""
+    """What a command finds as `ctx.obj`; `timeout` in seconds. `owns_process`: the process ends with the command."""
 
     bootstrap: str | None = None
     context: str | None = None
@@ -31,6 +31,7 @@ class Settings:
     output: str = "table"
     color: str = "auto"
     timeout: float = 30.0
+    owns_process: bool = False
     is_timeout_given: bool = False
     wants_explanation: bool = False
     trace: Trace | None = None

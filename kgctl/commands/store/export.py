@@ -74,7 +74,7 @@ def export(
     names = _tables(ctx, table, topic, is_single=format_name in SINGLE)
     if Path(os.path.realpath(to)).is_relative_to(os.path.realpath(directory)):
         raise Precondition(f"{to} is inside {directory}, where nothing is written")
-    with opened(directory) as offline:
+    with opened(ctx, directory) as offline:
         topics = _topics(offline, topic)
         sources = {
             name: Source(StoreRecord, records(offline, topics, uncommitted=uncommitted))

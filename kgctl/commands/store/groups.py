@@ -34,7 +34,7 @@ def groups(
     """
     from kgctl.store import groups as tables
 
-    with opened(directory) as offline:
+    with opened(ctx, directory) as offline:
         if members:
             settings(ctx).show(list(tables.members(offline)), kind="store-members")
         else:
@@ -59,7 +59,7 @@ def offsets(
     """
     from kgctl.store import groups as tables
 
-    with opened(directory) as offline:
+    with opened(ctx, directory) as offline:
         rows = list(tables.offsets(offline))
         known = {row.group for row in rows} | offline.groups.keys()
     missing = [name for name in group or () if name not in known]

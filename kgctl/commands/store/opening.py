@@ -11,23 +11,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound
+from kgctl.commands.shared.settings import settings
 from kgctl.render import note
 
 if TYPE_CHECKING:
     from kgctl.store.offline import Offline
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A broker's data directory.", show_default=False)]
+
+
 # So that a broker on the same machine gets the processor first.
 NICENESS = 10
 
 
 @contextmanager
-def opened(path: Path, *, damaged_too: bool = False) -> Iterator[Offline]:
+def opened(ctx: typer.Context, path: Path, *, damaged_too: bool = False) -> Iterator[Offline]:
     """The directory; errors of reading it become one line."""
     from broker.inspection import NoData, StorageError, inspect
     from kgctl.store.offline import Offline
 
-    os.nice(NICENESS)
+    if settings(ctx).owns_process:
+        os.nice(NICENESS)
     try:
         with inspect(Path(os.path.abspath(path)), note, damaged_too=damaged_too) as directory:
             lost = None if directory.copy.failure else directory.lost_commits

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.client.net.errors import BadValue
 from kgctl.commands.shared.effects import local
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
@@ -14,8 +15,8 @@ from kgctl.commands.store.opening import Directory, opened
 
 EPILOG = examples(
     "kgctl store query ./data",
-    'kgctl store query ./data "SELECT topic, sum(lag) FROM offsets GROUP BY topic"',
-    'kgctl store query ./data "SELECT * FROM segments WHERE NOT sealed" -o csv',
+    'kgctl store query ./data "SELECT topic, sum(lag) FROM offsets GROUP BY 1"',
+    'kgctl store query ./data "SELECT * FROM users" -o csv',
     "kgctl store query ./data - < report.sql",
 )
 
@@ -37,7 +38,7 @@ def query(
     from kgctl.store.tables import TABLES
 
     chosen = settings(ctx)
-    with opened(directory) as offline:
+    with opened(ctx, directory) as offline:
         if sql is None:
             from kgctl.model.store import StoreTable
 
@@ -49,5 +50,5 @@ def query(
         try:
             rows = run_query(offline, sys.stdin.read() if sql == "-" else sql)
         except BadQuery as error:
-            raise typer.BadParameter(f"{error}.", ctx=ctx, param_hint="'SQL'") from None
+            raise BadValue(f"the query fails: {error}") from None
     chosen.show(rows, kind="store-query")

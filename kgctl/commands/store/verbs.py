@@ -7,7 +7,7 @@ from kgctl.commands.shared.loading import Entry, Noun
 STORE = Noun(
     "Read a broker's data directory offline, whether the broker runs or not.",
     {
-        "info": Entry("kgctl.commands.store.info:info", "Show what a data directory holds."),
+        "info": Entry("kgctl.commands.store.overview:info", "Show what a data directory holds."),
         "groups": Entry("kgctl.commands.store.groups:groups", "Show consumer groups, or their members."),
         "offsets": Entry("kgctl.commands.store.groups:offsets", "Show committed offsets with lag."),
         "query": Entry("kgctl.commands.store.query:query", "Run SQL over tables of a data directory."),

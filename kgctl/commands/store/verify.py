@@ -33,7 +33,7 @@ def verify(ctx: typer.Context, directory: Directory) -> None:
     from broker.inspection import unlisted_files
     from broker.inspection import verify as check_all
 
-    with opened(directory, damaged_too=True) as offline:
+    with opened(ctx, directory, damaged_too=True) as offline:
         checks = check_all(offline.directory, _Progress())
         unlisted = [] if offline.directory.copy.failure else unlisted_files(offline.directory)
     damages = [StoreDamage(*damage) for check in checks for damage in check.damages]

@@ -46,7 +46,7 @@ def info(
     chosen = settings(ctx)
     if table is not None and table not in TABLES:
         raise typer.BadParameter(f"{table!r} is not one of {', '.join(TABLES)}.", param_hint="'TABLE'")
-    with opened(directory) as offline:
+    with opened(ctx, directory) as offline:
         if table is not None:
             chosen.show(list(TABLES[table].rows(offline)), kind=kind_of(table))
             return

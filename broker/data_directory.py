@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from broker.atomic_file import read_json, write_json
+from broker.light_dataclasses import dataclass
 
 LOCK_NAME, READY_NAME, LOG_NAME, RUN_NAME = "lock", "ready.json", "broker.log", "last-run.json"
 # The folder that `--secure` makes: the certificate of its authority, and the password of its user.

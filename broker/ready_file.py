@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from broker.atomic_file import FileId, read_json, remove_file, write_json
+from broker.light_dataclasses import dataclass, field
 
 
 class UnsafeReadyFileError(Exception):

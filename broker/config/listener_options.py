@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from broker.config.option import ConfigError, Option
 from broker.config.options import OPTIONS
+from broker.light_dataclasses import replace
 
 PREFIX = "listener.name."
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")

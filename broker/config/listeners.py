@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.config.option import ConfigError
+from broker.light_dataclasses import dataclass
 
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

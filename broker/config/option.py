@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Union
+
+from broker.light_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from broker.security.secret import Secret

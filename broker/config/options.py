@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, fields
 from typing import Any
 
 from broker.config.option import INT_MAX, LONG_MAX, Option, boolean, double, integer, long, text, words
 from broker.config.sasl_options import SaslOptions
 from broker.config.security_options import SecurityOptions
+from broker.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.config.option import password, text, words
+from broker.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from broker.security.secret import Secret

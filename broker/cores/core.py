@@ -22,9 +22,9 @@ further reply is sent and the process stops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from broker.light_dataclasses import dataclass, field
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeAlias
+
+from broker.light_dataclasses import dataclass, replace
 
 MAX_REPEAT = 1_000
 MAX_DEPTH = 100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.security.secret import Secret
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass, field
+
+from broker.light_dataclasses import dataclass, field
 
 MAGIC = b"\xfe\xed\xfe\xed"
 _PRIVATE_KEY, _CERTIFICATE = 1, 2

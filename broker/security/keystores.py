@@ -6,9 +6,9 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.light_dataclasses import dataclass
 from broker.security import jks, pem
 from broker.security.secret import Secret
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import dropwhile
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from broker.config.listener_options import PREFIX, find_listener_option, plain_name
 from broker.config.option import Option, spell
 from broker.config.options import OPTIONS
+from broker.light_dataclasses import dataclass, replace
 from broker.server.broker_layers import BrokerLayers
 from broker.storage import TOPIC_CONFIGS
 

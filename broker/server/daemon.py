@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from broker.config.config import BrokerConfig, load_config
 from broker.config.exposure import why_insecure
 from broker.data_directory import KILLED, Run
 from broker.directory_lock import Hold, hold, remove_stale_ready
+from broker.light_dataclasses import dataclass, field, replace
 from broker.ready_file import Ready, ReadyFile, ReadyListener
 from broker.security import acls
 from broker.server.descriptor_limit import raise_descriptor_limit

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message

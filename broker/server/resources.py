@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from broker.light_dataclasses import dataclass, field
 from broker.server.access import UNRESTRICTED, Access
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from broker.light_dataclasses import dataclass, field
 
 # How many values follow an option.
 Takes = Literal["nothing", "value", "optional", "number", "whole"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.compat.java_errors import JavaError, java_error

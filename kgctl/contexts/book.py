@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import NotFound
 from kgctl.contexts.names import BadContext
 from kgctl.contexts.places import current_file, project_file, user_file

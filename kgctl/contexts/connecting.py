@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from broker.light_dataclasses import replace
 from broker.security.secret import Secret
 from kgctl.client.net.bootstrap import BadAddress, parse
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID, ConnectionSettings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker.light_dataclasses import dataclass, field
 from broker.security.secret import Secret
 from kgctl.contexts.names import (
     COLOR,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker.config.properties import format_properties
+from broker.light_dataclasses import dataclass, field
 from broker.security.secret import Secret
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID, ConnectionSettings
 from kgctl.contexts.connecting import DEFAULT_TIMEOUT_S, connection_with

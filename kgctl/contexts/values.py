@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from broker.light_dataclasses import dataclass
 from broker.security.secret import Secret
 from kgctl.contexts.names import BadContext
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from broker.light_dataclasses import dataclass
 
 HOUR_MS = 3_600_000
 ORDERS, PAGE_VIEWS = "orders", "page-views"

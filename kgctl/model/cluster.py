@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition
 

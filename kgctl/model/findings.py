@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.failure import RowError
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
+from broker.light_dataclasses import dataclass, field, replace
 from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition
 

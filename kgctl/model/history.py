@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from broker.light_dataclasses import dataclass, replace
 from kgctl.model.groups import TopicPartitions
 
 STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"

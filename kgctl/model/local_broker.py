@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from broker.light_dataclasses import dataclass
 
 # UNRESPONSIVE: the process exists and has written its ready file, but it does not answer a request.
 RUNNING, STARTING, STOPPED, UNRESPONSIVE = "running", "starting", "stopped", "unresponsive"

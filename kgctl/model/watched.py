@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription, TopicPartitions
 from kgctl.model.health import Health

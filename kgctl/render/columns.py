@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from enum import Enum
 from typing import Any
+
+from broker.light_dataclasses import dataclass, replace
 
 
 class Shown(Enum):

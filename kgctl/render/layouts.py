@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from broker.light_dataclasses import replace
 from kgctl.model.changes import (
     GroupChange,
     MemberChange,

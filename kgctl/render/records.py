@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.record_batch import Record
 from kgctl.model.topic_partition import TopicPartition
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import Any, NamedTuple
 
+from broker.light_dataclasses import dataclass, replace
 from kgctl.render.columns import Column, Layout, Shown
 
 DESCENDING = ("asc", "desc")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from broker.light_dataclasses import dataclass
 
 R = TypeVar("R")
 INVERT = "!"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from textual.app import App
@@ -10,6 +9,8 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.keys import format_key
 from textual.screen import Screen
+
+from broker.light_dataclasses import dataclass
 
 # Bindings that every Textual screen inherits. A screen that uses one declares it again.
 _INHERITED = {binding.action for binding in Screen.BINDINGS if isinstance(binding, Binding)}

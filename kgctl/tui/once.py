@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-from dataclasses import dataclass
 
 from rich.console import Console
 from textual.pilot import Pilot
 
+from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.failure import RowError
 from kgctl.model.watched import GroupSnapshot

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import KgctlError
 
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.events import EventRow
 from kgctl.model.history import DELETED, EMPTY, REPLACED, STABLE
 from kgctl.model.watched import Assignment

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
 
+from broker.light_dataclasses import dataclass, replace
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import GroupSnapshot, WatchedGroup, WatchedPartition

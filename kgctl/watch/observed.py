@@ -6,8 +6,7 @@ comes and goes between two snapshots is missed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from broker.light_dataclasses import dataclass, replace
 from kgctl.model.groups import REBALANCING, GroupDescription
 from kgctl.model.watched import Assignment, GroupSnapshot, Outcome, Rebalance
 from kgctl.watch.assignments import assignment_of, partitions_moved

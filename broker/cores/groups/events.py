@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, TypeAlias
+
+from broker.light_dataclasses import dataclass, field
 
 SCHEMA_VERSION = 1
 # An event names member ids up to this total length and counts the rest.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.offsets_topic import (
     PARTITIONS,
     GroupMetadataKey,

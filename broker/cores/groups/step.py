@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from broker.cores import core
@@ -13,6 +12,7 @@ from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord
 from broker.cores.groups.settings import GroupSettings
+from broker.light_dataclasses import dataclass
 from broker.timers import Timers
 
 GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from broker.cores.transactions.states import STORED, TransactionState
+from broker.light_dataclasses import dataclass
 from broker.protocol.transaction_log import (
     PARTITIONS,
     TransactionLogValue,

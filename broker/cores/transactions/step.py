@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from broker.cores import core
@@ -12,6 +11,7 @@ from broker.cores.transactions.hard_state import HardState
 from broker.cores.transactions.records import NO_PRODUCER_EPOCH, Partition, StateRecord, TransactionRecord
 from broker.cores.transactions.settings import TransactionSettings
 from broker.cores.transactions.states import TransactionState
+from broker.light_dataclasses import dataclass, field
 from broker.timers import Timers
 
 # The kind of the timer of an ongoing transaction, and of the one timer of the check for expired transactional ids.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from broker.cores.transactions.records import NO_PRODUCER_ID, NO_TIMESTAMP, Partition, TransactionRecord
 from broker.cores.transactions.states import TransactionState
+from broker.light_dataclasses import replace
 
 MAX_EPOCH = 2**15 - 1
 # Since this level of transaction.version the end of a transaction bumps the epoch (KIP-890).

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
+from broker.light_dataclasses import dataclass, field
 from broker.protocol.record_batch import parse_header
 from broker.storage.rescue.batches import Batch, SegmentFile, whole_batches
 from broker.storage.rescue.reading import Progress

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker.light_dataclasses import dataclass, field
 from broker.storage.errors import StorageError
 from broker.storage.file_ops import FileOps
 from broker.storage.files import Files

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.segments.attempt import Attempt

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
+from broker.light_dataclasses import dataclass, field
 from broker.storage.store.database import Store
 from broker.storage.store.values import as_bytes, as_int, as_text
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from broker.light_dataclasses import dataclass, replace
 from broker.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kgctl.client.admin.offsets import LATEST, list_offsets
 from kgctl.client.admin.producers import describe_producers, transactional_ids

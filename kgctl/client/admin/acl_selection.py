@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.acls import CLUSTER_NAME, OPERATIONS, Operation, PatternType, Permission, ResourceType
 from broker.security.acls.bindings import WILDCARD, Binding, Filter
 from kgctl.client.net.errors import BadValue

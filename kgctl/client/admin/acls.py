@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from enum import IntEnum
 
+from broker.light_dataclasses import replace
 from broker.protocol.acls import Operation, PatternType, Permission, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.removals import plan_member_removal, remove_members
 from kgctl.client.admin.reset import apply_resets
 from kgctl.client.admin.reset_plans import plan_resets

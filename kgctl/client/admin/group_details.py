@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
 from kgctl.client.net.cluster import Ask, Cluster, Node, chunks
 from kgctl.client.net.errors import KgctlError

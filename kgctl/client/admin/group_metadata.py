@@ -8,8 +8,8 @@ answers; what differs is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from broker.light_dataclasses import dataclass, field, replace
 from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.offsets_topic import (
     TOPIC,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
+from broker.light_dataclasses import replace
 from broker.protocol.consumer_protocol import decode_assignment, decode_subscription
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.record_batch import Record
 from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetched import Damaged

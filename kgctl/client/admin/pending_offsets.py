@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from broker.protocol.errors import ErrorCode
 from kgctl.client.admin.group_metadata import GroupFacts, partitions_of
 from kgctl.client.admin.offsets import stable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from broker.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from kgctl.client.admin.offsets import LATEST, OffsetAt, list_offsets
 from kgctl.client.admin.transactions import describe_transactions, list_transactions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest, TriggerRebalanceResponse
 from kgctl.client.admin.groups import describe_groups

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from broker.light_dataclasses import replace
 from broker.protocol.errors import ErrorCode
 from kgctl.client.admin.groups import describe_groups
 from kgctl.client.admin.offsets import commit_each, committed, stable_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from broker.light_dataclasses import replace
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.groups import describe_groups

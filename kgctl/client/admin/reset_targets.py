@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from broker.light_dataclasses import dataclass, field, replace
 from broker.protocol.errors import ErrorCode
 from kgctl.client.admin.offsets import OffsetAt
 from kgctl.client.net.errors import KgctlError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.record_times import Position, record_times
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError

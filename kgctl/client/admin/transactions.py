@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from broker.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.topic_partition import TopicPartition
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.client.consumer.fetch_loop import FetchLoop, time_left
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import FetchSettings

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.consumer.fetch_steps import find_leaders
 from kgctl.client.consumer.fetched import Fetched

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.record_batch import BatchHeader, Record, batches, check_crc, decode_records
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.net.errors import KgctlError

@@ -7,8 +7,8 @@ connections, `fetch_steps` as steps of an admin request.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from kgctl.client.consumer.fetched import AbortedTransaction, Fetched

@@ -6,9 +6,9 @@ Steps without I/O. Answers of the coordinator change `member_id`, `generation_id
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerProtocolAssignment,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from broker.light_dataclasses import dataclass, field
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse

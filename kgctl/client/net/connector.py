@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from broker.light_dataclasses import dataclass, field
 from broker.protocol.wire_types import Message
 from kgctl.client.net.cluster import Cluster, Node
 from kgctl.client.net.connection import Connection

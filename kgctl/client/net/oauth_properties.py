@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from broker.security.secret import Secret
 from kgctl.client.net.property_values import Values
 from kgctl.client.net.security import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import ssl
 import tempfile
-from dataclasses import dataclass
 from typing import Any
+
+from broker.light_dataclasses import dataclass
 
 _SHORT = {"commonName": "CN", "organizationName": "O", "organizationalUnitName": "OU", "countryName": "C"}
 

@@ -6,9 +6,9 @@ This module is a part of each start of kgctl, so it imports nothing of TLS. No r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from broker.light_dataclasses import dataclass, field
 from broker.security.secret import Secret
 from kgctl.client.net.errors import KgctlError
 

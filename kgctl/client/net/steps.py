@@ -7,9 +7,9 @@ with an empty list, or throws TimedOut into the generator if there is no time le
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.wire_types import Message
 from kgctl.client.net.errors import KgctlError
 

@@ -7,9 +7,9 @@ import re
 import socket
 import ssl
 import time
-from dataclasses import dataclass
 from typing import Any
 
+from broker.light_dataclasses import dataclass
 from broker.security import keystores
 from broker.security.secret import Secret
 from kgctl.client.net.errors import KgctlError, TimedOut, TlsFailed, Unreachable

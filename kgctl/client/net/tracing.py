@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from broker.light_dataclasses import dataclass, field
 from broker.protocol.wire_types import Message
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Endpoint

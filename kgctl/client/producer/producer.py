@@ -6,9 +6,9 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from broker.light_dataclasses import dataclass, field, replace
 from broker.protocol.compression import Codec
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch

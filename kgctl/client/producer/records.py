@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 

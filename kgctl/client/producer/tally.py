@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from broker.light_dataclasses import dataclass, field
 from kgctl.client.producer.sender import Delivery
 from kgctl.model.topic_partition import TopicPartition
 

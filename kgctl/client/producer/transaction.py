@@ -8,10 +8,10 @@ transaction.version 2 (KIP-890) a Produce request adds its partitions, and each 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.errors import ErrorCode
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.model.topic_partition import TopicPartition

@@ -6,13 +6,13 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import local, shows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broker.light_dataclasses import replace
 from kgctl.client.net.errors import KgctlError, TlsFailed
 from kgctl.model.local_broker import UNRESPONSIVE, LocalBrokerRow
 from kgctl.render import note

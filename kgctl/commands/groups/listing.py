@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.matching import Match, matching
 from kgctl.commands.groups.sampling import SampleTime, sample_seconds, take_samples

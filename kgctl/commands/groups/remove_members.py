@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.removals import Members
 from kgctl.client.net.errors import KgctlError, NotFound, from_row
 from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.reset_input import no_plan
 from kgctl.client.admin.reset_targets import PENDING, Scope, Target
 from kgctl.client.net.cluster import chunks

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.times import span_ms
 from kgctl.client.net.errors import BadValue
 from kgctl.commands.groups.facts import add_facts

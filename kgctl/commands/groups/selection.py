@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.patterns import matching, parse_pattern

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import dataclass, replace
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import changes
 from kgctl.commands.shared.help import examples

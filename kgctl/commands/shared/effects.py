@@ -7,11 +7,12 @@ refuses what changes something, and a context with `confirm = true` asks for the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from typer.core import TyperGroup, TyperOption
+
+from broker.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from kgctl.contexts.target import Target

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
+
+from broker.light_dataclasses import dataclass, field, replace
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.classic import given_options, option
 from kgctl.commands.shared.effects import changes, reads, shows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from kgctl.compat.options import HELP, Arguments, Option, UsageError, exclude, parse
 
 TOPICS, CLIENTS, USERS, BROKERS, LOGGERS, IPS, METRICS, GROUPS = (

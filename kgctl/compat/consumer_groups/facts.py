@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.consumer_protocol import decode_assignment
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from kgctl.compat.tool import columns
 
 _WARNING_HEAD = "WARN: No action will be performed as the --execute option is missing."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from kgctl.client.admin import offsets
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.net.errors import KgctlError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from broker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from broker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 
+from broker.light_dataclasses import dataclass, field, replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.tui import cells

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.model.groups import GroupDescription, MemberRow
 from kgctl.model.health import Health
 from kgctl.model.history import GroupEventRow

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.findings import Severity
 from kgctl.watch.doctor.facts import GroupFacts
 

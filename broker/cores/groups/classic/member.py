@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from broker.cores.core import BrokenInvariant, Parked
 from broker.cores.groups.records import MemberMetadata
+from broker.light_dataclasses import dataclass
 
 Protocols: TypeAlias = "tuple[tuple[str, bytes], ...]"  # (name, metadata) in the member's order of preference
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from itertools import groupby
 
 from rich.cells import cell_len
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.tui.cells import fitted, name
 from kgctl.tui.widgets.assignment.moves import Moves, Owners, ranges

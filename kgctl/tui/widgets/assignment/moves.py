@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment
 from kgctl.watch.figures import counted

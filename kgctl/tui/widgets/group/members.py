@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,6 +9,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
 from kgctl.render.table import MISSING
 from kgctl.tui import cells

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from broker.light_dataclasses import replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import WatchedPartition
 from kgctl.tui import cells

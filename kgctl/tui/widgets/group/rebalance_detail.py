@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from rich.cells import cell_len
@@ -11,6 +10,7 @@ from rich.text import Text
 from textual.app import RenderResult
 from textual.widget import Widget
 
+from broker.light_dataclasses import replace
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.watched import Outcome
 from kgctl.tui import cells

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.watched import Outcome, Rebalance
 from kgctl.render.table import MISSING
 from kgctl.tui import cells

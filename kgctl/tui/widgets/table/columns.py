@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from broker.light_dataclasses import dataclass
 
 R = TypeVar("R")
 GAP = 2

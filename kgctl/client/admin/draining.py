@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from broker.light_dataclasses import replace
 from kgctl.client.admin.removals import plan_member_removal, remove_members
-from kgctl.client.admin.reset import apply_resets
+from kgctl.client.admin.reset import MOVED, apply_resets
 from kgctl.client.admin.reset_plans import plan_resets
 from kgctl.client.admin.reset_targets import PENDING, Scope, Target
 from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.errors import KgctlError, TimedOut
+from kgctl.client.net.errors import KgctlError, Precondition, TimedOut
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import ResetPlan
 from kgctl.model.groups import CLASSIC
@@ -25,10 +25,11 @@ def drain_and_reset(
     scope: Scope,
     target: Target,
     *,
+    known_only: bool = False,
     reason: str = "",
     note: Callable[[str], None] = lambda _: None,
 ) -> Steps[ResetPlan]:
-    """Evict, plan and commit until the commit succeeds; running consumers may rejoin in between, and are evicted again.
+    """Evict, plan and commit until the plan is applied; running consumers may rejoin in between, and are evicted again.
 
     Members that no request can evict (of consumer groups) and open transactions are waited for. No member is evicted for a
     plan that cannot be applied. When the time runs out, nothing has been committed, and the plan has the error.
@@ -47,14 +48,16 @@ def drain_and_reset(
                     note(f"Group '{plan.group}': waiting until {obstacle}.")
                     is_waiting = True
                 yield Pause(POLL_S, obstacle)
-            (plan,) = yield from plan_resets(cluster, [plan.group], scope, target, create=plan.state is None)
+            (plan,) = yield from plan_resets(
+                cluster, [plan.group], scope, target, create=plan.state is None, known_only=known_only
+            )
             if not _is_hopeless(plan) and _obstacle(plan) is None:
                 (done,) = yield from apply_resets(cluster, [plan])
-                if not done.is_active and _obstacle(done) is None:
+                if not _is_overtaken(done):
                     return done
-                # A member joined, or a transaction began, between the check and the commit.
                 plan = replace(done, error=None, rows=plan.rows)
-            if (rest := _obstacle(plan)) is not None:
+                yield Pause(POLL_S, _obstacle(plan) or "no other client commits")
+            elif (rest := _obstacle(plan)) is not None:
                 yield Pause(POLL_S, rest)
         except TimedOut:
             return replace(plan, error=_gave_up(plan, evicted).as_row())
@@ -84,7 +87,16 @@ def _obstacle(plan: ResetPlan) -> str | None:
     """What an eviction or time removes, and keeps the plan from being applied now."""
     if plan.is_active:
         return f"its {_counted(len(plan.members))} have left" if plan.members else f"it is no longer {plan.state}"
-    return "its open transactions have ended" if any(row.error for row in plan.rows) else None
+    return "its open transactions have ended" if _has_pending(plan) else None
+
+
+def _has_pending(plan: ResetPlan) -> bool:
+    return any(row.error is not None and row.error.name == PENDING for row in plan.rows)
+
+
+def _is_overtaken(done: ResetPlan) -> bool:
+    """Whether nothing was committed because a member joined, a transaction began, or another client committed meanwhile."""
+    return _has_pending(done) or (done.error is not None and done.error.name in (Precondition.name, MOVED))
 
 
 def _gave_up(plan: ResetPlan, evicted: int) -> TimedOut:
@@ -97,6 +109,11 @@ def _gave_up(plan: ResetPlan, evicted: int) -> TimedOut:
         return TimedOut(
             f"group '{plan.group}' still has {_counted(len(plan.members))}, which no request can evict from a group of "
             f"type {plan.type}: stop them and repeat the command. No offset was changed."
+        )
+    if not _has_pending(plan):
+        return TimedOut(
+            f"group '{plan.group}' has no members, but another client commits offsets: stop it and repeat the command. No "
+            "offset was changed."
         )
     return TimedOut(
         f"group '{plan.group}' still has offsets of open transactions; see `kgctl transactions list`. No offset was changed."

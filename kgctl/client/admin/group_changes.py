@@ -89,13 +89,16 @@ class GroupChanges(Session):
         target: Target,
         *,
         seconds: float,
+        known_only: bool = False,
         reason: str = "",
         note: Callable[[str], None] = lambda _: None,
     ) -> ResetPlan:
         """Evict the members of the group and apply the plan, made again for the group without members."""
         from kgctl.client.admin import draining
 
-        steps = draining.drain_and_reset(self.cluster, plan, scope, target, reason=reason, note=note)
+        steps = draining.drain_and_reset(
+            self.cluster, plan, scope, target, known_only=known_only, reason=reason, note=note
+        )
         return self._connector.run(steps, seconds)
 
     def plan_offset_deletions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.light_dataclasses import replace
@@ -20,6 +20,7 @@ from kgctl.model.groups import CLASSIC, EMPTY_STATES, Committed
 from kgctl.model.topic_partition import TopicPartition
 
 MOVED = "GROUP_MOVED"
+_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def plan_reset(
@@ -46,7 +47,7 @@ def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
 
 
 def apply_resets(cluster: Cluster, plans: Sequence[ResetPlan]) -> Steps[list[ResetPlan]]:
-    """Commit the offsets of the plans and read them back; each group as a whole or not at all.
+    """Commit the offsets of the plans and read them back.
 
     A group that has members, or has changed since its plan was made, is left alone: its plan gets an error. So is one whose
     plan has a failed row: the other rows are skipped.
@@ -54,7 +55,7 @@ def apply_resets(cluster: Cluster, plans: Sequence[ResetPlan]) -> Steps[list[Res
     checked = yield from _check_again(cluster, [replace(plan, error=_refusal(plan)) for plan in plans])
     good = {plan.group: _offsets(plan) for plan in checked if not plan.failed and plan.rows}
     errors = yield from commit_each(cluster, good)
-    raced = [group for group in good if any(map(_is_of_membership, errors[group].values()))]
+    raced = [group for group in good if _is_refused_to_members(errors[group].values())]
     described = (yield from describe_groups(cluster, raced, offsets=False)) if raced else []
     states = {row.group: row for row in described}
     found = yield from committed(cluster, [group for group in good if group not in states])
@@ -142,13 +143,10 @@ def _offsets(plan: ResetPlan) -> dict[TopicPartition, int]:
     }
 
 
-def _is_of_membership(error: KgctlError | None) -> bool:
-    """Whether the coordinator refused the commit because the group has members by now."""
-    return isinstance(error, BrokerError) and error.code in (
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-    )
+def _is_refused_to_members(errors: Collection[KgctlError | None]) -> bool:
+    """Whether the coordinator refused the whole commit because the group has members by now."""
+    codes = [error.code for error in errors if isinstance(error, BrokerError)]
+    return None not in errors and any(code in _MEMBERSHIP for code in codes)
 
 
 def _skipped(plan: ResetPlan) -> ResetPlan:

@@ -35,7 +35,7 @@ def plan_resets(
     """A plan for each group, in order; one that cannot be planned has an error and no rows.
 
     `targets` may have one for each group. Without `create`, a group that does not exist is an error. With `known_only`,
-    named topics for which a group has committed nothing are left out of its plan, which may then be empty.
+    topics for which a group has committed nothing are left out of its plan, which may then be empty.
     """
     described = {row.group: row for row in (yield from describe_groups(cluster, groups, offsets=False))}
     plans = {group: _begin(described[group], create=create) for group in groups}
@@ -134,9 +134,9 @@ def _in_scope(
         assert target.offsets is not None
         return sorted(target.offsets), {}
     owned = target.offsets if target.kind == "group" and target.offsets is not None else commits
-    wanted = {key for key in owned if scope.has(key.topic)}
-    errors: dict[tuple[str, int | None], RowError] = {}
     known_topics = {key.topic for key in commits} if known_only else None
+    wanted = {key for key in owned if scope.has(key.topic) and (known_topics is None or key.topic in known_topics)}
+    errors: dict[tuple[str, int | None], RowError] = {}
     for topic, asked in scope.topics:
         if known_topics is not None and topic not in known_topics:
             continue

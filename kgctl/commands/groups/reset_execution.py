@@ -65,8 +65,13 @@ def execute_plans(
     scope: Scope,
     targets: Target | Mapping[str, Target],
     drain: float | None,
+    *,
+    known_only: bool,
 ) -> list[ResetPlan]:
-    """The plans with their outcome. `drain`: the seconds for each group whose members may be evicted, or None."""
+    """The plans with their outcome. `drain`: the seconds for each group whose members may be evicted, or None.
+
+    `known_only`: as for the plans.
+    """
     done: dict[str, ResetPlan] = {}
     needs_draining = [plan for plan in plans if drain is not None and _needs_draining(plan)]
     try:
@@ -76,7 +81,9 @@ def execute_plans(
             assert drain is not None
             target = targets if isinstance(targets, Target) else targets[plan.group]
             try:
-                done[plan.group] = admin.drain_and_reset(plan, scope, target, seconds=drain, note=note)
+                done[plan.group] = admin.drain_and_reset(
+                    plan, scope, target, seconds=drain, known_only=known_only, note=note
+                )
             except KgctlError as error:
                 done[plan.group] = _failed(plan, error)
     except KeyboardInterrupt:

@@ -111,7 +111,7 @@ def reset_offsets(
         if not export:
             plans = admin.with_record_times(plans)
         if execute:
-            plans = execute_plans(admin, plans, scope, targets, seconds)
+            plans = execute_plans(admin, plans, scope, targets, seconds, known_only=selection.is_listed)
     outcome = Outcome(plans, left_out, selection, execute=execute, drain=seconds is not None)
     outcome.show(settings(ctx), export=export, verbose=verbose)
     outcome.conclude()

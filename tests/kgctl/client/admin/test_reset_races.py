@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kgctl.client.admin.draining import drain_and_reset
+from kgctl.client.admin.offsets import PARTITIONS_PER_REQUEST
 from kgctl.client.admin.reset import apply_resets
 from kgctl.client.admin.reset_plans import plan_resets
 from kgctl.client.admin.reset_targets import Scope, Target
@@ -14,9 +15,18 @@ from kgctl.client.net.steps import Call
 from kgctl.exit_codes import exit_code_of
 from kgctl.model.changes import ResetPlan
 from kgctl.model.topic_partition import TopicPartition
-from tests.harness.feeding import cluster
-from tests.harness.group_answers import describes, group, member
-from tests.kgctl.client.admin.test_changes import DESCRIBE_GROUPS, EVERYTHING, LEAVE_GROUP, OFFSET_COMMIT, Groups
+from tests.harness.feeding import METADATA, cluster, metadata
+from tests.harness.group_answers import by_timestamp, commits, describes, group, member
+from tests.kgctl.client.admin.test_changes import (
+    DESCRIBE_GROUPS,
+    EVERYTHING,
+    LEAVE_GROUP,
+    LIST_OFFSETS,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+    ORDERS,
+    Groups,
+)
 
 KEY = TopicPartition("orders", 0)
 EARLIEST = Target("earliest")
@@ -97,9 +107,12 @@ class Draining(Groups):
         self.evictions += 1
         return LeaveGroupResponse(members=[LeaveGroupResponse.Member(member_id="m", group_instance_id=None)])
 
-    def drain(self) -> ResetPlan:
+    def drain(self, scope: Scope = EVERYTHING, target: Target = EARLIEST, *, known_only: bool = False) -> ResetPlan:
         self.notes: list[str] = []
-        return self.feeder.run(drain_and_reset(cluster(), plan(self), EVERYTHING, EARLIEST, note=self.notes.append))
+        (planned,) = self.feeder.run(plan_resets(cluster(), ["g"], scope, target, known_only=known_only))
+        return self.feeder.run(
+            drain_and_reset(cluster(), planned, scope, target, known_only=known_only, note=self.notes.append)
+        )
 
 
 def test_draining_evicts_again_until_the_commit_succeeds() -> None:
@@ -119,3 +132,91 @@ def test_draining_gives_up_without_a_change_when_members_keep_rejoining() -> Non
     assert "is still Stable, with 1 member" in done.error.message
     assert groups.committed == {KEY: 60}
     assert groups.feeder.calls(OFFSET_COMMIT) == []
+
+
+def test_draining_commits_once_when_a_partition_is_refused() -> None:
+    groups = Draining(stubborn=1)
+    groups.committed[TopicPartition("views", 0)] = 20
+
+    def all_but_views(call: Call) -> Any:
+        answer = groups.commit(call)
+        for topic in answer.topics:
+            if topic.name == "views":
+                groups.committed[TopicPartition("views", 0)] = 20
+                topic.partitions[0].error_code = 29
+        return answer
+
+    groups.feeder.answers[OFFSET_COMMIT] = all_but_views
+    groups.feeder.pauses_allowed = 5
+    done = groups.drain(target=Target("shift", -1))
+    assert [(row.topic, row.status) for row in done.rows] == [("orders", "done"), ("views", "failed")]
+    assert groups.committed == {KEY: 59, ("views", 0): 20}
+    assert done.error is None
+
+
+def test_draining_keeps_out_of_topics_for_which_a_listed_group_has_committed_nothing() -> None:
+    groups = Draining(stubborn=1)
+    done = groups.drain(Scope((("orders", None), ("views", None))), known_only=True)
+    assert {row.topic for row in done.rows} == {"orders"}
+    assert {topic for topic, _ in groups.committed} == {"orders"}
+
+
+def test_draining_plans_again_when_the_offsets_have_moved() -> None:
+    groups = Draining(stubborn=1)
+    fetches = 0
+
+    def moving(call: Call) -> Any:
+        nonlocal fetches
+        fetches += 1
+        if fetches == 5:  # right before the commit
+            groups.committed[KEY] = 70
+        return commits({"g": groups.committed})(call)
+
+    groups.feeder.answers[OFFSET_FETCH] = moving
+    done = groups.drain(target=Target("shift", -1))
+    assert [(row.old_offset, row.new_offset, row.status) for row in done.rows] == [(70, 69, "done")]
+
+
+def test_draining_gives_up_without_a_change_when_another_client_commits() -> None:
+    groups = Draining(stubborn=1)
+
+    def moving(call: Call) -> Any:
+        groups.committed[KEY] += 1
+        return commits({"g": groups.committed})(call)
+
+    groups.feeder.answers[OFFSET_FETCH] = moving
+    groups.feeder.pauses_allowed = 5
+    done = groups.drain()
+    assert done.error is not None
+    assert (done.error.name, exit_code_of(done.error)) == ("TIMED_OUT", 3)
+    assert "another client commits" in done.error.message
+    assert groups.feeder.calls(OFFSET_COMMIT) == []
+
+
+def test_a_group_that_got_members_between_two_parts_of_its_commit_is_changed_in_part() -> None:
+    count = PARTITIONS_PER_REQUEST + 1
+    keys = {TopicPartition("many", number): 5 for number in range(count)}
+    groups = Groups(keys)
+    groups.feeder.answers[METADATA] = metadata({"many": dict.fromkeys(range(count), 1)})
+    groups.feeder.answers[LIST_OFFSETS] = by_timestamp({-1: dict.fromkeys(keys, 9), -2: dict.fromkeys(keys, 1)})
+    planned = plan(groups)
+
+    def joined(call: Call) -> Any:
+        answer = groups.commit(call)
+        groups.refusal = 25
+        groups.feeder.answers[DESCRIBE_GROUPS] = describes(group("g", "Stable", member("m")))
+        return answer
+
+    groups.feeder.answers[OFFSET_COMMIT] = joined
+    done = applied(groups, planned)
+    assert [row.status for row in done.rows] == ["done"] * PARTITIONS_PER_REQUEST + ["failed"]
+    assert sorted(groups.committed.values()) == [1] * PARTITIONS_PER_REQUEST + [5]
+
+
+@pytest.mark.parametrize("scope", [EVERYTHING, ORDERS])
+def test_a_listed_group_does_not_take_topics_from_another_group(scope: Scope) -> None:
+    groups = Groups({KEY: 60})
+    groups.feeder.answers[OFFSET_FETCH] = commits({"g": {KEY: 60}, "source": {KEY: 30, ("views", 0): 3}})
+    target = Target("group", source="source")
+    (planned,) = groups.feeder.run(plan_resets(cluster(), ["g"], scope, target, known_only=True))
+    assert [(row.topic, row.new_offset) for row in planned.rows] == [("orders", 30)]

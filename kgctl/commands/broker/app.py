@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections import deque
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgctl import exit_codes
-from kgctl.client.net.errors import KgctlError, NotFound, Precondition, TimedOut
+from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.commands.broker import rescue
 from kgctl.commands.broker.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.broker.security import CONTEXT, keep_context, probe
+from kgctl.commands.broker.state import directory_of, read_state, row_of, show_row
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
-from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
-from kgctl.render import TABLES, note
-from kgctl.render.sheet import show_sheet
+from kgctl.model.local_broker import RUNNING
+from kgctl.render import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.local import Holder, Ready
-
 PROBE_TIMEOUT_S = 2.0
+FORCE_AFTER_S = 10.0
 PROGRESS_INTERVAL_S = 1.0
-POLL_INTERVAL_S = 0.05
-IDENTIFY_S = 0.5
 EXIT_CODES = (
     "Exit codes of a failed start, in addition to those of kgctl: 2 wrong usage or configuration, 6 another broker holds the "
     "data directory, 11 damaged data (see --accept-loss and `kgctl broker rescue`), 12 data of a newer version, 13 no space left, 14 too few file "
@@ -63,6 +58,7 @@ DataDir = Annotated[
         "kgctl broker start --secure",
         "kgctl broker start --listen 127.0.0.1:0 --data-dir ./data",
         "kgctl broker start --override num.partitions=3 --foreground",
+        "kgctl broker start --if-not-running && kgctl broker status --check",
     )
 )
 @shows("local-broker")
@@ -142,6 +138,13 @@ def start(
         Path | None,
         typer.Option("--log-file", metavar="FILE", help="Where to log. [default: broker.log in the data directory]"),
     ] = None,
+    if_not_running: Annotated[
+        bool,
+        typer.Option(
+            "--if-not-running",
+            help="Succeed if the broker of this data directory runs and answers; its options stay as they are.",
+        ),
+    ] = False,
 ) -> None:
     """Start the broker and wait until it serves requests.
 
@@ -154,7 +157,9 @@ def start(
         raise typer.BadParameter(
             f"{durability!r} is not one of {', '.join(DURABILITIES)}.", ctx=ctx, param_hint="'--durability'"
         )
-    directory = _directory(data_dir)
+    directory = directory_of(data_dir)
+    if if_not_running and _is_serving(ctx, directory, listen):
+        return
     arguments = ["--data-dir", str(directory), "--durability", durability]
     for flag, value in (("--listen", listen), ("--ready-file", ready_file), ("--log-file", log_file)):
         arguments += [flag, str(value)] if value is not None else []
@@ -173,13 +178,26 @@ def start(
             arguments, directory, keep_stdin=False, timeout_s=settings(ctx).timeout, show_progress=_progress_notes()
         )
     except BrokerFailed as failure:
+        # Another start may have been faster.
+        if if_not_running and failure.code == exit_codes.WRONG_STATE and _is_serving(ctx, directory, listen):
+            return
         raise _StartFailed(failure) from None
     # The broker outlives this process: keep Popen from warning about a child that still runs.
     process.returncode = 0
     for line in warnings:
         note(f"Warning: {parse_log_line(line).message}")
-    _show_row(ctx, _row_of(ready))
-    keep_context(ready, is_default=directory == _directory(None))
+    show_row(ctx, row_of(ready))
+    keep_context(ready, is_default=directory == directory_of(None))
+
+
+def _is_serving(ctx: typer.Context, directory: Path, listen: str | None) -> bool:
+    """Whether a broker serves this directory already; its row is shown."""
+    from kgctl.commands.broker.already_running import find_serving
+
+    row = find_serving(directory, settings(ctx).timeout, listen)
+    if row is not None:
+        show_row(ctx, row)
+    return row is not None
 
 
 def _progress_notes() -> Callable[[str], None]:
@@ -195,34 +213,62 @@ def _progress_notes() -> Callable[[str], None]:
     return show_line
 
 
-@broker_app.command(epilog=examples("kgctl broker stop", "kgctl broker stop --data-dir ./data"))
+@broker_app.command(
+    epilog=examples("kgctl broker stop", "kgctl broker stop --data-dir ./data", "kgctl broker stop --force --timeout 5")
+)
 @local
-def stop(ctx: typer.Context, data_dir: DataDir = None) -> None:
+def stop(
+    ctx: typer.Context,
+    data_dir: DataDir = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Kill the process if it has not stopped after 10 seconds (or --timeout), or is suspended."
+        ),
+    ] = False,
+) -> None:
     """Stop the broker cleanly and wait until it has exited. Succeeds if no broker runs.
 
-    Run it where the broker runs: the broker of another container cannot be stopped from outside.
+    Run it where the broker runs: the broker of another container cannot be stopped from outside. No acknowledged record is
+    lost with --force; the next start takes longer.
     """
-    directory = _directory(data_dir)
-    _stop(directory, settings(ctx).timeout)
-    _show_row(ctx, _read_state(directory))
+    from kgctl.commands.broker.stopping import stop_broker
+
+    chosen, directory = settings(ctx), directory_of(data_dir)
+    is_short = force and not chosen.is_timeout_given
+    stop_broker(directory, min(chosen.timeout, FORCE_AFTER_S) if is_short else chosen.timeout, force=force)
+    show_row(ctx, read_state(directory))
 
 
-@broker_app.command(epilog=examples("kgctl broker status", "kgctl broker status --timeout 10 -o json"))
+@broker_app.command(
+    epilog=examples("kgctl broker status", "kgctl broker status --timeout 10 -o json", "kgctl broker status --check")
+)
 @shows("local-broker")
 @local
-def status(ctx: typer.Context, data_dir: DataDir = None) -> None:
+def status(
+    ctx: typer.Context,
+    data_dir: DataDir = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="For scripts: print nothing if the broker answers, else the reason on stderr."),
+    ] = False,
+) -> None:
     """Show whether the broker answers, and its address.
 
-    The broker has 2 seconds to answer one request; --timeout changes that. Exit code 3 if it does
-    not run or does not answer.
+    The broker has 2 seconds to answer one request; --timeout changes that. Exit code 3 if it does not run or does not
+    answer, also if its process exists but is suspended.
     """
     chosen = settings(ctx)
-    row = _read_state(_directory(data_dir))
+    row = read_state(directory_of(data_dir))
     if row.state == RUNNING:
         row = probe(row, chosen.timeout if chosen.is_timeout_given else PROBE_TIMEOUT_S)
-    _show_row(ctx, row)
-    if row.unimplemented_options:
-        note(f"Accepted but ignored: {', '.join(row.unimplemented_options)}")
+    if check:
+        if row.state != RUNNING:
+            note(f"Error: the broker of {row.data_dir} is {row.state}" + (f": {row.reason}" if row.reason else ""))
+    else:
+        show_row(ctx, row)
+        if row.unimplemented_options:
+            note(f"Accepted but ignored: {', '.join(row.unimplemented_options)}")
     if row.state != RUNNING:
         raise typer.Exit(exit_codes.TIMED_OUT)
 
@@ -245,7 +291,7 @@ def logs(
     With -o json, one object per line.
     """
     render = line_renderer(ctx)
-    path = log_file or Path(_read_state(_directory(data_dir)).log_file)
+    path = log_file or Path(read_state(directory_of(data_dir)).log_file)
     try:
         stream = path.open(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -270,101 +316,3 @@ class _StartFailed(KgctlError):
         code = getattr(failure, "code", None)
         super().__init__(str(failure) if code is not None else f"{failure}; --timeout allows more")
         self.exit_code = exit_codes.TIMED_OUT if code is None else code if code > 0 else 1
-
-
-def _directory(given: Path | None) -> Path:
-    from broker.local import default_data_dir
-
-    return Path(os.path.abspath(given)) if given is not None else default_data_dir()
-
-
-def _read_state(directory: Path) -> LocalBrokerRow:
-    """What the files of the data directory say: a broker that is `running` here may still not answer."""
-    from broker.local import KILLED, LOG_NAME, find_holder, last_run, running
-
-    ready = running(directory)
-    if ready is not None:
-        return _row_of(ready)
-    holder = find_holder(directory)
-    run = last_run(directory) if holder is None else None
-    return LocalBrokerRow(
-        state=STOPPED if holder is None else STARTING,
-        address=None,
-        pid=None if holder is None else holder.pid,
-        durability=None,
-        started=None if run is None else _iso(run.started_ms),
-        data_dir=str(directory),
-        log_file=str(directory / LOG_NAME),
-        ended=None if run is None or run.ended_ms is None else _iso(run.ended_ms),
-        reason=None if run is None else run.reason or KILLED,
-    )
-
-
-def _row_of(ready: Ready) -> LocalBrokerRow:
-    return LocalBrokerRow(
-        state=RUNNING,
-        address=ready.address,
-        pid=ready.pid,
-        durability=ready.durability,
-        started=_iso(ready.started_ms),
-        data_dir=ready.data_dir,
-        security_protocol=ready.security_protocol,
-        client_properties=ready.client_properties,
-        log_file=ready.log_file,
-        unimplemented_options=tuple(ready.unimplemented_options),
-        other_listeners=tuple(map(str, ready.listeners[1:])),
-    )
-
-
-def _iso(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
-
-
-def _show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
-    chosen = settings(ctx)
-    if chosen.output in TABLES and not chosen.columns:
-        show_sheet(row, "local-broker")
-    else:
-        chosen.show([row], kind="local-broker")
-
-
-def _stop(directory: Path, timeout_s: float) -> None:
-    from broker.local import find_holder
-
-    holder = _send_stop(directory)
-    if holder is None:
-        note(f"No broker runs on {directory}.")
-        return
-    deadline = time.monotonic() + timeout_s
-    while find_holder(directory) == holder:
-        if time.monotonic() > deadline:
-            raise TimedOut(f"the broker (pid {holder.pid}) has not stopped within {timeout_s:g} seconds")
-        time.sleep(POLL_INTERVAL_S)
-
-
-def _send_stop(directory: Path) -> Holder | None:
-    """Send SIGTERM to the process that holds the directory, and to no other. None if no process holds it."""
-    from broker.local import LOCK_NAME, OtherProcessError, find_holder
-
-    # A broker that is starting or ending may not be found at once.
-    deadline = time.monotonic() + IDENTIFY_S
-    while True:
-        holder = find_holder(directory)
-        if holder is None:
-            return None
-        try:
-            if holder.identity is None:
-                raise OtherProcessError(f"{directory / LOCK_NAME} does not name the process that holds the directory")
-            holder.identity.send_signal(signal.SIGTERM)
-        except PermissionError:
-            raise Precondition(f"the broker (pid {holder.pid}) belongs to another user") from None
-        except (OtherProcessError, ProcessLookupError) as error:
-            if time.monotonic() > deadline:
-                reason = error if isinstance(error, OtherProcessError) else "there is no process with this pid"
-                pid = f" (pid {holder.pid})" if holder.pid is not None else ""
-                raise Precondition(
-                    f"cannot stop the broker of {directory}{pid}: {reason}; stop it where it was started"
-                ) from None
-            time.sleep(POLL_INTERVAL_S)
-        else:
-            return holder

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import replace
 from kgctl.client.net.errors import KgctlError, TlsFailed
+from kgctl.commands.broker.state import is_suspended
 from kgctl.model.local_broker import UNRESPONSIVE, LocalBrokerRow
 from kgctl.render import note
 
@@ -40,6 +41,9 @@ def probe(row: LocalBrokerRow, timeout_s: float) -> LocalBrokerRow:
         # It answers: it demands a client certificate.
         return row
     except KgctlError as error:
+        if is_suspended(row.pid):
+            reason = f"its process is suspended; resume it with `kill -CONT {row.pid}`"
+            return replace(row, state=UNRESPONSIVE, reason=reason)
         return replace(row, state=UNRESPONSIVE, reason=str(error))
     return row
 

@@ -134,15 +134,59 @@ def test_status_of_a_killed_broker_exits_with_3(tmp_path: Path):
         assert kgctl("broker", "status", "--data-dir", tmp_path).returncode == 3
 
 
-def test_status_of_a_broker_that_does_not_answer_exits_with_3(tmp_path: Path):
+def test_a_suspended_broker_is_not_running_and_force_ends_it(tmp_path: Path):
     with running(tmp_path) as row:
-        os.kill(int(str(row["pid"])), signal.SIGSTOP)
-        ended = kgctl("broker", "status", "--data-dir", tmp_path, "--timeout", "0.5", "-o", "json")
-        assert ended.returncode == 3
-        (found,) = json.loads(ended.stdout)["rows"]
-        assert found == row | {"state": "unresponsive", "reason": f"{row['address']}: no answer in time"}
-        os.kill(int(str(row["pid"])), signal.SIGCONT)
-        assert kgctl("broker", "status", "--data-dir", tmp_path).returncode == 0
+        pid = int(str(row["pid"]))
+        assert kgctl("broker", "status", "--check", "--data-dir", tmp_path).returncode == 0
+        os.kill(pid, signal.SIGSTOP)
+        done = kgctl("broker", "status", "--timeout", "0.5", "--data-dir", tmp_path, "-o", "json")
+        assert done.returncode == 3
+        (found,) = json.loads(done.stdout)["rows"]
+        reason = f"its process is suspended; resume it with `kill -CONT {pid}`"
+        assert found == row | {"state": "unresponsive", "reason": reason}
+        check = kgctl("broker", "status", "--check", "--timeout", "0.5", "--data-dir", tmp_path)
+        assert (check.returncode, check.stdout) == (3, "")
+        assert check.stderr == f"Error: the broker of {tmp_path} is unresponsive: {reason}\n"
+        again = kgctl("broker", "start", "--if-not-running", "--timeout", "0.5", "--data-dir", tmp_path)
+        assert (again.returncode, "see `kgctl broker stop --force`" in again.stderr) == (6, True)
+        late = kgctl("broker", "stop", "--timeout", "0.3", "--data-dir", tmp_path)
+        assert (late.returncode, "add --force to kill it" in late.stderr) == (3, True)
+        assert is_alive(pid)
+        ended = kgctl("broker", "stop", "--force", "--data-dir", tmp_path)
+        assert (ended.returncode, f"Killed the broker (pid {pid})" in ended.stderr) == (0, True), ended.stderr
+        assert kgctl("broker", "status", "--check", "--data-dir", tmp_path).returncode == 3
+
+
+def test_force_stops_a_broker_that_answers_without_killing_it(tmp_path: Path):
+    with running(tmp_path):
+        done = kgctl("broker", "stop", "--force", "--data-dir", tmp_path, "-o", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert row_of("broker", "status", "--data-dir", tmp_path)["ended"] is not None
+
+
+def test_start_if_not_running_starts_a_broker_once(tmp_path: Path):
+    start = ["broker", "start", "--if-not-running", "--listen", "127.0.0.1:0", "--data-dir", tmp_path]
+    with running(tmp_path, "--if-not-running") as row:
+        done = kgctl(*start, "-o", "json")
+        assert (done.returncode, json.loads(done.stdout)["rows"], done.stderr) == (0, [row], "")
+        other = kgctl(*start, "--listen", "127.0.0.1:1")
+        assert (other.returncode, f"already listens on {row['address']}, not on 127.0.0.1:1" in other.stderr) == (
+            0,
+            True,
+        )
+
+
+def test_starts_at_the_same_time_all_find_one_broker(tmp_path: Path):
+    arguments = ["broker", "start", "--if-not-running", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)]
+    with contextlib.ExitStack() as ending:
+        ending.callback(kgctl, "broker", "stop", "--data-dir", tmp_path)
+        starts = [
+            subprocess.Popen([*KGCTL, *arguments, "-o", "json"], stdout=subprocess.PIPE, env=broker_environment())
+            for _ in range(3)
+        ]
+        answers = [start.communicate(timeout=PATIENCE_S * 2)[0] for start in starts]
+        assert [start.returncode for start in starts] == [0, 0, 0]
+        assert len({json.loads(answer)["rows"][0]["pid"] for answer in answers}) == 1
 
 
 def test_stopping_without_a_broker_succeeds_and_says_so(tmp_path: Path):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TextIO
+from io import FileIO
 
 from kgctl.client.net.tracing import Exchanged, Opened, Trace
 
@@ -18,18 +18,34 @@ def open_trace(path: str, at_end: Callable[[Callable[[], None]], object]) -> Tra
     """Raises OSError. A file that exists is replaced; `at_end` gets what closes it."""
     if path == STDERR:
         return _to_stderr
-    file = open(path, "w", encoding="utf-8")  # noqa: SIM115 the command ends it
+    file = open(path, "wb", buffering=0)  # noqa: SIM115 the command ends it
     at_end(file.close)
-    return lambda event: _to_file(file, event)
+    return _ToFile(path, file)
 
 
-def _to_file(file: TextIO, event: Opened | Exchanged) -> None:
+class _ToFile:
+    """Appends to a file until a write fails. The command continues: it may be in the middle of a change."""
+
+    def __init__(self, path: str, file: FileIO) -> None:
+        self._path, self._file = path, file
+        self._is_broken = False
+
+    def __call__(self, event: Opened | Exchanged) -> None:
+        if self._is_broken:
+            return
+        try:
+            # One write per line: a command that is interrupted leaves whole lines.
+            self._file.write(_line(event).encode())
+        except OSError as error:
+            self._is_broken = True
+            sys.stderr.write(f"Warning: the trace is incomplete: cannot write {self._path!r}: {error.strerror}\n")
+
+
+def _line(event: Opened | Exchanged) -> str:
     values = asdict(event)
     moment = datetime.fromtimestamp(values.pop("at"), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     kind = "open" if isinstance(event, Opened) else "request"
-    # One write per line: a command that is interrupted leaves whole lines.
-    file.write(json.dumps({"time": moment, "event": kind, **values}) + "\n")
-    file.flush()
+    return json.dumps({"time": moment, "event": kind, **values}) + "\n"
 
 
 def _to_stderr(event: Opened | Exchanged) -> None:

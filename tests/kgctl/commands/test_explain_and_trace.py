@@ -77,6 +77,12 @@ def test_a_failed_connection_is_in_the_trace(tmp_path: Path) -> None:
     assert {event["error"] for event in events(path)} == {"UNREACHABLE"}
 
 
+def test_a_full_disk_ends_the_trace_and_not_the_command(kgctl: Kgctl) -> None:
+    plain, traced = kgctl("topics", "list"), kgctl("topics", "list", "--trace", "/dev/full")
+    assert (traced.exit_code, traced.stdout) == (0, plain.stdout)
+    assert traced.stderr == "Warning: the trace is incomplete: cannot write '/dev/full': No space left on device\n"
+
+
 def test_a_trace_that_cannot_be_written_is_a_usage_error(kgctl: Kgctl) -> None:
     result = kgctl("topics", "list", "--trace", "/nowhere/trace")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -94,7 +94,8 @@ def describe(
         pending = _with_pending(admin, found) if has_offsets else []
     rows = _rows(found, view, chosen.output)
     chosen.show(rows, kind=VIEWS[view], verbose=verbose, errors=listing.errors)
-    _note_states(found, offsets_shown=has_offsets)
+    if view is not GroupOverview:
+        _note_states(found, offsets_shown=has_offsets)
     note_group_holds(held)
     note_pending(pending)
     errors = [*listing.errors, *(group.error for group in found)]

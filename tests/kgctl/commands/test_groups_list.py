@@ -128,6 +128,12 @@ def test_a_summary_has_one_line_per_group(kgctl: Kgctl, topic: str) -> None:
     assert [rows[live][key] for key in shown[:3]] == [1, 1, 2]
 
 
+def test_a_summary_does_not_repeat_states_as_sentences(kgctl: Kgctl, topic: str) -> None:
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=3)
+    assert kgctl("groups", "describe", group, "--summary").stderr == ""
+
+
 def test_only_one_topic_is_described(kgctl: Kgctl, topic: str) -> None:
     group, other = fresh("g"), fresh("other")
     assert kgctl("topics", "create", other).exit_code == 0

@@ -60,6 +60,25 @@ def standing(
     of the oldest unread record of partitions with lag. A quiet topic is not stalled: a commit may be old if no record has
     waited since. Only `doubtful` partitions need `unread_since`.
     """
+    found = _by_progress(group, wall_ms, committed_at, unread_since)
+    doubt = unknown_position(group) if found.health is Health.OK else None
+    return found if doubt is None else Standing(None, doubt)
+
+
+def unknown_position(group: GroupDescription) -> str | None:
+    """Why the offsets of a group do not show that it keeps up: one is past the end of its log, or none is committed at all."""
+    for row in group.partitions:
+        if row.lag is not None and row.lag < 0 and not is_left(group, row):
+            return (
+                f"{row.topic} {row.partition}: committed {row.current_offset}, but the log ends at {row.log_end_offset}"
+            )
+    nothing = all(row.current_offset is None for row in group.partitions)
+    if nothing and group.members and has_offsets(group) and any(row.log_end_offset for row in group.partitions):
+        return "no committed offsets, so the lag is not known"
+    return None
+
+
+def _by_progress(group: GroupDescription, wall_ms: int, committed_at: Times, unread_since: Times) -> Standing:
     tracker = GroupTracker()
     if group.error is None:
         tracker.add(0.0, wall_ms, group)
@@ -156,8 +175,8 @@ def _at_work(waiting: list[_Waiting], lag: int) -> Standing:
     """Members are there and no partition is provably stalled: OK if every partition with lag is provably at work."""
     unproven = [one for one in waiting if not (one.is_at_work or one.is_fresh)]
     if not unproven:
-        oldest_s = max((one.commit_s for one in waiting if one.is_at_work and one.commit_s is not None), default=None)
-        text = "the records arrived a moment ago" if oldest_s is None else f"committed {span(oldest_s)} ago"
+        ages = sorted(one.commit_s for one in waiting if one.is_at_work and one.commit_s is not None)
+        text = f"committed {span(ages[0])} ago" if ages else "the records arrived a moment ago"
         return Standing(Health.OK, f"lag {lag:,}; {text}")
     oldest_s = max((one.commit_s for one in unproven if one.commit_s is not None), default=None)
     if oldest_s is None:

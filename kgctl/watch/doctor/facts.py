@@ -12,7 +12,7 @@ from kgctl.model.lag import LagFacts, LagRow
 from kgctl.model.transactions import GroupHold
 from kgctl.watch.health import health
 from kgctl.watch.lag import Sample, lag_rows
-from kgctl.watch.standing import Standing, doubtful, standing
+from kgctl.watch.standing import Standing, doubtful, standing, unknown_position
 from kgctl.watch.tracker import GroupTracker
 
 # Kinds of facts that may be missing; the rules name those that they need.
@@ -118,6 +118,8 @@ def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Standing:
         if known is not None and known.error is None:
             tracker.add(sample.at_s, sample.wall_ms, known)
     word, reason = health(tracker)
+    if word is Health.OK and found.health is None and (doubt := unknown_position(group)) is not None:
+        return Standing(None, doubt)
     has_read = bool(tracker.throughput.records_out)
     return Standing(word, reason) if word is not Health.OK or has_read or not tracker.lag else found
 

@@ -38,7 +38,13 @@ EMPTY = {"state": "Empty", "members": ()}
         (group(members=[member("c", session_timeout_ms=10_000, heartbeat_age_ms=8_000)]), {}, {}, Health.DEAD_MEMBERS),
         (lagging(0), {}, {}, Health.OK),
         (lagging(0), ago(86_400), {}, Health.OK),
-        (lagging(-5), ago(86_400), {}, Health.OK),
+        (lagging(-5), ago(86_400), {}, None),
+        (lagging(-5, 7), ago(1, P0, P1), {}, None),
+        (lagging(-5, 7), ago(3_600, P1), ago(100, P1), Health.STALLED),
+        (lagging(-5, **EMPTY), ago(10), {}, None),
+        (group(partitions=[partition(0, None, 100)]), {}, {}, None),
+        (group(partitions=[partition(0, None, 0)]), {}, {}, Health.OK),
+        (group(partitions=[partition(0, None, 100), partition(1, 100, 100)]), {}, {}, Health.OK),
         (lagging(7), {}, {}, None),
         (lagging(7), ago(89), {}, Health.OK),
         (lagging(7), ago(91), {}, None),
@@ -71,6 +77,10 @@ def test_one_snapshot_proves(
     found = standing(described, NOW, committed_at, unread_since)
     assert found.health == expected, found.reason
     assert found.reason
+
+
+def test_the_age_of_the_commit_is_that_of_the_newest_one() -> None:
+    assert standing(lagging(7, 7), NOW, ago(3, P0) | ago(60, P1), {}).reason == "lag 14; committed 3.0 s ago"
 
 
 def test_a_reason_has_the_figures() -> None:
@@ -108,6 +118,6 @@ def test_no_alarm_without_unread_records(
     described = lagging(*lags, **(EMPTY if is_empty else {}))
     found = standing(described, NOW, committed_at, unread)
     if all(lag <= 0 for lag in lags):
-        assert found.health is Health.OK
+        assert found.health is (None if min(lags, default=0) < 0 else Health.OK)
     if found.health is Health.STALLED:
         assert any(lag > 0 and key in committed_at and key in unread for lag, key in zip(lags, [P0, P1], strict=False))

@@ -15,7 +15,7 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
 from kgctl.exit_codes import CONDITION_NOT_MET
-from kgctl.model.findings import FAIL_ON, Finding, is_as_bad
+from kgctl.model.findings import FAIL_ON, WORST_FIRST, Finding, is_as_bad
 from kgctl.watch.doctor.facts import HISTORY, HOLDS, facts_of
 from kgctl.watch.doctor.rules import diagnose, rule_rows
 
@@ -76,9 +76,8 @@ def doctor(
         present = [group for group in described if group.error is None]
         lag = admin.lag_facts(present)
         holds, events = _holds(admin, present, missing), _events(admin, missing)
-    findings = [
-        found for facts in facts_of(samples, lag, holds, events, missing) for found in diagnose(facts, verbose=verbose)
-    ]
+    every = facts_of(samples, lag, holds, events, missing)
+    findings = sorted((found for facts in every for found in diagnose(facts, verbose=verbose)), key=_badness)
     failed = [Finding(group.group, None, None, None, None, error=group.error) for group in described if group.error]
     for kind, why in (dict(missing) | dict(lag.missing)).items():
         chosen.explain(f"Without {kind}: {why}.")
@@ -87,6 +86,10 @@ def doctor(
     conclude(errors, len(errors) + len(samples[-1].groups) - len(failed))
     if any(is_as_bad(found.severity, limit) for found in findings if found.rule):
         raise typer.Exit(CONDITION_NOT_MET)
+
+
+def _badness(found: Finding) -> int:
+    return WORST_FIRST.index(found.severity) if found.severity else -1
 
 
 def _holds(admin: Admin, present: Sequence[GroupDescription], missing: dict[str, str]) -> list[GroupHold]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kgctl.model.groups import REBALANCING
-from kgctl.model.history import EMPTY, STABLE, STARTED
+from kgctl.model.history import EMPTY, REQUESTED, STABLE, STARTED
 from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, span
 from kgctl.watch.health import is_dead
@@ -59,10 +59,10 @@ def stuck_rebalance(facts: GroupFacts) -> Iterator[str]:
 
 def storm(facts: GroupFacts) -> Iterator[str]:
     recent = [event for event in facts.events if event.timestamp > facts.wall_ms - STORM_MS]
-    starts = [event for event in recent if event.event == STARTED]
+    starts = [event for event in recent if event.event == STARTED and event.cause != REQUESTED]
     if len(starts) >= STORM:
         causes = Counter(event.cause or "unknown cause" for event in starts)
-        text = ", ".join(f"{count} {cause}" for cause, count in causes.most_common(NAMED))
+        text = ", ".join(f"{count} x {cause}" for cause, count in causes.most_common(NAMED))
         yield f"{len(starts)} rebalances in {span(STORM_MS / 1000)}: {text}"
 
 

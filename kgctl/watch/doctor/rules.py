@@ -26,7 +26,7 @@ RULES = (
         "past-end",
         ERROR,
         "committed offsets past the end of the log: a topic that was recreated or truncated",
-        "reset the offsets of these partitions, or records are skipped",
+        "reset the offsets of these partitions, or the consumers resume where auto.offset.reset says",
         offsets.past_end,
     ),
     Rule(

@@ -68,6 +68,15 @@ def test_lost_records_exit_with_3(kgctl: Kgctl, topic: str) -> None:
     assert table.stdout.splitlines()[0].split() == ["GROUP", "VERDICT", "SEVERITY", "RULE", "EVIDENCE", "ADVICE"]
 
 
+def test_the_worst_findings_come_first(kgctl: Kgctl, topic: str) -> None:
+    fine, lost = (f"{fresh('g')}-{end}" for end in ("a-fine", "b-lost"))
+    kgctl.commit(fine, topic, p0=100, p1=50)
+    kgctl.commit(lost, topic, p0=10, p1=50)
+    delete_records(kgctl, TopicPartition(topic, 0), before=40)
+    rows = json.loads(kgctl("groups", "doctor", fine, lost, "-o", "json").stdout)["rows"]
+    assert [(row["group"], row["severity"]) for row in rows] == [(lost, "error"), (fine, "ok")]
+
+
 def test_records_that_retention_may_delete_are_found_before_they_are_lost(kgctl: Kgctl) -> None:
     topic, group = fresh("orders"), fresh("g")
     assert kgctl("topics", "create", topic, "--config", f"retention.ms={10 * HOUR_MS}").exit_code == 0
@@ -106,7 +115,7 @@ def test_the_history_and_heartbeats_are_used_on_our_broker(our_cluster: Cluster)
         with member_of(kgctl, group, {"t": [0]}):
             pass
     found = findings(kgctl, group, "--verbose")
-    assert found["rebalance-storm"]["evidence"] == "10 rebalances in 10 min: 5 member joined, 5 member left"
+    assert found["rebalance-storm"]["evidence"] == "10 rebalances in 10 min: 5 x member joined, 5 x member left"
     assert found["dead-member"]["severity"] == "ok"
 
 

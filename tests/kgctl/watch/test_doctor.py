@@ -86,8 +86,8 @@ def failing(name: str) -> PartitionLag:
     return partition(0, 5, None, error=RowError(name, f"orders-0: {name}"))
 
 
-def starts_of(count: int, ago_ms: int = 60_000, **fields: Any) -> list[GroupEventRow]:
-    return [event("rebalance_started", NOW - ago_ms - n, n, cause="member joined", **fields) for n in range(count)]
+def starts_of(count: int, ago_ms: int = 60_000, cause: str = "member joined") -> list[GroupEventRow]:
+    return [event("rebalance_started", NOW - ago_ms - n, n, cause=cause) for n in range(count)]
 
 
 HELD = Hold(KEYS[0], 101, 107, 7, "tx", age_ms=60_000)
@@ -158,6 +158,11 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
     ),
     ("rebalance-storm", facts(group(), events=starts_of(5)), facts(group(), events=starts_of(4))),
     ("rebalance-storm", facts(group(), events=starts_of(5)), facts(group(), events=starts_of(5, 700_000))),
+    (
+        "rebalance-storm",
+        facts(group(), events=starts_of(5)),
+        facts(group(), events=starts_of(4) + starts_of(3, cause="requested by an admin")),
+    ),
     (
         "commits-rejected",
         facts(group(), events=[event("stable", NOW - 5, 1, commits_rejected=2)]),

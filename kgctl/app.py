@@ -32,6 +32,9 @@ COMMANDS = {
     "producers": Entry(
         "kgctl.commands.transactions.producers:producers_app", "Show the producers that partitions remember."
     ),
+    "apply": Entry("kgctl.commands.journal.apply:apply", "Apply a plan that a command wrote with --plan."),
+    "undo": Entry("kgctl.commands.journal.undo:undo", "Take back a change that is in the journal."),
+    "journal": Entry("kgctl.commands.journal.verbs:JOURNAL", "Show the changes that were made from this machine."),
     "context": Entry("kgctl.commands.contexts.app:context_app", "Name clusters, and choose the one to work on."),
     "pipeline": Entry(
         "kgctl.commands.pipelines.app:pipeline_app", "Analyze consumer groups with Spark: tables, a report."
@@ -88,7 +91,7 @@ class Root(TyperGroup):
         return super().main(*arguments, **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.ensure_object(Settings)
+        ctx.ensure_object(Settings).command_line = tuple(args)
         try:
             rest: list[str] = super().parse_args(ctx, with_values(with_shell_named(args)))
         except BrokenPipeError as error:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -31,6 +34,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for name in ("KGCTL_BOOTSTRAP", "KGCTL_CONTEXT", "KGCTL_COMMAND_CONFIG"):
     os.environ.pop(name, None)
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+# Nor may their journal get what tests change.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="kgctl-test-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # On a machine that is busy with other tests, an example may take long.
 settings.register_profile("busy", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -23,6 +23,7 @@ from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.group_layouts import GROUP_LAYOUTS, STATE_TONES
+from kgctl.render.journal_layouts import JOURNAL_LAYOUTS
 from kgctl.render.local_layouts import LOCAL_LAYOUTS, layout_by_fields
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 from kgctl.render.security_layouts import SECURITY_LAYOUTS
@@ -92,6 +93,7 @@ def _numbers(field: str) -> Callable[[Any], str | None]:
 
 LAYOUTS: dict[str, Layout] = {
     **GROUP_LAYOUTS,
+    **JOURNAL_LAYOUTS,
     "offset-reset": Layout(
         ResetRow,
         (

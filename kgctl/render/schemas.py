@@ -9,6 +9,8 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kgctl.model.failure import RowError
+from kgctl.model.plans import PLAN, SNAPSHOT, Plan, Snapshot
+from kgctl.model.plans import VERSION as FILE_VERSION
 from kgctl.render.machine import VERSION, list_fields
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +22,16 @@ _NAMES: dict[Any, str] = {
     RowError: "string",
     type(None): "null",
 }
+
+# The files that commands write and read, with what their key `kind` says.
+FILES: dict[str, tuple[type, str]] = {"plan-file": (Plan, PLAN), "snapshot-file": (Snapshot, SNAPSHOT)}
+
+
+def schema_of_file(name: str) -> dict[str, Any]:
+    row, kind = FILES[name]
+    found = _schema_of(row)
+    found["properties"] |= {"kind": {"const": kind}, "version": {"const": FILE_VERSION}}
+    return {"$schema": DIALECT, "title": name, **found}
 
 
 def schema_of_answer(kind: str, row: type) -> dict[str, Any]:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kgctl.client.admin import rebalance, removals, reset
 from kgctl.client.admin.reset_targets import Scope, Target
 from kgctl.client.admin.session import ADDITION_SECONDS, Session
 from kgctl.model.changes import GroupChange, MemberChange, OffsetChange, RebalanceRow, ResetPlan
+from kgctl.model.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.offsets import OffsetAt
+    from kgctl.client.net.errors import KgctlError
+    from kgctl.model.groups import Committed
+    from kgctl.model.plans import StoredGroup
 
 
 class GroupChanges(Session):
@@ -72,8 +80,44 @@ class GroupChanges(Session):
         steps = reset_plans.plan_resets(self.cluster, groups, scope, targets, create=create, known_only=known_only)
         return self.run(steps)
 
-    def apply_resets(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
-        return self.run(reset.apply_resets(self.cluster, plans))
+    def apply_resets(
+        self,
+        plans: Sequence[ResetPlan],
+        commits: Mapping[str, Mapping[TopicPartition, Committed]] | None = None,
+    ) -> list[ResetPlan]:
+        return self.run(reset.apply_resets(self.cluster, plans, commits))
+
+    # --- states of groups; other commands do not load their module ---
+
+    def cluster_id(self) -> str:
+        from kgctl.client.admin import group_states
+
+        return self.run(group_states.cluster_id(self.cluster))
+
+    def group_states(self, names: Sequence[str]) -> dict[str, StoredGroup | KgctlError]:
+        """Each group as it is now, with all its committed offsets."""
+        from kgctl.client.admin import group_states
+
+        return self.run(group_states.group_states(self.cluster, names))
+
+    def with_logs(self, groups: Sequence[StoredGroup]) -> list[StoredGroup]:
+        """The groups with the ends of the logs and the times of the records at their offsets."""
+        from kgctl.client.admin import group_states
+
+        return self.run(group_states.with_logs(self.cluster, groups))
+
+    def leader_epochs(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        from kgctl.client.admin import group_states
+
+        return self.run(group_states.leader_epochs(self.cluster, partitions))
+
+    def offsets_at(
+        self, wanted: Mapping[TopicPartition, set[int]]
+    ) -> dict[tuple[TopicPartition, int], OffsetAt | KgctlError]:
+        """The first offset at or after each time; the end of the log if there is none."""
+        from kgctl.client.admin import group_states
+
+        return self.run(group_states.offsets_at(self.cluster, wanted))
 
     def with_record_times(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
         """The plans with the times of records at old and new offsets, if these are few; without them if that takes long."""

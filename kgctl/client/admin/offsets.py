@@ -188,11 +188,11 @@ def commit(
 
 
 def commit_each(
-    cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, int]]
+    cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, int | Committed]]
 ) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
     """Commit for each group as a simple consumer (generation -1), which Kafka allows for groups without members.
 
-    None is success.
+    A `Committed` is stored with its leader epoch and metadata. None is success.
     """
     done: dict[str, dict[TopicPartition, KgctlError | None]] = {group: {} for group in offsets}
     # Usually one round for all groups; a group with more partitions takes part in several.
@@ -207,20 +207,29 @@ def commit_each(
 
 
 def _commit_request(
-    group: str, partitions: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]
+    group: str, partitions: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int | Committed]
 ) -> OffsetCommitRequest:
-    row = OffsetCommitRequest.Partition
     topics = [
         OffsetCommitRequest.Topic(
-            name=topic,
-            partitions=[
-                row(partition_index=n, committed_offset=offsets[TopicPartition(topic, n)], committed_metadata="")
-                for n in numbers
-            ],
+            name=topic, partitions=[_commit_row(n, offsets[TopicPartition(topic, n)]) for n in numbers]
         )
         for topic, numbers in _by_topic(partitions).items()
     ]
     return OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=NO_GENERATION, member_id="", topics=topics)
+
+
+def _commit_row(number: int, value: int | Committed) -> OffsetCommitRequest.Partition:
+    row = OffsetCommitRequest.Partition
+    if isinstance(value, int):
+        return row(partition_index=number, committed_offset=value, committed_metadata="")
+    assert value.offset is not None
+    epoch = -1 if value.leader_epoch is None else value.leader_epoch
+    return row(
+        partition_index=number,
+        committed_offset=value.offset,
+        committed_leader_epoch=epoch,
+        committed_metadata=value.metadata or "",
+    )
 
 
 def delete_each(

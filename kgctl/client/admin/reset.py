@@ -46,14 +46,22 @@ def apply_reset(cluster: Cluster, plan: ResetPlan) -> Steps[ResetPlan]:
     return done
 
 
-def apply_resets(cluster: Cluster, plans: Sequence[ResetPlan]) -> Steps[list[ResetPlan]]:
+def apply_resets(
+    cluster: Cluster,
+    plans: Sequence[ResetPlan],
+    commits: Mapping[str, Mapping[TopicPartition, Committed]] | None = None,
+) -> Steps[list[ResetPlan]]:
     """Commit the offsets of the plans and read them back.
 
     A group that has members, or has changed since its plan was made, is left alone: its plan gets an error. So is one whose
-    plan has a failed row: the other rows are skipped.
+    plan has a failed row: the other rows are skipped. `commits` has leader epochs and metadata for offsets of the plans.
     """
     checked = yield from _check_again(cluster, [replace(plan, error=_refusal(plan)) for plan in plans])
-    good = {plan.group: _offsets(plan) for plan in checked if not plan.failed and plan.rows}
+    good: dict[str, dict[TopicPartition, int | Committed]] = {
+        plan.group: {**_offsets(plan), **(commits or {}).get(plan.group, {})}
+        for plan in checked
+        if not plan.failed and plan.rows
+    }
     errors = yield from commit_each(cluster, good)
     raced = [group for group in good if _is_refused_to_members(errors[group].values())]
     described = (yield from describe_groups(cluster, raced, offsets=False)) if raced else []

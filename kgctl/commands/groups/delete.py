@@ -11,9 +11,11 @@ from kgctl.commands.groups.unused import unused
 from kgctl.commands.shared.arguments import Execute, named, only_one
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_duration
+from kgctl.journal.making import of_deletions
 from kgctl.model.groups import STATES, TYPES
 from kgctl.render import note
 
@@ -22,11 +24,13 @@ EPILOG = examples(
     "kgctl groups delete old-orders old-payments --execute",
     "kgctl groups delete --match 'console-consumer-.*' --state Empty",
     "kgctl groups delete --all-groups --unused-for 30d",
+    "kgctl groups delete --match 'tmp-.*' --plan tmp.json",
 )
 
 
 @shows("group-deletion")
 @changes(names="groups", when="execute")
+@planned
 def delete(
     ctx: typer.Context,
     groups: Groups = None,
@@ -68,8 +72,16 @@ def delete(
         if age_ms is not None:
             names = unused(admin, settings(ctx), names, age_ms)
         rows = admin.plan_group_deletion(names) if names else []
-        if execute:
-            rows = admin.delete_groups(rows)
+        rows = carry_out(
+            settings(ctx),
+            admin,
+            "delete",
+            plan := rows,
+            [row.group for row in plan if not row.error],
+            lambda states: of_deletions(plan, states),
+            lambda: admin.delete_groups(plan),
+            execute=execute,
+        )
     settings(ctx).show(rows, kind="group-deletion", errors=selection.errors)
     if selection.is_listed:
         good = sum(not row.error for row in rows)

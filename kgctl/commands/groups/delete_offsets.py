@@ -10,19 +10,23 @@ from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.making import of_offset_deletions
 from kgctl.model.groups import CLASSIC, CONSUMER
 
 EPILOG = examples(
     "kgctl groups delete-offsets orders --topic old-orders",
     "kgctl groups delete-offsets orders --topic orders:0,1 --execute",
     "kgctl groups delete-offsets --all-groups --topic old-orders --execute",
+    "kgctl groups delete-offsets orders --topic old-orders --plan orders.json",
 )
 
 
 @shows("offset-deletion")
 @changes(names="groups", when="execute")
+@planned
 def delete_offsets(
     ctx: typer.Context,
     groups: Groups = None,
@@ -49,8 +53,16 @@ def delete_offsets(
             raise from_row(rows[0].error)
         if selection.is_listed and not rows:
             raise NotFound("None of these groups has committed offsets in this scope.")
-        if execute:
-            rows = admin.delete_offsets(rows)
+        rows = carry_out(
+            settings(ctx),
+            admin,
+            "delete-offsets",
+            plan := rows,
+            [row.group for row in plan if not row.error],
+            lambda states: of_offset_deletions(plan, states),
+            lambda: admin.delete_offsets(plan),
+            execute=execute,
+        )
     settings(ctx).show(rows, kind="offset-deletion", errors=selection.errors)
     note_dry_run(execute, [row.error for row in rows])
     conclude([*selection.errors, *(row.error for row in rows)], len(rows) + len(selection.errors))

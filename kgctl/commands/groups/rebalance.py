@@ -13,8 +13,10 @@ from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import Settings, settings
+from kgctl.journal.making import of_rebalances
 from kgctl.model.changes import EVICTION, RebalanceRow
 from kgctl.model.groups import CLASSIC
 from kgctl.render import note
@@ -27,11 +29,13 @@ EPILOG = examples(
     "kgctl groups rebalance orders --execute --wait --reason 'new topics'",
     "kgctl groups rebalance --match 'etl-.*' --execute --wait --timeout 120",
     "kgctl groups rebalance orders --execute --evict --bootstrap kafka-1:9092",
+    "kgctl groups rebalance orders --plan orders.json",
 )
 
 
 @shows("group-rebalance")
 @changes(names="groups", when="execute")
+@planned
 def rebalance(
     ctx: typer.Context,
     groups: Groups = None,
@@ -64,10 +68,19 @@ def rebalance(
             raise from_row(rows[0].error)
         if selection.is_listed and not rows:
             raise NotFound("None of these groups has members to rebalance.")
-        if execute:
-            rows = _execute(settings(ctx), admin, rows, reason, wait=wait)
-            if selection.is_one and all(row.error for row in rows) and not wait and rows and rows[0].error:
-                raise from_row(rows[0].error)
+        rows = carry_out(
+            settings(ctx),
+            admin,
+            "rebalance",
+            plan := rows,
+            [row.group for row in plan if not row.error],
+            lambda states: of_rebalances(plan, states, evict=evict),
+            lambda: _execute(settings(ctx), admin, plan, reason, wait=wait),
+            execute=execute,
+            reason=reason,
+        )
+        if execute and not wait and selection.is_one and rows and rows[0].error and all(row.error for row in rows):
+            raise from_row(rows[0].error)
     settings(ctx).show(rows, kind="group-rebalance", errors=selection.errors)
     note_dry_run(execute, [row.error for row in rows])
     _note_durations(rows)

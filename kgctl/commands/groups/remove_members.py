@@ -14,8 +14,10 @@ from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
 from kgctl.commands.shared.arguments import Execute, only_one
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.making import of_removals
 from kgctl.model.changes import FAILED, MemberChange
 from kgctl.model.groups import CLASSIC
 from kgctl.render import note
@@ -27,11 +29,13 @@ EPILOG = examples(
     "kgctl groups remove-members orders --all",
     "kgctl groups remove-members orders --instance worker-3 --execute",
     "kgctl groups remove-members --all-groups --host 10.0.0.7 --execute",
+    "kgctl groups remove-members orders --all --plan orders.json",
 )
 
 
 @shows("member-removal")
 @changes(names="groups", when="execute")
+@planned
 def remove_members(
     ctx: typer.Context,
     groups: Groups = None,
@@ -72,8 +76,17 @@ def remove_members(
             raise from_row(rows[0].error)
         if selection.is_listed and not rows:
             raise NotFound("None of these groups has such a member.")
-        if execute:
-            rows = _remove(admin, rows, reason)
+        rows = carry_out(
+            settings(ctx),
+            admin,
+            "remove-members",
+            plan := rows,
+            [row.group for row in plan if not row.error],
+            lambda states: of_removals(plan, states),
+            lambda: _remove(admin, plan, reason),
+            execute=execute,
+            reason=reason,
+        )
     settings(ctx).show(rows, kind="member-removal", errors=selection.errors)
     if selection.is_one and not rows:
         note(f"Consumer group '{selection.names[0]}' has no active members.")

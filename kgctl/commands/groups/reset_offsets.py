@@ -8,6 +8,7 @@ import typer
 
 from kgctl.client.admin.reset_targets import Target
 from kgctl.commands.groups.reset_execution import Drain, drain_seconds, execute_plans, make_plans
+from kgctl.commands.groups.reset_journal import effective, journal_rows, keep_drained
 from kgctl.commands.groups.reset_outcome import Outcome, explain_classic
 from kgctl.commands.groups.reset_strategy import (
     ByDuration,
@@ -28,7 +29,9 @@ from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.making import of_resets
 from kgctl.model.groups import CLASSIC, CONSUMER
 
 RESETTABLE = (CLASSIC, CONSUMER)
@@ -41,11 +44,13 @@ EPILOG = examples(
     "kgctl groups reset-offsets new --all-topics --to-group old --create",
     "kgctl groups reset-offsets orders --all-topics --to-current --export > a.csv",
     "kgctl groups reset-offsets orders --from-file a.csv --execute",
+    "kgctl groups reset-offsets orders --all-topics --to-latest --plan a.json",
 )
 
 
 @shows("offset-reset")
 @changes(names="groups", when="execute")
+@planned
 def reset_offsets(
     ctx: typer.Context,
     groups: Groups = None,
@@ -110,8 +115,18 @@ def reset_offsets(
         plans, left_out = make_plans(admin, selection, scope, targets, create=create)
         if not export:
             plans = admin.with_record_times(plans)
-        if execute:
-            plans = execute_plans(admin, plans, scope, targets, seconds, known_only=selection.is_listed)
+        plans = carry_out(
+            settings(ctx),
+            admin,
+            "reset-offsets",
+            first := plans,
+            [plan.group for plan in effective(first, seconds, execute=execute)],
+            lambda states: of_resets(effective(first, seconds, execute=execute)),
+            lambda: execute_plans(admin, first, scope, targets, seconds, known_only=selection.is_listed),
+            execute=execute,
+            rows_of=journal_rows,
+            correct=keep_drained,
+        )
     outcome = Outcome(plans, left_out, selection, execute=execute, drain=seconds is not None)
     outcome.show(settings(ctx), export=export, verbose=verbose)
     outcome.conclude()

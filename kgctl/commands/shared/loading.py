@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kgctl.commands.shared.effects import guard
 from kgctl.commands.shared.habits import keep_habits
+from kgctl.commands.shared.journaling import add_journal_options
 from kgctl.commands.shared.options import add_options
 from kgctl.commands.shared.showing import prepare
 
@@ -23,20 +24,27 @@ class Entry(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """A command whose verbs are commands of their own."""
+    """A command whose verbs are commands of their own. `default` is the verb that runs if none is named."""
 
     help: str
     verbs: Mapping[str, Entry]
+    default: str | None = None
 
 
 class NounGroup(TyperGroup):
     """Finds its verbs by name."""
 
     def __init__(self, name: str, noun: Noun) -> None:
-        super().__init__(name=name, help=noun.help, no_args_is_help=True, rich_markup_mode=None)
-        self._verbs = noun.verbs
+        super().__init__(name=name, help=noun.help, no_args_is_help=noun.default is None, rich_markup_mode=None)
+        self._verbs, self._default = noun.verbs, noun.default
         self.commands = stand_ins(noun.verbs)
         add_options(self)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if self._default is not None and not any(word in self._verbs or word in ctx.help_option_names for word in args):
+            args = [self._default, *args]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, found, rest = super().resolve_command(ctx, args)
@@ -80,6 +88,7 @@ def load_entry(name: str, entry: Entry) -> Any:
     command = group.commands[name]
     add_options(command)
     guard(command)
+    add_journal_options(command)
     prepare(command)
     keep_habits(command)
     return command

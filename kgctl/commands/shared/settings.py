@@ -24,7 +24,10 @@ C = TypeVar("C", bound="ConnectionSettings")
 
 @dataclass(slots=True)
 class Settings:
-    """What a command finds as `ctx.obj`; `timeout` in seconds. `owns_process`: the process ends with the command."""
+    """What a command finds as `ctx.obj`; `timeout` in seconds. `owns_process`: the process ends with the command.
+
+    `command_line` are the words behind `kgctl`, `plan_file` is where --plan writes.
+    """
 
     bootstrap: str | None = None
     context: str | None = None
@@ -43,6 +46,9 @@ class Settings:
     _is_kept: bool = False
     _kept: Admin | None = None
     confirmed: list[str] = field(default_factory=list)
+    plan_file: str | None = None
+    is_journaled: bool = True
+    command_line: tuple[str, ...] = ()
     _target: Target | None = None
     _has_warned: bool = False
 

@@ -60,6 +60,7 @@ COMMANDS = {
     "topic-changes": ["topics create TOPIC", "topics create TOPIC --if-not-exists", "topics delete TOPIC ABSENT"],
     "users": ["users list", "users list ABSENT"],
     "user-changes": ["users delete ABSENT"],
+    "journal": ["journal"],
     "kinds": ["schema"],
     "contexts": ["context list"],
     "context-test": ["context test"],
@@ -105,6 +106,8 @@ ELSEWHERE = {
     "pipeline-status",
     # The summary of a large plan is a table only; programs get each partition.
     "offset-reset-summary",
+    # See test_plans_and_undo.py.
+    "plan-changes",
 }
 
 

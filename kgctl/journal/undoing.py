@@ -1,0 +1,92 @@
+"""The plan that takes a change back. Pure: the entry of the journal and the state of the groups are arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kgctl.client.net.errors import KgctlError
+from kgctl.model.plans import DELETION, OFFSETS, Entry, GroupPlan, Move, StoredGroup, StoredOffset
+from kgctl.model.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class Undo:
+    """`problems`: why a group should not be changed without force. `notes`: what cannot be taken back."""
+
+    groups: list[GroupPlan] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, KgctlError] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def undo_of(entry: Entry, now: Mapping[str, StoredGroup | KgctlError], epochs: Mapping[TopicPartition, int]) -> Undo:
+    """Give each committed offset the value that it had before. What already has it is left out."""
+    undo = Undo()
+    before = {group.group: group for group in entry.before.groups}
+    for plan in entry.plan.groups:
+        if plan.action not in (OFFSETS, DELETION):
+            undo.notes.append(
+                f"Group {plan.group!r}: a {plan.action} of members cannot be undone; consumers that run rejoin by "
+                "themselves."
+            )
+            continue
+        current = now[plan.group]
+        if isinstance(current, KgctlError):
+            undo.errors[plan.group] = current
+            continue
+        if plan.has_members:
+            undo.notes.append(f"Group {plan.group!r}: members that were evicted rejoin by themselves if they run.")
+        moves = _moves(plan, before[plan.group], current, epochs, undo)
+        if moves:
+            undo.groups.append(GroupPlan(plan.group, OFFSETS, current.state, current.type, current.members, moves))
+    return undo
+
+
+def offset_keys(entry: Entry) -> list[TopicPartition]:
+    return sorted({move.key for group in entry.plan.groups for move in group.moves})
+
+
+def _moves(
+    plan: GroupPlan,
+    before: StoredGroup,
+    current: StoredGroup,
+    epochs: Mapping[TopicPartition, int],
+    undo: Undo,
+) -> tuple[Move, ...]:
+    old, there = before.committed(), current.committed()
+    moves = []
+    for move in plan.moves:
+        was, present = old.get(move.key), there.get(move.key)
+        if _value(was) == _value(present):
+            continue
+        offset = None if present is None else present.offset
+        if offset not in (move.new_offset, None if was is None else was.offset):
+            undo.problems.setdefault(
+                plan.group,
+                f"group {plan.group!r}, {move.key}: committed {_text(offset)} instead of {_text(move.new_offset)}, as "
+                "the change left it; add --force to replace it",
+            )
+        moves.append(to_stored(move.key, offset, was, epochs))
+    return tuple(moves)
+
+
+def to_stored(
+    key: TopicPartition, old_offset: int | None, stored: StoredOffset | None, epochs: Mapping[TopicPartition, int]
+) -> Move:
+    """Move to a stored offset, with its metadata. A leader epoch that the partition does not have would stall consumers."""
+    move = Move(key.topic, key.partition, old_offset, None)
+    if stored is None:
+        return move
+    epoch = stored.leader_epoch
+    if epoch is not None and epoch > epochs.get(key, -1):
+        epoch = None
+    return replace(move, new_offset=stored.offset, leader_epoch=epoch, metadata=stored.metadata)
+
+
+def _value(stored: StoredOffset | None) -> tuple[int, str | None] | None:
+    return None if stored is None else (stored.offset, stored.metadata)
+
+
+def _text(offset: int | None) -> str:
+    return "nothing" if offset is None else str(offset)

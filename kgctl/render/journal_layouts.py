@@ -1,0 +1,69 @@
+"""The tables of plans, of the journal and of snapshots."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from kgctl.model.plans import ChangeRow, JournalRow
+from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
+from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
+
+OUTCOME_TONES = {
+    "done": Tone.GOOD,
+    "running": Tone.CHANGING,
+    "unfinished": Tone.BAD,
+    "failed": Tone.BAD,
+    "partly failed": Tone.BAD,
+    "interrupted": Tone.BAD,
+}
+
+
+def _time(row: Any) -> str:
+    return f"{datetime.fromtimestamp(row.time_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _brief(row: Any) -> str:
+    return f"{datetime.fromtimestamp(row.time_ms / 1000, UTC):%m-%d %H:%M}Z"
+
+
+def _outcome(row: JournalRow) -> str:
+    return "undone" if row.undone_by else row.outcome
+
+
+JOURNAL_LAYOUTS: dict[str, Layout] = {
+    "plan-changes": Layout(
+        ChangeRow,
+        (
+            NAME("GROUP", "group", 20),
+            Column("ACTION", "action", 10),
+            Column("MEMBER", "member", 20, Shown.IF_ANY, Fit.SHORTEN),
+            Column("TOPIC", "topic", 20, Shown.IF_ANY, Fit.SHORTEN, share=2),
+            Column("PARTITION", "partition", 10, Shown.IF_ANY),
+            Column("OLD-OFFSET", "old_offset", 12, Shown.IF_ANY),
+            Column("NEW-OFFSET", "new_offset", 12, Shown.IF_ANY),
+            Column("DELTA", "delta", 10, Shown.IF_ANY, rank=2),
+            STATUS,
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY, rank=1),
+            ERROR,
+        ),
+    ),
+    "journal": Layout(
+        JournalRow,
+        (
+            Column("ID", "id", 20),
+            Column("TIME", _time, 20, rank=1, brief=_brief),
+            Column("VERB", "verb", 14),
+            NAME("GROUPS", lambda row: ", ".join(row.groups), 20),
+            Column("OUTCOME", _outcome, 13, tones=OUTCOME_TONES),
+            ID("USER", "user", 10, rank=3),
+            ID("HOST", "host", 10, shown=Shown.WIDE),
+            ID("CONTEXT", "context", 10, shown=Shown.WIDE_IF_ANY),
+            ID("ADDRESS", "address", 15, shown=Shown.WIDE),
+            ID("CLUSTER", "cluster_id", 22, rank=2),
+            ID("UNDOES", "undoes", 20, shown=Shown.WIDE_IF_ANY),
+            SENTENCE("COMMAND", "command", shown=Shown.WIDE, rank=RELUCTANTLY),
+        ),
+        name="id",
+    ),
+}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from kgctl.model.groups import EMPTY_STATES
 from kgctl.model.plans import DELETION, OFFSETS, GroupPlan, StoredGroup, StoredMember
 from kgctl.model.topic_partition import TopicPartition

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from broker.light_dataclasses import dataclass, replace
 from kgctl.client.admin.reset import MOVED, not_inactive
 from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.journal.comparison import what_moved, with_state

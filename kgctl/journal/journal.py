@@ -12,10 +12,10 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from broker.light_dataclasses import dataclass, field, replace
 from kgctl.client.net.errors import NotFound
 from kgctl.journal.documents import as_bytes, read_file
 from kgctl.journal.files import CannotKeep, make_folder, write_whole

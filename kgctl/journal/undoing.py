@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from broker.light_dataclasses import dataclass, field, replace
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.plans import DELETION, OFFSETS, Entry, GroupPlan, Move, StoredGroup, StoredOffset
 from kgctl.model.topic_partition import TopicPartition

@@ -5,8 +5,7 @@ Fields without a value are None. Times are milliseconds since 1970.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from broker.light_dataclasses import dataclass, replace
 from kgctl.model.failure import RowError
 from kgctl.model.groups import EMPTY_STATES
 from kgctl.model.topic_partition import TopicPartition

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.groups import describe_groups
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, committed, list_offsets
 from kgctl.client.admin.record_times import Position, record_times

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.reset_targets import PENDING
 from kgctl.journal.making import of_resets
 from kgctl.model.changes import DONE, SKIPPED, ResetPlan, ResetRow

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.reset import MOVED
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.journal.apply import Force

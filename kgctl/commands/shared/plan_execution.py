@@ -32,7 +32,7 @@ def execute_all(
     undoes: str | None = None,
 ) -> list[ChangeRow]:
     """Execute the plan if no part of it is refused, with an entry in the journal; else only say what is refused."""
-    from dataclasses import replace
+    from broker.light_dataclasses import replace
 
     if not all(one.is_good for one in checked):
         return [row if row.error else replace(row, status=SKIPPED) for row in rows_of(checked)]

@@ -73,14 +73,15 @@ def read_facts(cluster: Cluster, groups: Sequence[GroupDescription], facts: Grou
     facts.has_read = True
     places = sorted(wanted)
     starts = yield from list_offsets(cluster, dict.fromkeys(places, EARLIEST))
-    stables = yield from list_offsets(cluster, dict.fromkeys(places, LATEST), committed_only=True)
+    # In this order: a commit that arrives in between is no open transaction.
     ends = yield from list_offsets(cluster, dict.fromkeys(places, LATEST))
+    stables = yield from list_offsets(cluster, dict.fromkeys(places, LATEST), committed_only=True)
     plans: dict[TopicPartition, _Wanted] = {}
     for place in places:
         start, stable, end = starts[place], stables[place], ends[place]
         if isinstance(start, OffsetAt) and isinstance(stable, OffsetAt) and isinstance(end, OffsetAt):
             keys = wanted[place]
-            if stable.offset != end.offset:
+            if stable.offset < end.offset:
                 # Behind an open transaction, there may be newer metadata. Commits are compared with the coordinator's.
                 keys = {key for key in keys if isinstance(key, OffsetCommitKey)}
             plans[place] = _Wanted(keys, start.offset, stable.offset, WINDOW)

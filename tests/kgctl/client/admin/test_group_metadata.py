@@ -146,6 +146,23 @@ def test_metadata_behind_an_open_transaction_is_not_known() -> None:
     assert (found.committed_at, found.generation) == ({ORDERS: 100}, None)
 
 
+def test_a_commit_that_arrives_meanwhile_is_no_open_transaction() -> None:
+    log = [commit(7, 100), state(1, "m"), commit(3, 300, group="other")]
+    fed = feeder(*log)
+    all_of_it = fed.answers[LIST_OFFSETS]
+
+    def growing(call: Any) -> ListOffsetsResponse:
+        is_first = len(fed.calls(LIST_OFFSETS)) < 3  # after the one for the start
+        answer: ListOffsetsResponse = all_of_it(call)
+        at = answer.topics[0].partitions[0]
+        at.offset = min(at.offset, 2) if is_first else at.offset
+        return answer
+
+    fed.answers[LIST_OFFSETS] = growing
+    found, _ = facts_of(fed, described("m"))
+    assert (found.committed_at, found.generation) == ({ORDERS: 100}, 1)
+
+
 def test_a_window_that_was_not_read_to_its_end_counts_for_nothing() -> None:
     found, facts = facts_of(feeder(commit(7, 100), state(1, "m"), commit(7, 200), state(2, "m")), described("m"), 1)
     assert (found.committed_at, found.generation) == ({}, None)

@@ -202,6 +202,23 @@ class GroupDescription:
         """When the group last committed an offset that it still has; None if not known."""
         return max(self.committed_at.values(), default=None)
 
+    @property
+    def last_used_ms(self) -> int | None:
+        """When its last member left or its newest offset was committed, whichever is later; None if either is not known.
+
+        A consumer of a topic without new records commits nothing, so the age of the commits alone proves nothing. Only
+        a group that never had members, as simple consumers leave it, is as old as its commits.
+        """
+        times = [] if self.state_since_ms is None else [self.state_since_ms]
+        for row in self.partitions:
+            if row.topic is not None and row.partition is not None and row.current_offset is not None:
+                at_ms = self.committed_at.get(TopicPartition(row.topic, row.partition))
+                if at_ms is None:
+                    return None
+                times.append(at_ms)
+        is_simple = self.type == CLASSIC and not self.protocol_type
+        return max(times, default=None) if is_simple or self.state_since_ms is not None else None
+
     def state_row(self) -> StateRow:
         return StateRow(
             group=self.group,
@@ -220,14 +237,20 @@ class GroupDescription:
         )
 
     def in_topics(self, topics: Collection[str]) -> GroupDescription:
-        """The group with only the partitions in these topics, and the members that own one or subscribe to one."""
+        """The group with only what is in these topics, and the members that own a partition or subscribe to one."""
         members = tuple(
             member
             for member in self.members
             if any(entry.topic in topics for entry in member.current_assignment or ())
             or any(topic in topics for topic in member.subscribed or ())
         )
-        return replace(self, members=members, partitions=tuple(row for row in self.partitions if row.topic in topics))
+        return replace(
+            self,
+            members=members,
+            partitions=tuple(row for row in self.partitions if row.topic in topics),
+            committed_at={key: at_ms for key, at_ms in self.committed_at.items() if key.topic in topics},
+            pending=tuple(row for row in self.pending if row.topic in topics),
+        )
 
 
 def lag_of(committed: int | None, log_end: int | None) -> int | None:

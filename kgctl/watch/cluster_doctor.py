@@ -91,8 +91,8 @@ def controller(facts: ClusterFacts) -> Iterator[ClusterFinding]:
 
 def partitions(facts: ClusterFacts) -> Iterator[ClusterFinding]:
     alive = {broker.broker_id for broker in facts.brokers}
-    offline = [one for one in facts.partitions if one.leader is None or one.leader not in alive]
-    thin = [one for one in facts.partitions if one not in offline and len(one.isr) < len(one.replicas)]
+    offline = [one for one in facts.partitions if one.leader not in alive]
+    thin = [one for one in facts.partitions if one.leader in alive and len(one.isr) < len(one.replicas)]
     yield from _named(offline, ERROR, "has no leader: nothing can be read or written", "start a broker with a replica")
     yield from _named(thin, WARNING, "has replicas that are not in sync", "check the brokers of the missing replicas")
     if not offline and not thin:

@@ -125,15 +125,14 @@ def left_topic(facts: GroupFacts) -> Iterator[str]:
 
 
 def abandoned(facts: GroupFacts) -> Iterator[str]:
-    group, committed_s = facts.group, None
-    if group.members or group.state != "Empty" or not group.partitions:
+    group = facts.group
+    used_ms = group.last_used_ms
+    if group.state != "Empty" or not group.partitions or used_ms is None:
         return
-    if facts.group.committed_at:
-        committed_s = max(0, facts.wall_ms - max(facts.group.committed_at.values())) / 1000
-    ages = [age for age in (facts.state_s, committed_s) if age is not None]
-    offsets = counted(len(group.partitions), "committed offset")
-    if ages and min(ages) >= ABANDONED_S:
-        yield f"{offsets}, no members and no commits for {span(min(ages))}"
+    unused_s = (facts.wall_ms - used_ms) / 1000
+    if unused_s >= ABANDONED_S:
+        offsets = counted(len(group.partitions), "committed offset")
+        yield f"{offsets}, no members and no commits for {span(unused_s)}"
 
 
 def missing_topic(facts: GroupFacts) -> Iterator[str]:

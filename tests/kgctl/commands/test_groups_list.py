@@ -138,12 +138,13 @@ def test_only_one_topic_is_described(kgctl: Kgctl, topic: str) -> None:
     group, other = fresh("g"), fresh("other")
     assert kgctl("topics", "create", other).exit_code == 0
     kgctl.commit(group, topic, p0=1)
+    (before,) = kgctl.rows("groups", "describe", group, "--summary")
     kgctl.commit(group, other, p0=0)
 
     rows = kgctl.rows("groups", "describe", group, "--topic", topic)
     assert [(row["topic"], row["partition"]) for row in rows] == [(topic, 0)]
     (row,) = kgctl.rows("groups", "describe", group, "--summary", "--topic", topic)
-    assert (row["topics"], row["lag"]) == (1, 9)
+    assert (row["topics"], row["lag"], row["last_commit_ms"]) == (1, 9, before["last_commit_ms"])
     result = kgctl("groups", "describe", group, "--topic", "no-such-topic")
     assert result.exit_code == 5
     assert f"group '{group}' has no committed offsets and no members in topic 'no-such-topic'" in result.stderr

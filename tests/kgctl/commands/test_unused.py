@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kgctl.commands.groups.unused import last_used_ms
 from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition
 
@@ -38,9 +37,9 @@ def test_a_group_is_as_old_as_its_last_member_and_its_newest_commit(
         committed_at=times,
         state_since_ms=since,
     )
-    assert last_used_ms(group) == expected
+    assert group.last_used_ms == expected
 
 
 def test_a_group_about_which_nothing_is_known_has_no_age() -> None:
-    assert last_used_ms(GroupDescription("g", type=CLASSIC, protocol_type="", state="Empty")) is None
-    assert last_used_ms(GroupDescription("g", type=CONSUMER, protocol_type="consumer", state="Empty")) is None
+    assert GroupDescription("g", type=CLASSIC, protocol_type="", state="Empty").last_used_ms is None
+    assert GroupDescription("g", type=CONSUMER, protocol_type="consumer", state="Empty").last_used_ms is None

@@ -213,10 +213,14 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
     ("left-topic", facts(group(partitions=[LEFT], subscribed=BY)), facts(group(partitions=[LEFT], subscribed=None))),
     (
         "abandoned",
-        facts(lags(0, **EMPTY, state_since_ms=NOW - 2 * DAY)),
+        facts(lags(0, **EMPTY, state_since_ms=NOW - 2 * DAY), committed_s={0: 2 * DAY}),
         facts(lags(0, **EMPTY, state_since_ms=NOW - 2 * DAY), committed_s={0: 60}),
     ),
-    ("abandoned", facts(lags(0, **EMPTY), committed_s={0: 2 * DAY}), facts(lags(0, **EMPTY))),
+    (
+        "abandoned",
+        facts(lags(0, **EMPTY, protocol_type=""), committed_s={0: 2 * DAY}),
+        facts(lags(0, **EMPTY, protocol_type="consumer"), committed_s={0: 2 * DAY}),
+    ),
 ]
 
 

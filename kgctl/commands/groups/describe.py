@@ -10,12 +10,13 @@ import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.commands.groups.facts import add_facts
-from kgctl.commands.groups.matching import Match, matching
 from kgctl.commands.groups.pending import note_pending
+from kgctl.commands.groups.selection import Match
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
+from kgctl.commands.shared.patterns import matching
 from kgctl.commands.shared.settings import Settings, settings
 from kgctl.commands.transactions.holds import note_group_holds
 from kgctl.model.group_overview import GroupOverview

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -12,10 +11,12 @@ import typer
 
 from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.commands.groups.sampling import seconds_of
+from kgctl.commands.groups.selection import Match
 from kgctl.commands.shared.arguments import not_empty
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.interruption import Interrupted, Interruption
+from kgctl.commands.shared.patterns import matching
 from kgctl.commands.shared.settings import Settings, settings
 from kgctl.model.events import EventRow, event_row
 from kgctl.render import note
@@ -28,7 +29,7 @@ _PAUSE_S = 0.5
 EPILOG = examples(
     "kgctl events",
     "kgctl events -f orders payments",
-    "kgctl events -f --match '^shop-' -o jsonl",
+    "kgctl events -f --match 'shop-.*' -o jsonl",
 )
 
 
@@ -40,9 +41,7 @@ def events(
         list[str] | None, typer.Argument(metavar="[GROUP...]", show_default=False, callback=not_empty)
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep on showing events as they come.")] = False,
-    match: Annotated[
-        str | None, typer.Option("--match", metavar="REGEX", help="Only groups whose id contains this pattern.")
-    ] = None,
+    match: Match = None,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=0, help="Start with the newest N of those that are kept.")
     ] = 50,
@@ -104,12 +103,8 @@ def _follow(
 
 
 def _wanted(groups: list[str] | None, match: str | None) -> Callable[[str], bool]:
-    try:
-        pattern = re.compile(match or "")
-    except re.error as error:
-        raise typer.BadParameter(f"{match!r} is not a regular expression: {error}.", param_hint="'--match'") from None
     names = frozenset(groups or ())
-    return lambda group: (not names or group in names) and pattern.search(group) is not None
+    return lambda group: (not names or group in names) and bool(matching([group], match))
 
 
 def _reader(admin: Admin, chosen: Settings) -> Callable[[], list[EventRow]]:

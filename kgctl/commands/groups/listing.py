@@ -10,12 +10,13 @@ import typer
 
 from broker.light_dataclasses import replace
 from kgctl.commands.groups.facts import add_facts
-from kgctl.commands.groups.matching import Match, matching
 from kgctl.commands.groups.sampling import SampleTime, sample_seconds, take_samples
+from kgctl.commands.groups.selection import Match
 from kgctl.commands.shared.arguments import named, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
+from kgctl.commands.shared.patterns import matching
 from kgctl.commands.shared.settings import Settings, settings
 from kgctl.model.groups import STATES, TYPES, GroupListing
 from kgctl.render import TABLES

@@ -20,6 +20,7 @@ from kgctl.journal.making import of_rebalances
 from kgctl.model.changes import EVICTION, RebalanceRow
 from kgctl.model.groups import CLASSIC
 from kgctl.render import note
+from kgctl.watch.figures import counted
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -120,9 +121,5 @@ def _note_durations(rows: Sequence[RebalanceRow]) -> None:
         first = next(row for row in some if row.stable_after_ms is not None)
         generation = "" if first.generation_after is None else f" in generation {first.generation_after}"
         gained = [row.gained for row in some if row.gained is not None]
-        moved = f"; {_counted(sum(gained))} moved" if len(gained) == len(some) else ""
+        moved = f"; {counted(sum(gained), 'partition')} moved" if len(gained) == len(some) else ""
         note(f"Group '{group}' was Stable{generation} after {first.stable_after_ms} ms{moved}.")
-
-
-def _counted(partitions: int) -> str:
-    return "1 partition" if partitions == 1 else f"{partitions} partitions"

@@ -13,6 +13,7 @@ from kgctl.model.changes import DONE, FAILED, PLANNED, SKIPPED, ResetPlan, Reset
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC
 from kgctl.render import note
+from kgctl.watch.figures import counted
 
 if TYPE_CHECKING:
     from kgctl.commands.shared.settings import Settings
@@ -45,7 +46,7 @@ class Outcome:
         if len(self.plans) > 1 or len(self.rows) > MOST_ROWS:
             note(_total(self.plans))
         if self.left_out:
-            note(f"{_counted(len(self.left_out), 'group')} with nothing in this scope left out.")
+            note(f"{counted(len(self.left_out), 'group')} with nothing in this scope left out.")
         self._note_groups()
         if not export and not (self._active and not self.drain and len(self.plans) == 1):
             is_one = len(self.plans) == 1
@@ -89,7 +90,7 @@ class Outcome:
         for sentence in sentences[:MOST_NOTES]:
             note(sentence)
         if len(sentences) > MOST_NOTES:
-            note(f"And the same of {_counted(len(sentences) - MOST_NOTES, 'other group')}.")
+            note(f"And the same of {counted(len(sentences) - MOST_NOTES, 'other group')}.")
         if self.execute and not any(row.status == DONE for row in self.rows):
             note("Nothing was changed.")
 
@@ -101,7 +102,7 @@ class Outcome:
         return f"Consumer group '{plan.group}' does not exist yet; --execute creates it."
 
     def _about_members(self, plan: ResetPlan) -> str:
-        members = _counted(len(plan.members), "member")
+        members = counted(len(plan.members), "member")
         if self.drain and plan.type == CLASSIC:
             return (
                 f"Consumer group '{plan.group}' is {plan.state}: --execute --drain evicts its {members}. Running consumers "
@@ -173,12 +174,8 @@ def _total(plans: Sequence[ResetPlan]) -> str:
     partitions = sum(len(plan.rows) for plan in good)
     again, skipped = -sum(move for move in moves if move < 0), sum(move for move in moves if move > 0)
     failed = len(plans) - len(good)
-    others = f"; {_counted(failed, 'group')} with errors" if failed else ""
+    others = f"; {counted(failed, 'group')} with errors" if failed else ""
     return (
-        f"{_counted(len(good), 'group')}, {_counted(partitions, 'partition')}: {again:,} records to read again, "
+        f"{counted(len(good), 'group')}, {counted(partitions, 'partition')}: {again:,} records to read again, "
         f"{skipped:,} to skip{others}."
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -11,7 +11,7 @@ import typer
 from broker.light_dataclasses import dataclass, field
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.shared.arguments import not_empty, only_one
-from kgctl.commands.shared.patterns import matching, parse_pattern
+from kgctl.commands.shared.patterns import matching, parse_pattern, parsed
 from kgctl.model.failure import RowError
 
 if TYPE_CHECKING:
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 Groups = Annotated[list[str] | None, typer.Argument(metavar="GROUP...", show_default=False, callback=not_empty)]
 Match = Annotated[
     str | None,
-    typer.Option("--match", metavar="REGEX", help="Groups whose whole name matches REGEX.", show_default=False),
+    typer.Option(
+        "--match",
+        metavar="REGEX",
+        callback=parsed("--match"),
+        help="Only groups whose whole name matches REGEX.",
+        show_default=False,
+    ),
 ]
 AllGroups = Annotated[bool, typer.Option("--all-groups", help="All groups that the cluster lists.")]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import typer
 
@@ -18,5 +18,17 @@ def parse_pattern(text: str, option: str) -> re.Pattern[str]:
         raise typer.BadParameter(f"{text!r} is not a regular expression: {error}.", param_hint=f"'{option}'") from None
 
 
-def matching(names: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
-    return [name for name in names if pattern.fullmatch(name)]
+def parsed(option: str) -> Callable[[str | None], str | None]:
+    """A callback that refuses what is not a pattern."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None:
+            parse_pattern(text, option)
+        return text
+
+    return check
+
+
+def matching(names: Iterable[str], pattern: str | re.Pattern[str] | None) -> list[str]:
+    """The names that match from begin to end; all without a pattern."""
+    return list(names) if pattern is None else [name for name in names if re.fullmatch(pattern, name)]

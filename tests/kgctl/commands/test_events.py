@@ -19,7 +19,7 @@ def test_the_events_of_a_group(kgctl: Kgctl) -> None:
     rows = [row for row in kgctl.rows("events", group) if row["event"] != "rebalance_started"]
     assert [(row["group"], row["event"], row["members"]) for row in rows] == [(group, "stable", 1), (group, "empty", 0)]
     assert (rows[0]["joined"], rows[1]["left"]) == ([member_id], [member_id])
-    both = kgctl.rows("events", "--match", f"^({re.escape(group)}|{re.escape(other)})$")
+    both = kgctl.rows("events", "--match", f"{re.escape(group)}|{re.escape(other)}")
     assert {row["group"] for row in both} == {group, other}
     assert len(kgctl.rows("events", group, "--limit", 1)) == 1
     assert kgctl.rows("events", fresh("none")) == []

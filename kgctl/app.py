@@ -22,8 +22,10 @@ COMMANDS = {
     "groups": Entry("kgctl.commands.groups.verbs:GROUPS", "List, describe and change consumer groups."),
     "events": Entry("kgctl.commands.groups.events:events", "Show the events of groups."),
     "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
-    "topics": Entry("kgctl.commands.topics.app:topics_app", "List, describe, create and delete topics."),
-    "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Examine the brokers of a cluster."),
+    "topics": Entry("kgctl.commands.topics.verbs:TOPICS", "List, describe, create, alter and delete topics."),
+    "configs": Entry("kgctl.commands.configs.verbs:CONFIGS", "Show, set and unset configs of topics, brokers, groups."),
+    "quotas": Entry("kgctl.commands.quotas.verbs:QUOTAS", "List, set and remove client quotas."),
+    "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Describe and examine the brokers of a cluster."),
     "produce": Entry("kgctl.commands.records.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.records.consume:consume", "Print records of topics to stdout."),
     "transactions": Entry(

@@ -26,6 +26,7 @@ from kgctl.render.group_layouts import GROUP_LAYOUTS, STATE_TONES
 from kgctl.render.journal_layouts import JOURNAL_LAYOUTS
 from kgctl.render.local_layouts import LOCAL_LAYOUTS, layout_by_fields
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
+from kgctl.render.resource_layouts import RESOURCE_LAYOUTS
 from kgctl.render.security_layouts import SECURITY_LAYOUTS
 from kgctl.render.store_layouts import STORE_LAYOUTS
 from kgctl.render.transaction_layouts import TRANSACTION_LAYOUTS
@@ -299,6 +300,7 @@ LAYOUTS: dict[str, Layout] = {
         ),
     ),
     **LOCAL_LAYOUTS,
+    **RESOURCE_LAYOUTS,
     **SECURITY_LAYOUTS,
     **STORE_LAYOUTS,
     **TRANSACTION_LAYOUTS,

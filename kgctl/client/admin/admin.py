@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kgctl.client.admin import groups, history, offsets, topics
 from kgctl.client.admin.group_changes import GroupChanges
+from kgctl.client.admin.resource_admin import ResourceAdmin
 from kgctl.client.admin.session import ADDITION_SECONDS
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
@@ -45,7 +46,7 @@ V = TypeVar("V")
 _RECORDS_SECONDS = 10.0
 
 
-class Admin(GroupChanges):
+class Admin(GroupChanges, ResourceAdmin):
     """A client of one cluster, for one thread. The timeout of the settings bounds each method.
 
     Methods raise a KgctlError when the whole request failed; a part that failed is a row with its error.

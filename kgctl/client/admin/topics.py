@@ -28,6 +28,7 @@ SOURCES = {
     3: "cluster (dynamic)",
     4: "broker (static)",
     5: "default",
+    6: "broker logger",
     7: "client metrics",
     8: "group",
 }

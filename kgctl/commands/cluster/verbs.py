@@ -5,11 +5,14 @@ from __future__ import annotations
 from kgctl.commands.shared.loading import Entry, Noun
 
 CLUSTER = Noun(
-    "Examine the brokers of a cluster.",
+    "Describe and examine the brokers of a cluster.",
     {
+        "describe": Entry(
+            "kgctl.commands.cluster.describe:describe", "Show brokers with addresses, racks and log directories."
+        ),
         "doctor": Entry(
             "kgctl.commands.cluster.doctor:doctor",
-            "Check brokers, partitions, internal topics, clocks and permissions.",
+            "Check brokers, partitions, internal topics.",
         ),
     },
 )

@@ -85,12 +85,12 @@ def delete_records(
         if execute:
             rows = admin.delete_records(rows)
     settings(ctx).show(rows, kind="record-deletion", errors=missing)
-    _tell_groups(rows, execute)
+    _warn_of_groups(rows, execute)
     note_dry_run(execute, [row.error for row in rows])
     conclude([*missing, *(row.error for row in rows)], len(rows) + len(missing))
 
 
-def _tell_groups(rows: Iterable[RecordDeletion], execute: bool) -> None:
+def _warn_of_groups(rows: Iterable[RecordDeletion], execute: bool) -> None:
     """One sentence per group: what it has not read and will not read."""
     skipped: dict[str, int] = {}
     for row in rows:

@@ -133,13 +133,16 @@ def reporting(
 
 
 class _JunitFile:
-    """Replaces the file as a whole. Raises BadParameter if that cannot work."""
+    """Replaces the file as a whole; writes into a device, a pipe or a link. Raises BadParameter if that cannot work."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
             if path.is_dir():
                 raise IsADirectoryError(21, "Is a directory")
+            self._is_replaced = not path.is_symlink() and (path.is_file() or not path.exists())
+            if not self._is_replaced:
+                return
             handle, name = tempfile.mkstemp(prefix=".kgctl-", suffix=".xml", dir=path.parent)
         except OSError as error:
             raise typer.BadParameter(f"cannot write {str(path)!r}: {error.strerror}.", param_hint="'--junit'") from None
@@ -147,13 +150,15 @@ class _JunitFile:
         os.unlink(name)
 
     def write(self, text: str) -> None:
-        part = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        part = self._path.with_name(f".{self._path.name}.{os.getpid()}") if self._is_replaced else self._path
         try:
             part.write_text(text, encoding="utf-8")
-            part.replace(self._path)
+            if self._is_replaced:
+                part.replace(self._path)
         except OSError as error:
-            with suppress(OSError):
-                part.unlink()
+            if self._is_replaced:
+                with suppress(OSError):
+                    part.unlink()
             note(f"Warning: cannot write {str(self._path)!r}: {error.strerror}.")
 
 

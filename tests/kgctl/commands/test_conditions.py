@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import xml.etree.ElementTree as ET
@@ -162,6 +163,21 @@ def test_a_junit_file_and_annotations_say_what_failed(
         f"{bad}: lag == 0": [("failure", message)],
         f"{absent}: lag == 0": [("error", f"Consumer group '{absent}' does not exist")],
     }
+
+
+def test_junit_writes_into_a_pipe_and_through_a_link(kgctl: Kgctl, tmp_path: Path) -> None:
+    pipe, link, file = (tmp_path / name for name in ("pipe", "link", "file"))
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    link.symlink_to(file)
+    file.touch()
+    for path in (pipe, link):
+        result = kgctl("groups", "assert", fresh("g"), "--for", "state == Dead", "--junit", path)
+        assert (result.exit_code, result.stderr) == (0, "")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    with os.fdopen(reader) as read:
+        assert [ET.fromstring(text).attrib["tests"] for text in (read.read(), file.read_text())] == ["1", "1"]
 
 
 def test_a_junit_file_says_that_the_cluster_did_not_answer(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ child process) and `broker.pytest_plugin`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# Without typing, which takes longer to load than all else that `kgctl --help` needs.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from broker.local import BrokerFailed as BrokerFailed
     from broker.local import LocalBroker as LocalBroker
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any
+
+# Without typing and collections, which take longer to load than all else that a help page needs.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STDIN, STDOUT, STDERR = range(3)
 

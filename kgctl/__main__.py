@@ -6,6 +6,11 @@ import gc
 import os
 import sys
 
+# Without typing and collections, which take longer to load than all else that a help page needs.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # Answers about 10,000 groups are a million objects without cycles. With Python's default, the collector takes half of the time.
 OBJECTS_PER_COLLECTION = 100_000
 
@@ -17,16 +22,15 @@ def main() -> None:
         # A link with the name of one of Kafka's tools.
         sys.argv[1:1] = ["compat", program]
     try:
-        from kgctl.app import app
+        answer = _answer(sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    from kgctl.commands.shared.settings import Settings
     from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output, guard_streams
 
     guard_streams()
     try:
         try:
-            app(prog_name="kgctl", obj=Settings(owns_process=True))
+            answer()
         finally:
             # Not left to the interpreter's exit, which would report a failure with a traceback.
             sys.stdout.flush()
@@ -36,6 +40,18 @@ def main() -> None:
     except CannotWrite as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
+
+
+def _answer(arguments: list[str]) -> Callable[[], object]:
+    from kgctl.help import page_of
+
+    page = page_of(arguments)
+    if page is not None:
+        return lambda: sys.stdout.write(page)
+    from kgctl.app import app
+    from kgctl.commands.shared.settings import Settings
+
+    return lambda: app(prog_name="kgctl", obj=Settings(owns_process=True))
 
 
 INTERRUPTED = 130

@@ -6,9 +6,13 @@ import errno
 import io
 import os
 import sys
-from typing import Any
 
 from broker.standard_streams import STDOUT, discard, fill_closed_descriptors, guard_stderr
+
+# Without typing and collections, which take longer to load than all else that a help page needs.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # The exit status of a program that SIGPIPE ended, as a shell reports it; scripts with `set -o pipefail` test for it.
 BROKEN_PIPE = 141

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from kgctl.app import COMMANDS, app, load
 from tests.harness import ROOT
-from tools.generate_docs import pages
+from tools.generate_docs import help_pages, pages, surplus_help_pages
 
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -18,6 +18,13 @@ PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 def test_a_generated_page_is_up_to_date(page: str) -> None:
     path, text = next(found for found in pages() if found[0].name == page)
     assert path.read_text() == text, "run: make docs"
+
+
+def test_the_help_pages_are_up_to_date() -> None:
+    assert [path.name for path, text in help_pages() if not path.exists() or path.read_text() != text] == [], (
+        "run: make docs"
+    )
+    assert surplus_help_pages() == []
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/ from the code: the table of requests and settings, and the command reference.
+"""Write what is generated from the code: the tables of requests and settings and the command reference in docs/, help pages.
 
 `python -m tools.generate_docs` rewrites them, `--check` exits 1 if one is out of date.
 """
@@ -19,6 +19,7 @@ from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
 from kgctl.commands.shared.loading import verbs_of
+from kgctl.help import PAGES, file_name
 from kgctl.render.layouts import LAYOUTS
 
 ROWS = """## Keys of JSON, YAML and CSV
@@ -29,13 +30,19 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def main(arguments: list[str]) -> int:
-    stale = [(path, text) for path, text in pages() if not path.exists() or path.read_text() != text]
+    stale = [(path, text) for path, text in [*pages(), *help_pages()] if not path.exists() or path.read_text() != text]
+    surplus = surplus_help_pages()
     for path, text in stale:
         if "--check" in arguments:
             print(f"{path.name} is out of date: make docs", file=sys.stderr)
         else:
             path.write_text(text)
-    return 1 if stale and "--check" in arguments else 0
+    for path in surplus:
+        if "--check" in arguments:
+            print(f"{path.name} belongs to no command: make docs", file=sys.stderr)
+        else:
+            path.unlink()
+    return 1 if (stale or surplus) and "--check" in arguments else 0
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -43,6 +50,19 @@ def pages() -> Iterator[tuple[Path, str]]:
     text = _replace(protocol.read_text(), "requests", _requests())
     yield protocol, _replace(text, "settings", _settings())
     yield DOCS / "cli.md", _commands()
+
+
+def help_pages() -> Iterator[tuple[Path, str]]:
+    """The pages that `kgctl COMMAND --help` shows without loading the command."""
+    for path in _command_paths():
+        shown = CliRunner().invoke(app, [*path, "--help"], prog_name="kgctl", env={"COLUMNS": "80"}, color=False)
+        assert shown.exit_code == 0, shown.output
+        yield Path(PAGES, file_name(path)), shown.stdout
+
+
+def surplus_help_pages() -> list[Path]:
+    known = {file_name(path) for path in _command_paths()}
+    return [path for path in sorted(Path(PAGES).glob("*.txt")) if path.name not in known]
 
 
 def _replace(text: str, part: str, table: str) -> str:
@@ -91,11 +111,16 @@ def _code(value: object) -> str:
 
 
 def _commands() -> str:
+    head = "# Commands\n\nGenerated from the program's own help.\n"
+    return "\n".join([head, *map(_help, _command_paths()), _rows()])
+
+
+def _command_paths() -> list[list[str]]:
     paths: list[list[str]] = [[]]
     for name in COMMANDS:
         paths.append([name])
         paths += [[name, verb] for verb in verbs_of(load(name))]
-    return "\n".join(["# Commands\n\nGenerated from the program's own help.\n", *map(_help, paths), _rows()])
+    return paths
 
 
 def _rows() -> str:

@@ -41,7 +41,7 @@ def test_importing_kgctl_loads_nothing_heavy() -> None:
 
 def test_the_top_of_the_command_line_loads_no_rich_no_textual_and_no_asyncio() -> None:
     code = (
-        "import sys; sys.argv = ['kgctl', '--help']\n"
+        "import sys; sys.argv = ['kgctl', '--timeout', '5', '--help']\n"
         "from kgctl.__main__ import main\n"
         "import contextlib, io\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()"

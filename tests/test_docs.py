@@ -33,25 +33,38 @@ def test_links_lead_to_files(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+GENERATED = {path for path, _ in pages()}
+SHELL = {"|", "||", "&&", ";", ">", ">>", "<", "2>"}
+
+
+def command_lines(text: str) -> list[str]:
+    """The command lines of kgctl in blocks of code, alone or after a pipe, and in the cells of tables."""
+    blocks = "\n".join(re.findall(r"(?ms)^```\w*\n(.*?)^```", text)).replace("\\\n", "")
+    lines = re.findall(r"(?m)^(?:\$ |echo .*\| )?(kgctl (?!\|).*)", blocks)
+    cells = re.findall(r"`(kgctl [^`]+)`", "".join(re.findall(r"(?m)^\|.*\n", text)))
+    return lines + [cell.replace("\\|", "|") for cell in cells]
+
+
 def commands_of_the_pages() -> list[str]:
-    pages = [
-        ROOT / "README.md",
-        ROOT / "docs" / "connect.md",
-        ROOT / "docs" / "contexts.md",
-        ROOT / "docs" / "transactions.md",
-    ]
-    text = "".join(page.read_text() for page in pages).replace("\\\n", "")
-    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [line[line.index("kgctl ") :] for line in lines if re.match(r"(kgctl |echo .*\| kgctl )", line)]
+    found = [line for page in PROSE if page not in GENERATED for line in command_lines(page.read_text())]
+    return sorted({shlex.join(shlex.split(line, comments=True)) for line in found})
+
+
+def words_of(line: str) -> list[str]:
+    """The arguments for kgctl: without comments, what the shell does with the output, and the arguments of other tools."""
+    words = shlex.split(line, comments=True)[1:]
+    end = next((n for n, word in enumerate(words) if word in SHELL or word.startswith("kafka-")), len(words))
+    return words[:end]
 
 
 @pytest.mark.parametrize("line", commands_of_the_pages())
 def test_pages_name_commands_and_options_that_exist(line: str) -> None:
-    words = shlex.split(line, comments=True)[1:]
-    verbs = words[: 2 if hasattr(load(words[0]), "commands") else 1]
+    words = words_of(line)
+    assert words[0].startswith("-") or words[0] in COMMANDS
+    noun = words[0] if words[0] in COMMANDS else None
+    verbs = words[: 2 if noun and hasattr(load(noun), "commands") else 1] if noun else []
     shown = CliRunner().invoke(app, [*verbs, "--help"])
-    assert words[0] in COMMANDS
     assert shown.exit_code == 0, shown.output
-    offered = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", shown.stdout))
-    assert {word.split("=")[0] for word in words if word.startswith("-")} <= offered
+    offered = set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", shown.stdout))
+    given = {word.split("=")[0] for word in words if re.match("--?[a-zA-Z]", word)}
+    assert given <= offered

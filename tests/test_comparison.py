@@ -8,7 +8,7 @@ import pytest
 from tests.harness import ROOT
 
 PAGE = (ROOT / "docs" / "comparison.md").read_text()
-NO = "–"
+NO = "\N{EN DASH}"
 TOOLS = [
     section
     for section in re.split(r"(?m)^(?=## )", PAGE)

@@ -61,8 +61,12 @@ def words_of(line: str) -> list[str]:
 def test_pages_name_commands_and_options_that_exist(line: str) -> None:
     words = words_of(line)
     assert words[0].startswith("-") or words[0] in COMMANDS
-    noun = words[0] if words[0] in COMMANDS else None
-    verbs = words[: 2 if noun and hasattr(load(noun), "commands") else 1] if noun else []
+    verbs = words[:1] if words[0] in COMMANDS else []
+    command = load(words[0]) if verbs else None
+    if words[1:2] and words[1] in getattr(command, "commands", {}):
+        verbs.append(words[1])
+    elif default := getattr(command, "default", None):
+        verbs.append(default)
     shown = CliRunner().invoke(app, [*verbs, "--help"])
     assert shown.exit_code == 0, shown.output
     offered = set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", shown.stdout))

@@ -36,13 +36,13 @@ class NounGroup(TyperGroup):
 
     def __init__(self, name: str, noun: Noun) -> None:
         super().__init__(name=name, help=noun.help, no_args_is_help=noun.default is None, rich_markup_mode=None)
-        self._verbs, self._default = noun.verbs, noun.default
+        self._verbs, self.default = noun.verbs, noun.default
         self.commands = stand_ins(noun.verbs)
         add_options(self)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if self._default is not None and not any(word in self._verbs or word in ctx.help_option_names for word in args):
-            args = [self._default, *args]
+        if self.default is not None and not any(word in self._verbs or word in ctx.help_option_names for word in args):
+            args = [self.default, *args]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 

@@ -11,7 +11,7 @@ from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, span
 from kgctl.watch.health import is_dead
 
-# A rebalance takes as long as the slowest member, up to its rebalance timeout. Without one, longer than this is too long.
+# A rebalance takes as long as the slowest member, up to its rebalance timeout: nothing is read for longer than this.
 STUCK_S = 60.0
 # Several samples over this time that show nothing but rebalances prove one that is stuck.
 STUCK_SAMPLE_S = 30.0
@@ -84,12 +84,15 @@ def idle_member(facts: GroupFacts) -> Iterator[str]:
 
 
 def skew(facts: GroupFacts) -> Iterator[str]:
-    counts = {member.consumer_id or "": member.partitions or 0 for member in facts.consumers if member.partitions}
-    if len(counts) < 2:
-        return
-    most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
-    if counts[most] >= SKEW_TIMES * counts[least] and counts[most] - counts[least] >= SKEW_LEAST:
-        yield f"{most} owns {counted(counts[most], 'partition')}, {least} owns {counts[least]}"
+    """Among members with the same subscription: the others cannot own the same partitions."""
+    for wanted in dict.fromkeys(member.subscribed for member in facts.consumers):
+        some = (member for member in facts.consumers if member.subscribed == wanted)
+        counts = {member.consumer_id or "": member.partitions for member in some if member.partitions}
+        if len(counts) < 2:
+            continue
+        most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
+        if counts[most] >= SKEW_TIMES * counts[least] and counts[most] - counts[least] >= SKEW_LEAST:
+            yield f"{most} owns {counted(counts[most], 'partition')}, {least} owns {counts[least]}"
 
 
 def mixed(facts: GroupFacts) -> Iterator[str]:

@@ -18,6 +18,8 @@ NEAR_SHARE = 0.2
 SOON_S = 3_600.0
 ABANDONED_S = 86_400.0
 HOLD_S = 10.0
+# Members of a cooperative assignor give up partitions, and rejoin, within this time.
+SETTLED_S = 10.0
 _MISSING = "UNKNOWN_TOPIC_OR_PARTITION"
 _NO_PROGRESS = (Health.STOPPED, Health.STALLED)
 
@@ -150,12 +152,21 @@ def unavailable(facts: GroupFacts) -> Iterator[str]:
 def unassigned(facts: GroupFacts) -> Iterator[str]:
     """A partition of a subscribed topic without an owner, although the group is Stable."""
     group = facts.group
-    if not facts.consumers or group.subscribed is None or group.type == SHARE:
+    if not facts.consumers or group.subscribed is None or group.type == SHARE or not _is_settled(facts):
         return
     owned = {key for member in group.members for key in member.owned()}
     for row in group.partitions:
         if row.topic in group.subscribed and (row.topic, row.partition) not in owned and row.error is None:
             yield f"{_name(row)} has no owner, lag {row.lag if row.lag is not None else '-'}"
+
+
+def _is_settled(facts: GroupFacts) -> bool:
+    """Between the two rebalances of a cooperative assignor, a Stable group has partitions without an owner."""
+    if "cooperative" not in (facts.group.assignment_strategy or ""):
+        return True
+    if facts.state_s is not None:
+        return facts.state_s >= SETTLED_S
+    return facts.sampled_s >= SETTLED_S and all(one.state == "Stable" for one in facts.course)
 
 
 def nothing_committed(facts: GroupFacts) -> Iterator[str]:

@@ -77,6 +77,11 @@ def owning(*counts: int, **fields: Any) -> GroupDescription:
     return group(members=members, **fields)
 
 
+def subscribed_apart(found: GroupDescription) -> GroupDescription:
+    members = tuple(replace(one, subscribed=(one.consumer_id or "",)) for one in found.members)
+    return replace(found, members=members)
+
+
 def static(age_ms: int | None, **fields: Any) -> Any:
     row = member("i-1-x", [0], session_timeout_ms=30_000, heartbeat_age_ms=age_ms, **fields)
     return replace(row, group_instance_id="i-1")
@@ -95,6 +100,12 @@ YOUNG = Hold(KEYS[0], 101, 107, 7, "tx", age_ms=900)
 EMPTY: dict[str, Any] = {"state": "Empty", "members": ()}
 LEFT = partition(0, 5, 9, owner=None, topic="old")
 BY = frozenset({"orders"})
+COOPERATIVE = group(
+    members=[member("c-1", [1])],
+    partitions=[partition(0, 1, 2, None)],
+    subscribed=BY,
+    assignment_strategy="cooperative-sticky",
+)
 
 # rule, facts where it fires, similar facts where it does not
 CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
@@ -137,6 +148,12 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
         facts(group(members=[member("c-1", [1])], partitions=[partition(0, 1, 2, None)], subscribed=BY)),
         facts(group(members=[member("c-1", [0])], partitions=[partition(0, 1, 2)], subscribed=BY)),
     ),
+    (
+        "unassigned-partition",
+        facts(replace(COOPERATIVE, state_since_ms=NOW - 11_000)),
+        facts(replace(COOPERATIVE, state_since_ms=NOW - 2_000)),
+    ),
+    ("unassigned-partition", facts(COOPERATIVE, COOPERATIVE), facts(COOPERATIVE)),
     (
         "unavailable-partition",
         facts(group(partitions=[failing("LEADER_NOT_AVAILABLE")])),
@@ -200,6 +217,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
     ("skewed-assignment", facts(owning(4, 2)), facts(owning(2, 1))),
     ("skewed-assignment", facts(owning(4, 2)), facts(owning(4, 2, state="PreparingRebalance"))),
     ("skewed-assignment", facts(owning(4, 2)), facts(owning(4, 0))),
+    ("skewed-assignment", facts(owning(4, 2)), facts(subscribed_apart(owning(4, 2)))),
     ("mixed-protocols", facts(group(member_protocols=("v 1", "v 3"))), facts(group(member_protocols=("v 3",)))),
     (
         "missing-topic",

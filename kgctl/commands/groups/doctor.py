@@ -57,9 +57,10 @@ def doctor(
 ) -> None:
     """Give a verdict about groups.
 
-    All groups by default, with evidence and advice for each finding. error means that records are lost, or that the group makes no progress; with one, the exit code is 3. warning means that
-    the group works badly, info that something may be intended. VERDICT is - if one snapshot does not prove one; --sample
-    watches for longer. No rule alarms on a guess.
+    All groups by default, with evidence and advice for each finding. error means that records are lost, or that the
+    group makes no progress; with one, the exit code is 3. warning means that the group works badly, info that something
+    may be intended. VERDICT is - if one snapshot does not prove one; --sample watches for longer. No rule alarms on a
+    guess.
     """
     chosen = settings(ctx)
     if rules:

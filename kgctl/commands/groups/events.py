@@ -54,8 +54,9 @@ def events(
 ) -> None:
     """Show the events of groups.
 
-    Rebalances, members that join and leave, deletions; of all groups by default. kgctl's own broker keeps the events of a week, with causes. On other clusters, events are derived from the generations in
-    __consumer_offsets, if you may read it: what a rebalance led to, without its start and its cause, for classic groups.
+    Rebalances, members that join and leave, deletions; of all groups by default. kgctl's own broker keeps the events of
+    a week, with causes. On other clusters, events are derived from the generations in __consumer_offsets, if you may
+    read it: what a rebalance led to, without its start and its cause, for classic groups.
     """
     chosen = settings(ctx)
     seconds = None if duration is None else seconds_of(duration, "--for")

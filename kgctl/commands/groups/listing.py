@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +24,7 @@ from kgctl.watch.tracker import is_gone
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.model.group_overview import GroupOverview
+    from kgctl.model.groups import GroupDescription
     from kgctl.watch.lag import Sample
     from kgctl.watch.overview import Behind
 
@@ -64,7 +64,8 @@ def list_groups(
 ) -> None:
     """List groups with members, lag and verdict.
 
-    LAST-COMMIT is the age of the newest commit, where the cluster reports it. A verdict needs evidence, else it is "-". If the cluster has ACLs, these are the groups that you may describe.
+    LAST-COMMIT is the age of the newest commit, where the cluster reports it. A verdict needs evidence, else it is "-".
+    If the cluster has ACLs, these are the groups that you may describe.
     """
     for option, value in (("--min-lag", min_lag), ("--sample", sample)):
         only_one({"--plain": plain, option: value})
@@ -99,22 +100,19 @@ def _is_plain(chosen: Settings, *, filters: bool) -> bool:
 def _overviews(
     admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None
 ) -> list[GroupOverview]:
-    from kgctl.watch.lag import Sample
     from kgctl.watch.overview import overview
 
     known = {row.group: row for row in listed}
-    samples = [] if seconds is None else take_samples(admin, list(known), seconds)
-    described = admin.describe_groups(list(known), commit_times=True)
-    at_s, wall_ms = time.monotonic(), time.time_ns() // 1_000_000
+    *earlier, newest = take_samples(admin, list(known), seconds)
+    described: Sequence[GroupDescription] = list(newest.groups.values())
     if chosen.output == "wide" or any(not (group.error or group.committed_at) for group in described):
         described = add_facts(admin, chosen, described, seconds=FACTS_S, most_bytes=FACTS_BYTES)
     groups = {group.group: group for group in described if not is_gone(group.error)}
-    samples.append(Sample(at_s, wall_ms, groups))
-    behind = _behind(admin, chosen, samples)
+    behind = _behind(admin, chosen, [*earlier, replace(newest, groups=groups)])
     return [
-        overview(group, wall_ms, behind.get(name))
+        overview(group, newest.wall_ms, behind.get(name))
         if group.error is None
-        else overview(replace(group, type=known[name].type, state=known[name].state), wall_ms)
+        else overview(replace(group, type=known[name].type, state=known[name].state), newest.wall_ms)
         for name, group in groups.items()
     ]
 

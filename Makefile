@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PIPELINES := $(VENV)/.pipelines
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench oracle traces traces-on-kafka sim mutate durability docs lock clean
+.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench oracle traces traces-on-kafka sim mutate durability docs wheel zipapp lock clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -116,6 +116,14 @@ durability: compiled  ## Break a broker repeatedly: PART=kills ROUNDS=100 SEED=7
 docs: $(READY)  ## Regenerate the generated pages of docs/
 	$(BIN)/python -m tools.generate_docs
 
+PYTHONS := 3.11 3.12 3.13 3.14
+
+wheel: $(READY)  ## Build dist/kgctl-VERSION-py3-none-any.whl
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+zipapp: $(READY)  ## Build dist/kgctl.pyz for this platform and PYTHONS="3.11 3.12 3.13 3.14"
+	$(BIN)/python -m tools.zipapp $(PYTHONS:%=--python %)
+
 lock:  ## Update the lock files (requires uv)
 	uv pip compile -q pyproject.toml --extra aws --extra demo --extra keyring --extra security --group dev --universal --python-version 3.11 \
 	    --generate-hashes --custom-compile-command "make lock" -o requirements.lock
@@ -123,4 +131,4 @@ lock:  ## Update the lock files (requires uv)
 	    --constraint requirements.lock --generate-hashes --custom-compile-command "make lock" -o requirements-pipelines.lock
 
 clean:  ## Remove all generated files
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

@@ -13,16 +13,24 @@ from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import changes
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.options import parse_seconds
+from kgctl.commands.shared.patterns import matching, parse_pattern
 from kgctl.commands.shared.settings import settings
 
 if TYPE_CHECKING:
     from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
     from kgctl.client.consumer.fetched import ReadBatch
+    from kgctl.client.net.connector import Connector
     from kgctl.commands.records.record_output import RecordOutput
     from kgctl.commands.shared.interruption import Interruption
     from kgctl.render.records import RecordFormat
 
 _UNBOUNDED_SECONDS = 86_400.0
+
+
+class Decode(StrEnum):
+    OFFSETS = "offsets"
+    TRANSACTIONS = "transactions"
+    EVENTS = "events"
 
 
 class Isolation(StrEnum):
@@ -34,13 +42,28 @@ EPILOG = examples(
     "kgctl consume orders --from-beginning --until-end",
     "kgctl consume orders --partition 0 --offset -10 --max-messages 10 --json",
     "kgctl consume orders --group billing --print-key --print-offset",
+    r"kgctl consume --include 'orders-.*' --format '%t %p %o %k %s\n'",
+    "kgctl consume --decode offsets --from-beginning --until-end",
+    "kgctl consume --decode transactions --from-beginning --until-end --json",
 )
 
 
 @changes(names="group", when="group")
 def consume(
     ctx: typer.Context,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", show_default=False)] = None,
+    include: Annotated[
+        str | None,
+        typer.Option("--include", metavar="REGEX", help="Read topics whose whole name matches; no internal ones."),
+    ] = None,
+    decode: Annotated[
+        Decode | None,
+        typer.Option(
+            "--decode",
+            metavar="|".join(kind.value for kind in Decode),
+            help="Read an internal topic: committed offsets and groups, transactions, or events of groups.",
+        ),
+    ] = None,
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Start at the oldest record.")] = False,
     from_end: Annotated[bool, typer.Option("--from-end", help="Start after the newest record. [default]")] = False,
     partition: Annotated[
@@ -93,6 +116,10 @@ def consume(
             help="read_committed leaves out records of open and aborted transactions.",
         ),
     ] = Isolation.READ_UNCOMMITTED,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="FORMAT", help=r"Print records so, as kcat does: '%t %p %o %k %s\n'."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON Lines, as `kgctl produce --json` reads them.")
     ] = False,
@@ -117,6 +144,10 @@ def consume(
 
     Runs until Ctrl-C, unless --max-messages, --until-end or --timeout stops it.
 
+    --format: %t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp, %K and %S lengths of key and
+    value (-1 for null), %% a percent sign; \\\\n, \\\\t, \\\\xHH. Nothing is added between records. Topics are never created. Topics
+    that match --include are those that exist at the start.
+
     With --group, the offsets of printed records are committed every second, before a rebalance and at the end. Reading
     continues at the committed offsets; --from-beginning or --from-end decides where there are none.
 
@@ -133,14 +164,16 @@ def consume(
     from kgctl.client.consumer.consumer import Consumer
     from kgctl.client.net.connector import Connector
     from kgctl.commands.records.record_output import RecordOutput
+    from kgctl.commands.records.record_shape import shape_of
     from kgctl.commands.shared.interruption import Interruption
     from kgctl.render import note
-    from kgctl.render.records import LineOptions, as_json_lines, as_lines
+    from kgctl.render.records import LineOptions
 
     chosen = settings(ctx)
     if chosen.output not in ("table", "wide", "json", "jsonl"):
         raise typer.BadParameter("records are printed as lines or as JSON Lines.", param_hint="'--output'")
     _check(from_beginning, from_end, partition, offset, group)
+    _check_topics(ctx, topics, include, decode)
     line_options = LineOptions(
         timestamp=print_timestamp,
         partition=print_partition,
@@ -151,7 +184,7 @@ def consume(
         record_separator=_text(record_separator, "--record-separator"),
         null=_text(null_marker, "--null-marker"),
     )
-    shape = as_json_lines if json or chosen.output in ("json", "jsonl") else as_lines(line_options)
+    shape = shape_of(line_options, json or chosen.output in ("json", "jsonl"), format_, decode)
     began = time.monotonic()
     if timeout is None and chosen.is_timeout_given:
         timeout = chosen.timeout
@@ -163,10 +196,11 @@ def consume(
     interruption = Interruption()
     run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout, began)
     try:
+        wanted = _topics(connector, topics, include, decode, opening)
         if group is None:
-            consumer.assign(topics, opening, partition, offset)
+            consumer.assign(wanted, opening, partition, offset)
         else:
-            consumer.subscribe(topics, opening)
+            consumer.subscribe(wanted, opening)
         run.until_done()
     finally:
         connector.close()
@@ -269,6 +303,33 @@ def _text(text: str, option: str) -> bytes:
     from kgctl.commands.shared.escapes import unescape
 
     return unescape(text, option)
+
+
+def _check_topics(ctx: typer.Context, topics: list[str] | None, include: str | None, decode: Decode | None) -> None:
+    only_one({"TOPIC": topics, "--include": include, "--decode": decode})
+    if not topics and include is None and decode is None:
+        ctx.fail("Name topics, or give --include REGEX or --decode KIND.")
+    if include is not None:
+        parse_pattern(include, "--include")
+
+
+def _topics(
+    connector: Connector, topics: list[str] | None, include: str | None, decode: Decode | None, seconds: float
+) -> list[str]:
+    from kgctl.client.admin.topics import list_topics
+    from kgctl.client.net.errors import NotFound
+
+    if decode is not None:
+        from kgctl.render.internal_records import TOPICS
+
+        return [TOPICS[decode.value]]
+    if include is None:
+        return topics or []
+    rows = connector.run(list_topics(connector.cluster), seconds)
+    found = matching([row.topic for row in rows if not row.internal], parse_pattern(include, "--include"))
+    if not found:
+        raise NotFound(f"No topic matches {include!r}.")
+    return found
 
 
 def _check(

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from broker.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kgctl.client.net.authorization import Asked
-from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
-from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut
+from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, Repeated, chunks
+from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, Unreachable
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import Keys, TopicPartition
@@ -21,6 +22,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 GROUPS_PER_REQUEST = 100
 PARTITIONS_PER_REQUEST = 5000
 NO_REPLICA = -1  # the replica id of a client
+_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS)
 NO_GENERATION = -1  # of a commit outside of the group's membership
 
 
@@ -200,10 +202,23 @@ def commit_each(
     for number in range(max(map(len, parts.values()), default=0)):
         wanted = {group: some[number] for group, some in parts.items() if number < len(some)}
         requests = {group: _commit_request(group, some, offsets[group]) for group, some in wanted.items()}
-        found = yield from _at_coordinators(cluster, requests, OffsetCommitResponse, wanted)
+        found = yield from _at_coordinators(cluster, requests, OffsetCommitResponse, wanted, _repeated_commit)
         for group, errors in found.items():
             done[group] |= errors
     return done
+
+
+def _repeated_commit(group: str, result: Any) -> Any:
+    """A refusal by a group with members says nothing about the earlier attempt: they may have joined after it."""
+    if isinstance(result, dict) and any(map(is_of_membership, result.values())):
+        about = "the answer to the commit was lost, and the group has members by now: its offsets may have been changed"
+        return dict.fromkeys(result, Unreachable(f"group {group!r}: {about}"))
+    return result
+
+
+def is_of_membership(error: KgctlError | None) -> bool:
+    """Whether the coordinator refused a commit because the group has members."""
+    return isinstance(error, BrokerError) and error.code in _MEMBERSHIP
 
 
 def _commit_request(
@@ -261,6 +276,7 @@ def _at_coordinators(
     requests: Mapping[str, OffsetCommitRequest | OffsetDeleteRequest],
     response: Any,
     partitions: Mapping[str, Iterable[TopicPartition]],
+    repeated: Repeated[str] | None = None,
 ) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
     """One request for each group; the outcome of each of its partitions."""
 
@@ -286,7 +302,7 @@ def _at_coordinators(
         passing = [error for error in errors.values() if error and error.retriable]
         return {group: passing[0] if passing and len(passing) == len(errors) else errors}
 
-    found = yield from cluster.at_coordinators(requests, make)
+    found = yield from cluster.at_coordinators(requests, make, repeated)
     done: dict[str, dict[TopicPartition, KgctlError | None]] = {}
     for group, result in found.items():
         if isinstance(result, KgctlError):

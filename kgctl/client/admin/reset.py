@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.light_dataclasses import replace
-from broker.protocol.errors import ErrorCode
 from kgctl.client.admin.groups import describe_groups
-from kgctl.client.admin.offsets import commit_each, committed, stable_of
+from kgctl.client.admin.offsets import commit_each, committed, is_of_membership, stable_of
 from kgctl.client.admin.reset_plans import plan_resets
 from kgctl.client.admin.reset_targets import PENDING, Scope, Target, note_pending
 from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, from_row
+from kgctl.client.net.errors import KgctlError, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, SKIPPED, ResetPlan, ResetRow
 from kgctl.model.failure import RowError
@@ -20,7 +19,6 @@ from kgctl.model.groups import CLASSIC, EMPTY_STATES, Committed
 from kgctl.model.topic_partition import TopicPartition
 
 MOVED = "GROUP_MOVED"
-_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def plan_reset(
@@ -153,8 +151,7 @@ def _offsets(plan: ResetPlan) -> dict[TopicPartition, int]:
 
 def _is_refused_to_members(errors: Collection[KgctlError | None]) -> bool:
     """Whether the coordinator refused the whole commit because the group has members by now."""
-    codes = [error.code for error in errors if isinstance(error, BrokerError)]
-    return None not in errors and any(code in _MEMBERSHIP for code in codes)
+    return None not in errors and any(map(is_of_membership, errors))
 
 
 def _skipped(plan: ResetPlan) -> ResetPlan:

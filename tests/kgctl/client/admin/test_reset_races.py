@@ -11,6 +11,7 @@ from kgctl.client.admin.offsets import PARTITIONS_PER_REQUEST
 from kgctl.client.admin.reset import apply_resets
 from kgctl.client.admin.reset_plans import plan_resets
 from kgctl.client.admin.reset_targets import Scope, Target
+from kgctl.client.net.errors import Unreachable
 from kgctl.client.net.steps import Call
 from kgctl.exit_codes import exit_code_of
 from kgctl.model.changes import ResetPlan
@@ -69,6 +70,25 @@ def test_a_member_that_joined_between_check_and_commit_makes_the_coordinator_ref
 
     groups.feeder.answers[OFFSET_COMMIT] = joined
     assert refused(groups, applied(groups, planned)) == ("PRECONDITION", 6)
+
+
+def test_a_refusal_after_a_lost_answer_does_not_say_that_nothing_was_committed() -> None:
+    groups = Groups({KEY: 60})
+    planned = plan(groups)
+
+    def lost(call: Call) -> Any:
+        answer = groups.commit(call)
+        if groups.refusal:
+            return answer
+        groups.refusal = 25
+        groups.feeder.answers[DESCRIBE_GROUPS] = describes(group("g", "Stable", member("m")))
+        return Unreachable("the connection broke")
+
+    groups.feeder.answers[OFFSET_COMMIT] = lost
+    (row,) = applied(groups, planned).rows
+    assert row.error is not None
+    assert (row.status, groups.committed) == ("failed", {KEY: 10})
+    assert "its offsets may have been changed" in row.error.message
 
 
 def test_a_group_that_was_deleted_meanwhile_is_not_created_again() -> None:

@@ -71,11 +71,11 @@ def check(plan: Plan, states: States, *, force: bool = False) -> list[Checked]:
             found.append(Checked(group, RowError(MOVED, difference + hint)))
             continue
         current = with_state(group, now)
-        found.append(Checked(current, _refusal(current)))
+        found.append(Checked(current, refusal(current)))
     return found
 
 
-def _refusal(plan: GroupPlan) -> RowError | None:
+def refusal(plan: GroupPlan) -> RowError | None:
     """What the state of the group forbids."""
     if plan.action == OFFSETS and plan.has_members and any(move.new_offset is not None for move in plan.moves):
         members = tuple(_member_row(plan.group, one) for one in plan.members)

@@ -128,7 +128,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the journal keeps of a change: its plan, and its groups before it. `drained`: members were evicted before."""
+    """What the journal keeps of a change: its plan, and its groups before it."""
 
     kind: str
     version: int
@@ -175,3 +175,35 @@ class JournalRow:
     undoes: str | None = None
     undone_by: str | None = None
     message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """A committed offset of a snapshot, or a group without any."""
+
+    group: str
+    state: str | None = None
+    type: str | None = None
+    members: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    leader_epoch: int | None = None
+    metadata: str | None = None
+    log_start: int | None = None
+    log_end: int | None = None
+    timestamp: int | None = None
+    error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """One difference between two snapshots. `what` is group, type, offset or metadata; a missing value is None."""
+
+    group: str
+    what: str
+    topic: str | None = None
+    partition: int | None = None
+    old: str | None = None
+    new: str | None = None
+    delta: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from kgctl.model.plans import ChangeRow, JournalRow
+from kgctl.model.plans import ChangeRow, DifferenceRow, JournalRow, SnapshotRow
 from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 
@@ -25,6 +25,13 @@ def _time(row: Any) -> str:
 
 def _brief(row: Any) -> str:
     return f"{datetime.fromtimestamp(row.time_ms / 1000, UTC):%m-%d %H:%M}Z"
+
+
+def _record_time(row: SnapshotRow) -> str | None:
+    if row.timestamp is None:
+        return None
+    moment = datetime.fromtimestamp(row.timestamp / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _outcome(row: JournalRow) -> str:
@@ -65,5 +72,34 @@ JOURNAL_LAYOUTS: dict[str, Layout] = {
             SENTENCE("COMMAND", "command", shown=Shown.WIDE, rank=RELUCTANTLY),
         ),
         name="id",
+    ),
+    "group-snapshot": Layout(
+        SnapshotRow,
+        (
+            NAME("GROUP", "group", 20),
+            Column("STATE", "state", 10, rank=2),
+            Column("MEMBERS", "members", 8, Shown.WIDE),
+            NAME("TOPIC", "topic", 20),
+            Column("PARTITION", "partition", 10),
+            Column("OFFSET", "offset", 12),
+            Column("LOG-START", "log_start", 12, rank=1),
+            Column("LOG-END", "log_end", 12, rank=3),
+            Column("LEADER-EPOCH", "leader_epoch", 12, Shown.WIDE_IF_ANY),
+            Column("RECORD-TIME", _record_time, 24, Shown.WIDE_IF_ANY),
+            SENTENCE("METADATA", "metadata", shown=Shown.WIDE_IF_ANY),
+            ERROR,
+        ),
+    ),
+    "group-diff": Layout(
+        DifferenceRow,
+        (
+            NAME("GROUP", "group", 20),
+            Column("WHAT", "what", 9),
+            Column("TOPIC", "topic", 20, Shown.IF_ANY, Fit.SHORTEN, share=2),
+            Column("PARTITION", "partition", 10, Shown.IF_ANY),
+            SENTENCE("OLD", "old", 12),
+            SENTENCE("NEW", "new", 12),
+            Column("DELTA", "delta", 10, Shown.IF_ANY),
+        ),
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from broker.light_dataclasses import replace
 from kgctl.client.admin.removals import plan_member_removal, remove_members
@@ -13,7 +13,8 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, Precondition, TimedOut
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import ResetPlan
-from kgctl.model.groups import CLASSIC
+from kgctl.model.groups import CLASSIC, Committed
+from kgctl.model.topic_partition import TopicPartition
 
 POLL_S = 0.1
 REASON = "offsets are being reset"
@@ -26,6 +27,7 @@ def drain_and_reset(
     target: Target,
     *,
     known_only: bool = False,
+    commits: Mapping[TopicPartition, Committed] | None = None,
     reason: str = "",
     note: Callable[[str], None] = lambda _: None,
 ) -> Steps[ResetPlan]:
@@ -52,7 +54,7 @@ def drain_and_reset(
                 cluster, [plan.group], scope, target, create=plan.state is None, known_only=known_only
             )
             if not _is_hopeless(plan) and _obstacle(plan) is None:
-                (done,) = yield from apply_resets(cluster, [plan])
+                (done,) = yield from apply_resets(cluster, [plan], {plan.group: commits or {}})
                 if not _is_overtaken(done):
                     return done
                 plan = replace(done, error=None, rows=plan.rows)

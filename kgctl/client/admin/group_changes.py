@@ -134,6 +134,7 @@ class GroupChanges(Session):
         *,
         seconds: float,
         known_only: bool = False,
+        commits: Mapping[TopicPartition, Committed] | None = None,
         reason: str = "",
         note: Callable[[str], None] = lambda _: None,
     ) -> ResetPlan:
@@ -141,7 +142,7 @@ class GroupChanges(Session):
         from kgctl.client.admin import draining
 
         steps = draining.drain_and_reset(
-            self.cluster, plan, scope, target, known_only=known_only, reason=reason, note=note
+            self.cluster, plan, scope, target, known_only=known_only, commits=commits, reason=reason, note=note
         )
         return self._connector.run(steps, seconds)
 

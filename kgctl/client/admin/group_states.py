@@ -66,12 +66,8 @@ def with_logs(cluster: Cluster, groups: Sequence[StoredGroup]) -> Steps[list[Sto
         return list(groups)
     starts = yield from list_offsets(cluster, dict.fromkeys(keys, EARLIEST))
     ends = yield from list_offsets(cluster, dict.fromkeys(keys, LATEST))
-    wanted: set[Position] = {
-        (one.topic, one.partition, one.offset)
-        for group in groups
-        for one in group.offsets
-        if (end := _offset(ends[one.key])) is not None and one.offset < end
-    }
+    places = {one: _next_record(one, _offset(starts[one.key])) for group in groups for one in group.offsets}
+    wanted = {place for one, place in places.items() if (end := _offset(ends[one.key])) is not None and place[2] < end}
     times: dict[Position, int | None] = {}
     if wanted:
         try:
@@ -86,13 +82,18 @@ def with_logs(cluster: Cluster, groups: Sequence[StoredGroup]) -> Steps[list[Sto
                     one,
                     log_start=_offset(starts[one.key]),
                     log_end=_offset(ends[one.key]),
-                    timestamp=_time(times.get((one.topic, one.partition, one.offset))),
+                    timestamp=_time(times.get(places[one])),
                 )
                 for one in group.offsets
             ),
         )
         for group in groups
     ]
+
+
+def _next_record(one: StoredOffset, start: int | None) -> Position:
+    """Where the group would read next: an offset below the start of the log moves there."""
+    return one.topic, one.partition, max(one.offset, start or 0)
 
 
 def _offset(found: OffsetAt | KgctlError) -> int | None:

@@ -52,11 +52,16 @@ def apply_resets(
     """Commit the offsets of the plans and read them back.
 
     A group that has members, or has changed since its plan was made, is left alone: its plan gets an error. So is one whose
-    plan has a failed row: the other rows are skipped. `commits` has leader epochs and metadata for offsets of the plans.
+    plan has a failed row: the other rows are skipped. `commits` has leader epochs and metadata for offsets of the plans;
+    those for other offsets are left out.
     """
     checked = yield from _check_again(cluster, [replace(plan, error=_refusal(plan)) for plan in plans])
     good: dict[str, dict[TopicPartition, int | Committed]] = {
-        plan.group: {**_offsets(plan), **(commits or {}).get(plan.group, {})}
+        plan.group: {
+            key: known[key] if key in known and known[key].offset == offset else offset
+            for known in [(commits or {}).get(plan.group, {})]
+            for key, offset in _offsets(plan).items()
+        }
         for plan in checked
         if not plan.failed and plan.rows
     }

@@ -26,6 +26,10 @@ GROUPS = Noun(
         "delete-offsets": Entry(
             "kgctl.commands.groups.delete_offsets:delete_offsets", "Delete committed offsets of groups."
         ),
+        "snapshot": Entry("kgctl.commands.groups.snapshot:snapshot", "Show or save the committed offsets of groups."),
+        "restore": Entry("kgctl.commands.groups.restore:restore", "Give groups the offsets of a snapshot."),
+        "diff": Entry("kgctl.commands.groups.diff:diff", "Compare a snapshot with another one, or with the cluster."),
+        "clone": Entry("kgctl.commands.groups.clone:clone", "Give a group the offsets of another group."),
         "rebalance": Entry("kgctl.commands.groups.rebalance:rebalance", "Trigger a rebalance of groups."),
         "remove-members": Entry(
             "kgctl.commands.groups.remove_members:remove_members",

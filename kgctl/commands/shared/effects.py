@@ -15,6 +15,7 @@ from typer.core import TyperGroup, TyperOption
 from broker.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from kgctl.commands.shared.settings import Settings
     from kgctl.contexts.target import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -142,7 +143,12 @@ def _check(ctx: Any, effect: Effect) -> None:
 
 def check_change(ctx: Any, names: Sequence[str], what: str) -> None:
     """Refuse `what` in a read-only context, and ask for the names if the context says so. Raises a KgctlError."""
-    target: Target = ctx.obj.target()
+    check_settings(ctx.obj, names, what)
+
+
+def check_settings(chosen: Settings, names: Sequence[str], what: str) -> None:
+    """The same for a cluster that another option than --context names."""
+    target: Target = chosen.target()
     if target.is_read_only:
         from kgctl.contexts.consequences import read_only_error
 
@@ -150,7 +156,7 @@ def check_change(ctx: Any, names: Sequence[str], what: str) -> None:
     if target.must_confirm:
         from kgctl.commands.shared.confirmation import confirm
 
-        confirm(target, names, ctx.obj.confirmed)
+        confirm(target, names, chosen.confirmed)
 
 
 def _flag(ctx: Any, effect: Effect) -> str:

@@ -45,14 +45,21 @@ def execute_all(
 
 
 def conclude_plan(
-    chosen: Settings, rows: Sequence[ChangeRow], *, execute: bool, errors: Iterable[RowError] = ()
+    chosen: Settings,
+    rows: Sequence[ChangeRow],
+    *,
+    execute: bool,
+    errors: Iterable[RowError] = (),
+    all_or_nothing: bool = True,
 ) -> None:
     """Show the steps or their outcome, and exit with the code that fits."""
     others = list(errors)
     chosen.show(rows, kind=KIND, errors=others)
-    note_dry_run(execute, [*others, *(row.error for row in rows)], all_or_nothing=True)
+    note_dry_run(execute, [*others, *(row.error for row in rows)], all_or_nothing=all_or_nothing)
     failed = [*others, *(row.error for row in rows if row.error)]
     is_partial = any(row.status == DONE for row in rows)
+    if not all_or_nothing and not execute:
+        is_partial = any(row.error is None for row in rows)
     if execute and failed and not is_partial:
         note("Nothing was changed.")
     conclude(failed, len(failed) + is_partial)

@@ -70,6 +70,7 @@ COMMANDS = {
     "log-dirs": ["cluster describe --log-dirs"],
     "users": ["users list", "users list ABSENT"],
     "user-changes": ["users delete ABSENT"],
+    "group-snapshot": ["groups snapshot EMPTY LIVE ABSENT", "groups snapshot EMPTY"],
     "journal": ["journal"],
     "kinds": ["schema"],
     "contexts": ["context list"],
@@ -118,6 +119,8 @@ ELSEWHERE = {
     "offset-reset-summary",
     # See test_plans_and_undo.py.
     "plan-changes",
+    # See test_snapshots.py.
+    "group-diff",
 }
 
 

@@ -45,8 +45,13 @@ def _number(field: str) -> Any:
     return text
 
 
+_NAMED = 3
+
+
 def _groups(row: RecordDeletion) -> str | None:
-    return ",".join(one.group for one in row.groups) or None
+    names = [one.group for one in row.groups[:_NAMED]]
+    more = len(row.groups) - _NAMED
+    return ",".join(names) + (f",+{more}" if more > 0 else "") or None
 
 
 def _joined(field: str) -> Any:

@@ -160,7 +160,7 @@ def _with_bytes(row: RecordDeletion, size: int | None) -> RecordDeletion:
 def _groups_below(
     cluster: Cluster, rows: Sequence[RecordDeletion]
 ) -> Steps[tuple[dict[TopicPartition, list[GroupBelow]], list[RowError]]]:
-    """The groups that have not read all that goes: their committed offset is between the old log start and the new one."""
+    """The groups that have not read all that goes: their committed offset is below the new log start."""
     cuts = {_key(row): (row.log_start_offset or 0, row.new_start_offset or 0) for row in rows if row.status == PLANNED}
     below: dict[TopicPartition, list[GroupBelow]] = {}
     try:
@@ -177,8 +177,8 @@ def _groups_below(
             continue
         for key, (start, new_start) in cuts.items():
             one = offsets.get(key)
-            if one is not None and one.offset is not None and start <= one.offset < new_start:
-                below.setdefault(key, []).append(GroupBelow(group, one.offset, new_start - one.offset))
+            if one is not None and one.offset is not None and max(start, one.offset) < new_start:
+                below.setdefault(key, []).append(GroupBelow(group, one.offset, new_start - max(start, one.offset)))
     return below, missing
 
 

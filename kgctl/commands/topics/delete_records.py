@@ -32,6 +32,7 @@ EPILOG = examples(
 # A topic, partitions and an offset: the offset follows a second colon.
 _AT_OFFSET = re.compile(r"(?P<place>[^:]+:[^:]+):(?P<offset>-1|\d{1,19})", re.ASCII)
 _END = -1
+_NAMED = 5
 _MOST_OFFSET = (1 << 63) - 1
 
 
@@ -91,15 +92,19 @@ def delete_records(
 
 
 def _warn_of_groups(rows: Iterable[RecordDeletion], execute: bool) -> None:
-    """One sentence per group: what it has not read and will not read."""
+    """What groups have not read and will not read: a sentence for each of those that lose most, and one for the others."""
     skipped: dict[str, int] = {}
     for row in rows:
         for one in row.groups if row.status != FAILED else ():
             skipped[one.group] = skipped.get(one.group, 0) + one.skipped
-    verb = "skips" if execute else "would skip"
-    for group in sorted(skipped):
+    verb = "skipped" if execute else "would skip"
+    worst = sorted(skipped, key=lambda group: (-skipped[group], group))
+    for group in worst[:_NAMED]:
         records = "1 offset" if skipped[group] == 1 else f"{skipped[group]} offsets"
         note(f"Warning: group {group!r} {verb} {records} that it has not read.")
+    if worst[_NAMED:]:
+        others = "1 other group" if len(worst) == _NAMED + 1 else f"{len(worst) - _NAMED} other groups"
+        note(f"Warning: {others} {'skipped' if execute else 'would skip'} offsets, too.")
 
 
 def _cut(text: str, before_ms: int | None) -> Cut:

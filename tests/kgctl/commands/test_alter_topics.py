@@ -72,6 +72,28 @@ def test_records_go_up_to_an_offset_or_all_of_them(kgctl: Kgctl, topic: str) -> 
     assert (again["records"], again["status"]) == (0, "same")
 
 
+def test_many_groups_that_would_skip_records_are_a_few_words(kgctl: Kgctl, topic: str) -> None:
+    fill(kgctl, topic, [9])
+    stem = fresh("g")
+    for number in range(8):
+        kgctl.commit(f"{stem}-{number}", topic, p0=number)
+    planned = kgctl("topics", "delete-records", f"{topic}:0:8")
+    assert f"{stem}-0,{stem}-1,{stem}-2,+5 " in planned.stdout
+    assert planned.stderr.splitlines()[:6] == [
+        *(f"Warning: group '{stem}-{n}' would skip {8 - n} offsets that it has not read." for n in range(5)),
+        "Warning: 3 other groups would skip offsets, too.",
+    ]
+
+
+def test_a_group_below_the_start_of_the_log_skips_more(kgctl: Kgctl, topic: str) -> None:
+    fill(kgctl, topic, [9])
+    group = fresh("g")
+    kgctl.commit(group, topic, p0=1)
+    assert kgctl("topics", "delete-records", f"{topic}:0:3", "--execute").exit_code == 0
+    (row,) = kgctl.rows("topics", "delete-records", f"{topic}:0:7")
+    assert row["groups"] == [{"group": group, "offset": 1, "skipped": 4}]
+
+
 def test_records_go_by_time(kgctl: Kgctl, topic: str) -> None:
     fill(kgctl, topic, [3], timestamp_ms=1_700_000_000_000)
     fill(kgctl, topic, [2, 1])

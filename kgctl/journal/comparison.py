@@ -51,7 +51,7 @@ def _of_members(plan: GroupPlan, now: StoredGroup) -> str | None:
     is_same = plan.state == now.state or {plan.state, now.state} <= {None, *EMPTY_STATES}
     if not is_same:
         members = f" with {_counted(len(now.members))}" if now.members else ""
-        return f"is {now.state}{members} instead of {plan.state}, {SINCE}"
+        return f"is {now.state}{members} now, not {plan.state} {SINCE}"
     before, after = ({_identity(member): member for member in some} for some in (plan.members, now.members))
     joined = [_name(after[key]) for key in after if key not in before]
     left = [_name(before[key]) for key in before if key not in after]
@@ -68,7 +68,7 @@ def _of_offsets(plan: GroupPlan, now: StoredGroup) -> str | None:
     for key in keys:
         there = offsets[key].offset if key in offsets else None
         if there != planned.get(key):
-            said = f"committed {_text(there)} instead of {_text(planned.get(key))}, {SINCE}"
+            said = f"committed {_text(there)} now, not {_text(planned.get(key))} {SINCE}"
             return f"group {plan.group!r}, {key}: {said}"
     return None
 

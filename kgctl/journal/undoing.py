@@ -64,7 +64,7 @@ def _moves(
         if offset not in (move.new_offset, None if was is None else was.offset):
             undo.problems.setdefault(
                 plan.group,
-                f"group {plan.group!r}, {move.key}: committed {_text(offset)} instead of {_text(move.new_offset)}, as "
+                f"group {plan.group!r}, {move.key}: committed {_text(offset)} now, not {_text(move.new_offset)} as "
                 "the change left it; add --force to replace it",
             )
         moves.append(to_stored(move.key, offset, was, epochs))

@@ -136,7 +136,7 @@ def _what_moved(
         offset = now.offset if now else None
         if offset != row.old_offset and not row.error:
             about = (
-                f"committed {_offset_text(offset)} instead of {_offset_text(row.old_offset)}, as when the plan was made"
+                f"committed {_offset_text(offset)} now, not {_offset_text(row.old_offset)} as when the plan was made"
             )
             return RowError(MOVED, f"group {group!r}, {row.topic}-{row.partition}: {about}: another client commits")
     return None

@@ -103,5 +103,7 @@ def _checked(
 
 def _refuse_nothing(entry: Entry, row: JournalRow) -> None:
     if not any(group.action in (OFFSETS, DELETION) for group in entry.plan.groups):
-        raise Precondition(f"change {row.id} cannot be undone: it changed no committed offsets")
+        raise Precondition(
+            f"change {row.id} cannot be undone: it changed no committed offsets; `kgctl journal` has the IDs of others"
+        )
     note("All committed offsets are as they were before the change.")

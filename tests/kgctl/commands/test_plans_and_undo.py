@@ -79,7 +79,7 @@ def test_a_plan_is_written_checked_and_applied_once(kgctl: Kgctl, topic: str, gr
     assert offsets_of(kgctl, group) == {0: 0, 1: 0}
     again = kgctl("apply", file, "--execute")
     assert again.exit_code == 6
-    assert f"group {group!r}, {topic}-0: committed 0 instead of 10, as when the plan was made" in again.stderr
+    assert f"group {group!r}, {topic}-0: committed 0 now, not 10 as when the plan was made" in again.stderr
 
 
 def test_a_group_that_moved_is_refused_as_a_whole_and_force_overrides(
@@ -92,7 +92,7 @@ def test_a_group_that_moved_is_refused_as_a_whole_and_force_overrides(
     kgctl.commit(group, topic, p1=21)
     refused = kgctl("apply", file, "--execute")
     assert refused.exit_code == 6
-    assert f"group {group!r}, {topic}-1: committed 21 instead of 20, as when the plan was made" in refused.stderr
+    assert f"group {group!r}, {topic}-1: committed 21 now, not 20 as when the plan was made" in refused.stderr
     assert "Nothing was changed." in refused.stderr
     assert (offsets_of(kgctl, group), offsets_of(kgctl, other)) == ({0: 10, 1: 21}, {0: 1})
     assert kgctl("apply", file, "--force", "--execute").exit_code == 0
@@ -108,7 +108,7 @@ def test_state_and_members_count_as_moved(kgctl: Kgctl, topic: str, group: str, 
         for file in (reset, deletion):
             done = kgctl("apply", file, "--execute")
             assert done.exit_code == 6
-            assert f"group {group!r} is Stable with 1 member instead of Empty, as when the plan was made" in done.stderr
+            assert f"group {group!r} is Stable with 1 member now, not Empty as when the plan was made" in done.stderr
         # Also with --force, a group with members keeps its offsets.
         forced = kgctl("apply", reset, "--force", "--execute")
         assert (forced.exit_code, offsets_of(kgctl, group)) == (6, {0: 10, 1: 20})
@@ -247,7 +247,7 @@ def test_an_undo_of_offsets_that_moved_since_needs_force(kgctl: Kgctl, topic: st
     kgctl.commit(group, topic, p1=30)
     refused = kgctl("undo", name, "--execute")
     assert refused.exit_code == 6
-    assert f"group {group!r}, {topic}-1: committed 30 instead of 50, as the change left it" in refused.stderr
+    assert f"group {group!r}, {topic}-1: committed 30 now, not 50 as the change left it" in refused.stderr
     assert offsets_of(kgctl, group) == {0: 100, 1: 30}
     assert kgctl("undo", name, "--force", "--execute").exit_code == 0
     assert offsets_of(kgctl, group) == {0: 10, 1: 20}

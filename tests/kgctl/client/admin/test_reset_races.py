@@ -106,7 +106,7 @@ def test_offsets_that_another_client_committed_meanwhile_are_not_overwritten() -
     done = applied(groups, planned)
     assert refused(groups, done) == ("GROUP_MOVED", 6)
     assert done.error is not None
-    assert "committed 61 instead of 60, as when the plan was made" in done.error.message
+    assert "committed 61 now, not 60 as when the plan was made" in done.error.message
     assert groups.feeder.calls(OFFSET_COMMIT) == []
 
 

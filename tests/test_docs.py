@@ -33,6 +33,12 @@ def test_links_lead_to_files(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_the_readme_leads_to_every_page(page: Path) -> None:
+    known = (ROOT / "README.md").read_text() + (ROOT / "docs" / "pipelines.md").read_text()
+    assert f"{page.name})" in known
+
+
 GENERATED = {path for path, _ in pages()}
 SHELL = {"|", "||", "&&", ";", ">", ">>", "<", "2>"}
 

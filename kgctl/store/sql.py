@@ -68,6 +68,8 @@ def _selected(connection: sqlite3.Connection, sql: str) -> list[Any]:
         found = cursor.fetchall()
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as error:
         text = str(error).rstrip(".")
+        if text == "interrupted":
+            raise KeyboardInterrupt from None
         if text in ("not authorized", "attempt to write a readonly database") or "prohibited" in text:
             raise BadQuery("the query is read-only: only SELECT is allowed, without PRAGMA and ATTACH") from None
         raise BadQuery(text) from None

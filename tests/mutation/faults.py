@@ -61,6 +61,7 @@ REFUSALS = ("tests/broker/server/test_refusals.py",)
 LISTENERS = ("tests/broker/server/test_listeners.py", "tests/broker/server/test_connections.py")
 CONFIG = ("tests/broker/test_config.py",)
 LOCAL_SECURITY = ("tests/broker/test_local_security.py",)
+INSPECTION = ("tests/broker/storage/test_inspection.py",)
 # Only simulations: a difference in a trace does not prove that an event is wrong.
 EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
@@ -2198,6 +2199,34 @@ FAULTS = (
         "            self._loop.call_later(delay_s, self._end, failed, answer)\n",
         "            self._loop.call_later(0, self._end, failed, answer)\n",
         GATE,
+    ),
+    Fault(
+        "offline: a store is copied while its WAL starts over",
+        "storage/inspection/store_copy.py",
+        "            if _wal_header(wal) == before:\n",
+        "            if before is not None:\n",
+        INSPECTION,
+    ),
+    Fault(
+        "offline: verify skips pages",
+        "storage/inspection/store_checks.py",
+        "and not page_is_intact(",
+        "and number < 0 and not page_is_intact(",
+        INSPECTION,
+    ),
+    Fault(
+        "offline: verify skips the digest of a segment",
+        "storage/inspection/segment_checks.py",
+        "listed.digest not in (None, digest)",
+        "listed.digest in ()",
+        INSPECTION,
+    ),
+    Fault(
+        "offline: records of aborted transactions count as committed",
+        "storage/inspection/reader.py",
+        "                    return ABORTED\n",
+        "                    return COMMITTED\n",
+        ("tests/kgctl/commands/test_store.py",),
     ),
     Fault(
         "SASL: a deleted user is back after a restart",

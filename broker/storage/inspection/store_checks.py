@@ -11,7 +11,7 @@ from typing import TypeAlias
 from broker.storage.errors import StorageError, StoreDamageError
 from broker.storage.inspection.reader import DataDirectory, read_ends
 from broker.storage.inspection.stored_rows import EVENTS, OFFSETS, rows_by_offset
-from broker.storage.store.checked_pages import HEADER_BYTES, PAGE_BYTES, page_is_intact, stamp_in
+from broker.storage.store.checked_pages import HEADER_BYTES, LOCKED_PAGE, PAGE_BYTES, page_is_intact, stamp_in
 from broker.storage.store.evidence import STAMPS, link, stamp_of
 from broker.storage.store.values import as_bytes, as_int
 from broker.storage.store.wal_frames import frames
@@ -19,8 +19,6 @@ from broker.storage.store.wal_frames import frames
 Found: TypeAlias = tuple[int, int, list[tuple[str, str]]]
 
 CHUNK_PAGES = 256
-# SQLite never uses the page with the bytes that it locks.
-LOCKED_PAGE = (1 << 30) // PAGE_BYTES + 1
 MOST_PROBLEMS = 100
 
 

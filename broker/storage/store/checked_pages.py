@@ -20,6 +20,8 @@ from broker.storage.file_ops import FileOps
 PAGE_BYTES = 4096
 HEADER_BYTES = 100  # SQLite reads these first
 RESERVED_BYTES = 8
+# SQLite locks its bytes, and never writes it.
+LOCKED_PAGE = (1 << 30) // PAGE_BYTES + 1
 _BODY_BYTES = PAGE_BYTES - 4
 _NUMBER = struct.Struct(">I")
 _STAMP_AT = 72  # reserved for expansion in the header of every SQLite database

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import pytest
 
 from broker.inspection import Check, DataDirectory, NoData, StoreDamageError, inspect, verify
-from broker.storage import OFFSETS_TOPIC, TopicRow
+from broker.storage import LEADER_EPOCH, OFFSETS_TOPIC, TopicRow
 from broker.storage.store.checked_pages import PAGE_BYTES
 from tests.harness.store_damages import flip
 from tests.harness.stores import append, open_log, segment_files, topic_log, used
@@ -128,6 +129,18 @@ def swap_segments(path: Path) -> None:
     one.write_bytes(other.read_bytes())
 
 
+def replace_batch_in_active_segment(path: Path) -> None:
+    """Another whole batch of the same size and offsets."""
+    file = segment_files(path)[-1]
+    content = bytearray(file.read_bytes())
+    at = content.rindex(b"value 039", 0, used(file))
+    content[at : at + 9] = b"value 040"
+    start = content.rindex(LEADER_EPOCH.to_bytes(4, "big") + b"\2", 0, at) - 12
+    size = 12 + int.from_bytes(content[start + 8 : start + 12], "big")
+    content[start + 17 : start + 21] = google_crc32c.value(bytes(content[start + 21 : start + size])).to_bytes(4, "big")
+    file.write_bytes(content)
+
+
 def remove_marker(path: Path) -> None:
     (path / "commit-marker").unlink()
 
@@ -148,6 +161,7 @@ DAMAGES: list[tuple[Callable[[Path], None], str, str]] = [
     (damage_trailer, ".log", "position"),
     (remove_segment, ".log", "offsets 0 to"),
     (swap_segments, ".log", "position"),
+    (replace_batch_in_active_segment, ".log", "offsets"),
     (remove_marker, "store.db", "commit-marker"),
     (damage_ends, "synced-ends", "whole file"),
     (damage_topic_file, "topic.json", "whole file"),

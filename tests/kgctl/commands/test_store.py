@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +25,7 @@ from broker.local import LocalBroker
 from kgctl.store.tables import TABLES, kind_of
 from tests.harness import ROOT
 from tests.harness.commandline import Kgctl, member_of
+from tests.harness.running import until
 from tests.harness.store_damages import flip
 from tests.harness.transactions import TransactionalProducer
 from tests.harness.wire_client import WireClient
@@ -178,6 +183,19 @@ def test_wrong_sql_and_changes_are_one_line_and_exit_code_2(killed: Path, sql: s
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: the query ")
     assert result.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_a_query(killed: Path) -> None:
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    query = subprocess.Popen([sys.executable, "-m", "kgctl", "store", "query", str(killed), endless], cwd=ROOT)
+    until(lambda: used_cpu_s(query.pid) > 2)
+    query.send_signal(signal.SIGINT)
+    assert query.wait(30) == 130
+
+
+def used_cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def test_exports_hold_the_same_records_in_every_format(data_dir: Path, tmp_path: Path) -> None:

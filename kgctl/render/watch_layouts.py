@@ -11,6 +11,7 @@ from kgctl.model.events import EventRow
 from kgctl.model.findings import ClusterFinding, Finding, RuleRow
 from kgctl.model.lag import Confidence, LagRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
+from kgctl.render.group_layouts import HEALTH_TONES
 from kgctl.render.measure import Measure
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE
 from kgctl.watch.figures import rate, span
@@ -100,14 +101,6 @@ _SEVERITIES = {
     "info": Tone.QUIET,
     "unknown": Tone.QUIET,
 }
-_VERDICTS = {
-    "OK": Tone.GOOD,
-    "LAGGING": Tone.CHANGING,
-    "REBALANCING": Tone.CHANGING,
-    "STALLED": Tone.BAD,
-    "STOPPED": Tone.BAD,
-    "DEAD MEMBERS": Tone.BAD,
-}
 _SEVERITY = Column("SEVERITY", "severity", 8, tones=_SEVERITIES)
 
 WATCH_LAYOUTS: dict[str, Layout] = {
@@ -153,7 +146,7 @@ WATCH_LAYOUTS: dict[str, Layout] = {
         Finding,
         (
             NAME("GROUP", "group", 15),
-            Column("VERDICT", "verdict", 11, tones=_VERDICTS),
+            Column("VERDICT", "verdict", 11, tones=HEALTH_TONES),
             _SEVERITY,
             Column("RULE", "rule", 20),
             SENTENCE("EVIDENCE", "evidence", 20, share=2),

@@ -62,6 +62,8 @@ def events(
     seconds = None if duration is None else seconds_of(duration, "--for")
     if seconds is not None and not follow:
         raise typer.BadParameter("needs --follow.", param_hint="'--for'")
+    if follow and chosen.watch is not None:
+        raise typer.BadParameter("--follow shows new events by itself.", param_hint="'--watch'")
     wanted = _wanted(groups, match)
     with chosen.admin() as admin, Interruption() as stop:
         read = _reader(admin, chosen)

@@ -71,6 +71,7 @@ def test_causes_are_known_on_our_broker(our_cluster: Cluster) -> None:
         (["--match", "("], "'(' is not a regular expression"),
         (["--for", "5s"], "needs --follow."),
         (["-f", "--for", "x"], "'x' is not a duration"),
+        (["-f", "--for", "1s", "--watch"], "--follow shows new events by itself."),
     ],
 )
 def test_what_cannot_work_is_refused(our_cluster: Cluster, arguments: list[str], sentence: str) -> None:

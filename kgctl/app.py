@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from kgctl.commands.shared.completion import completion_options, register_shells, with_shell_named
+from kgctl.commands.completion.options import completion_options, register_shells, with_shell_named
 from kgctl.commands.shared.hints import improve
 from kgctl.commands.shared.loading import Entry, load_entry, stand_ins
 from kgctl.commands.shared.optional_values import with_values
@@ -48,6 +48,7 @@ COMMANDS = {
     "compat": Entry(
         "kgctl.commands.compat.app:compat", "Run one of Kafka's command-line tools with its own arguments."
     ),
+    "completion": Entry("kgctl.commands.completion.app:completion", "Print the completion script for a shell."),
     "schema": Entry("kgctl.commands.schema:schema", "Print the JSON Schema of an answer."),
     "demo": Entry("kgctl.commands.demo:demo", "Take a guided tour."),
 }
@@ -88,7 +89,13 @@ class Root(TyperGroup):
         self.commands = stand_ins(COMMANDS)
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        if "_KGCTL_COMPLETE" in os.environ:
+        shell = os.environ.get("_KGCTL_COMPLETE", "")
+        if shell in ("bash", "zsh", "fish"):
+            from kgctl.commands.completion.answer import answer
+
+            return answer(self, shell, arguments[0] if arguments and arguments[0] is not None else sys.argv[1:])
+        if shell:
+            # A script of an earlier version, or of PowerShell.
             register_shells()
         return super().main(*arguments, **options)
 

@@ -1,4 +1,4 @@
-"""`kgctl --show-completion` and `--install-completion`: completion scripts for a named shell, or for $SHELL."""
+"""The options `--show-completion` and `--install-completion`: completion scripts for a named shell, or for $SHELL."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def register_shells() -> None:
 def _show(ctx: Any, parameter: Any, value: str | None) -> None:
     if value is None or ctx.resilient_parsing:
         return
-    from typer._completion_shared import get_completion_script
+    from kgctl.commands.completion.scripts import script_of
 
-    typer.echo(get_completion_script(prog_name="kgctl", complete_var="_KGCTL_COMPLETE", shell=_shell(value, SHOW)))
+    typer.echo(script_of(shell_named(value, f"'{SHOW}'")), nl=False)
     raise typer.Exit
 
 
@@ -66,20 +66,23 @@ def _install(ctx: Any, parameter: Any, value: str | None) -> None:
         return
     from typer._completion_shared import install
 
-    shell, path = install(shell=_shell(value, INSTALL), prog_name="kgctl", complete_var="_KGCTL_COMPLETE")
+    from kgctl.commands.completion.scripts import SCRIPTS, VARIABLE
+
+    shell, path = install(shell=shell_named(value, f"'{INSTALL}'"), prog_name="kgctl", complete_var=VARIABLE)
+    if shell in SCRIPTS:
+        path.write_text(SCRIPTS[shell])
     typer.echo(f"Installed completion for {shell} in {path}; it takes effect in a new terminal.")
     raise typer.Exit
 
 
-def _shell(value: str, option: str) -> str:
+def shell_named(value: str, hint: str) -> str:
+    """The shell of this name, or of $SHELL if the name is empty. `hint` is what names it, for errors."""
     if value:
         if value not in SHELLS:
-            raise typer.BadParameter(f"{value!r} is not one of {', '.join(SHELLS)}.", param_hint=f"'{option}'")
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(SHELLS)}.", param_hint=hint)
         return value
     name = PurePath(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
         said = f"$SHELL is {name!r}" if name else "$SHELL is not set"
-        raise typer.BadParameter(
-            f"{said}; name one of {', '.join(SHELLS)}: kgctl {option} bash.", param_hint=f"'{option}'"
-        )
+        raise typer.BadParameter(f"{said}; name one of {', '.join(SHELLS)}: kgctl completion bash.", param_hint=hint)
     return name

@@ -19,32 +19,32 @@ from kgctl.commands.shared.settings import Settings
 from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output
 
 COMMANDS = {
-    "groups": Entry("kgctl.commands.groups.verbs:GROUPS", "List, describe and change consumer groups."),
+    "groups": Entry("kgctl.commands.groups.verbs:GROUPS", "List, examine and change consumer groups."),
     "events": Entry("kgctl.commands.groups.events:events", "Show the events of groups."),
     "ui": Entry("kgctl.commands.ui:ui", "Watch consumer groups on a live dashboard."),
-    "topics": Entry("kgctl.commands.topics.verbs:TOPICS", "List, describe, create, alter and delete topics."),
-    "configs": Entry("kgctl.commands.configs.verbs:CONFIGS", "Show, set and unset configs of topics, brokers, groups."),
-    "quotas": Entry("kgctl.commands.quotas.verbs:QUOTAS", "List, set and remove client quotas."),
-    "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Describe and examine the brokers of a cluster."),
-    "produce": Entry("kgctl.commands.records.produce:produce", "Write records from stdin to a topic."),
-    "consume": Entry("kgctl.commands.records.consume:consume", "Print records of topics to stdout."),
+    "apply": Entry("kgctl.commands.journal.apply:apply", "Apply a plan that a command wrote with --plan."),
+    "undo": Entry("kgctl.commands.journal.undo:undo", "Take back a change that is in the journal."),
+    "journal": Entry("kgctl.commands.journal.verbs:JOURNAL", "Show the changes that were made from this machine."),
     "transactions": Entry(
         "kgctl.commands.transactions.app:transactions_app", "List, describe and abort transactions, find hanging ones."
     ),
     "producers": Entry(
         "kgctl.commands.transactions.producers:producers_app", "Show the producers that partitions remember."
     ),
-    "apply": Entry("kgctl.commands.journal.apply:apply", "Apply a plan that a command wrote with --plan."),
-    "undo": Entry("kgctl.commands.journal.undo:undo", "Take back a change that is in the journal."),
-    "journal": Entry("kgctl.commands.journal.verbs:JOURNAL", "Show the changes that were made from this machine."),
+    "topics": Entry("kgctl.commands.topics.verbs:TOPICS", "List, describe, create, alter and delete topics."),
+    "configs": Entry("kgctl.commands.configs.verbs:CONFIGS", "Show, set and unset configs of topics, brokers, groups."),
+    "quotas": Entry("kgctl.commands.quotas.verbs:QUOTAS", "List, set and remove client quotas."),
+    "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
+    "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
+    "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Describe and examine the brokers of a cluster."),
+    "produce": Entry("kgctl.commands.records.produce:produce", "Write records from stdin to a topic."),
+    "consume": Entry("kgctl.commands.records.consume:consume", "Print records of topics to stdout."),
     "context": Entry("kgctl.commands.contexts.app:context_app", "Name clusters, and choose the one to work on."),
+    "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
+    "store": Entry("kgctl.commands.store.verbs:STORE", "Read a broker's data directory offline."),
     "pipeline": Entry(
         "kgctl.commands.pipelines.app:pipeline_app", "Analyze consumer groups with Spark: tables, a report."
     ),
-    "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
-    "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
-    "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
-    "store": Entry("kgctl.commands.store.verbs:STORE", "Read a broker's data directory offline."),
     "compat": Entry(
         "kgctl.commands.compat.app:compat", "Run one of Kafka's command-line tools with its own arguments."
     ),

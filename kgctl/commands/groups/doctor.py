@@ -55,7 +55,7 @@ def doctor(
         bool, typer.Option("--verbose", help="Also show the rules that found nothing, or could not look.")
     ] = False,
 ) -> None:
-    """Give a verdict about groups.
+    """Find what is wrong with groups.
 
     All groups by default, with evidence and advice for each finding. error means that records are lost, or that the
     group makes no progress; with one, the exit code is 3. warning means that the group works badly, info that something

@@ -6,27 +6,27 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kgctl.client.admin import groups, history, offsets, topics
 from kgctl.client.admin.group_changes import GroupChanges
 from kgctl.client.admin.resource_admin import ResourceAdmin
 from kgctl.client.admin.session import ADDITION_SECONDS
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
-from kgctl.model.changes import TopicChange
-from kgctl.model.groups import Committed, GroupDescription, Listing
-from kgctl.model.history import GroupEventRow
-from kgctl.model.topic_partition import TopicPartition
-from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
 
 if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
     from broker.security.secret import Secret
+    from kgctl.client.admin import history, offsets
     from kgctl.client.admin.aborts import HangingTarget
     from kgctl.client.admin.group_metadata import GroupFacts
     from kgctl.client.admin.stored_generations import Offsets, Take
     from kgctl.model.acls import AclChange, AclRow
+    from kgctl.model.changes import TopicChange
     from kgctl.model.cluster import ClusterFacts
+    from kgctl.model.groups import Committed, GroupDescription, Listing
+    from kgctl.model.history import GroupEventRow
     from kgctl.model.lag import LagFacts
+    from kgctl.model.topic_partition import TopicPartition
+    from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
     from kgctl.model.transactions import (
         GroupHold,
         HangingTransaction,
@@ -57,12 +57,18 @@ class Admin(GroupChanges, ResourceAdmin):
     # --- topics ---
 
     def list_topics(self, names: Sequence[str] | None = None) -> list[TopicRow]:
+        from kgctl.client.admin import topics
+
         return self.run(topics.list_topics(self.cluster, names))
 
     def describe_topics(self, names: Sequence[str] | None = None) -> list[TopicPartitionRow]:
+        from kgctl.client.admin import topics
+
         return self.run(topics.describe_topics(self.cluster, names))
 
     def topic_configs(self, names: Sequence[str], *, all_of_them: bool = False) -> list[TopicConfigRow]:
+        from kgctl.client.admin import topics
+
         return self.run(topics.topic_configs(self.cluster, names, all_of_them=all_of_them))
 
     def create_topics(
@@ -74,6 +80,8 @@ class Admin(GroupChanges, ResourceAdmin):
         configs: Mapping[str, str] | None = None,
         note: Callable[[str], None] = lambda _: None,
     ) -> list[TopicChange]:
+        from kgctl.client.admin import topics
+
         return self.run(
             topics.create_topics(
                 self.cluster, names, partitions=partitions, replicas=replicas, configs=configs, note=note
@@ -81,19 +89,27 @@ class Admin(GroupChanges, ResourceAdmin):
         )
 
     def plan_topic_deletion(self, names: Sequence[str]) -> list[TopicChange]:
+        from kgctl.client.admin import topics
+
         return self.run(topics.plan_deletion(self.cluster, names))
 
     def delete_topics(self, plan: Sequence[TopicChange]) -> list[TopicChange]:
+        from kgctl.client.admin import topics
+
         return self.run(topics.delete_topics(self.cluster, plan))
 
     # --- groups ---
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> Listing:
+        from kgctl.client.admin import groups
+
         return self.run(groups.list_groups(self.cluster, states, types))
 
     def describe_groups(
         self, names: Sequence[str], *, offsets: bool = True, commit_times: bool = False
     ) -> list[GroupDescription]:
+        from kgctl.client.admin import groups
+
         return self.run(groups.describe_groups(self.cluster, names, offsets=offsets, commit_times=commit_times))
 
     def group_facts(
@@ -124,6 +140,8 @@ class Admin(GroupChanges, ResourceAdmin):
         return self._connector.run(steps, min(self._connector.settings.timeout, ADDITION_SECONDS))
 
     def group_history(self, group: str) -> list[GroupEventRow]:
+        from kgctl.client.admin import history
+
         return self.run(history.group_history(self.cluster, group))
 
     def new_events(self, group: str | None, *, whole_history: bool) -> tuple[GroupEventRow, ...]:
@@ -131,6 +149,8 @@ class Admin(GroupChanges, ResourceAdmin):
 
         None: the events of all groups.
         """
+        from kgctl.client.admin import history
+
         since = None if whole_history else self._bookmark
         events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
         return events
@@ -270,9 +290,13 @@ class Admin(GroupChanges, ResourceAdmin):
     # --- offsets ---
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, offsets.OffsetAt | KgctlError]:
+        from kgctl.client.admin import offsets
+
         return self.run(offsets.list_offsets(self.cluster, wanted))
 
     def committed(self, names: Sequence[str]) -> dict[str, dict[TopicPartition, Committed] | KgctlError]:
+        from kgctl.client.admin import offsets
+
         return self.run(offsets.committed(self.cluster, names))
 
     def lag_facts(self, described: Sequence[GroupDescription]) -> LagFacts:

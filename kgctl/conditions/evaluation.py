@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from broker.light_dataclasses import dataclass
 from kgctl.conditions.syntax import And, Comparison, Condition, Not, Or, references, text_of, text_of_value
 from kgctl.conditions.variables import Reference
 

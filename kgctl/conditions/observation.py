@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from broker.light_dataclasses import dataclass, field
 from kgctl.conditions.evaluation import Unknown, Value
 from kgctl.conditions.variables import Reference
 from kgctl.model.groups import GroupDescription, PartitionLag

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from broker.light_dataclasses import dataclass
 from kgctl.conditions.durations import text_of_ms
 from kgctl.conditions.variables import VARIABLES, Reference, Type, quoted
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
+from broker.light_dataclasses import dataclass
 from kgctl.conditions.durations import parse_ms
 from kgctl.model.groups import STATES, TYPES
 from kgctl.model.health import WORST_FIRST

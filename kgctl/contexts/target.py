@@ -192,7 +192,7 @@ def _of_local_broker(environ: Mapping[str, str], notes: tuple[str, ...]) -> Targ
 
 
 def _with(target: Target, values: Mapping[str, Sourced]) -> Target:
-    from dataclasses import replace
+    from broker.light_dataclasses import replace
 
     return replace(target, values=values)
 

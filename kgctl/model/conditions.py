@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from broker.light_dataclasses import dataclass
 from kgctl.model.failure import RowError
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.light_dataclasses import replace
 from kgctl.commands.groups.sampling import take_samples, with_facts
 from kgctl.conditions.evaluation import Value
 from kgctl.conditions.observation import (

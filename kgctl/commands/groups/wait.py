@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.times import span_ms
 from kgctl.client.net.errors import BadValue, KgctlError, TimedOut, from_row
 from kgctl.commands.groups.condition_report import EXPLANATION, For, Junit, grammar, parsed, reporting, row_of

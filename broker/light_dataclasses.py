@@ -2,18 +2,20 @@
 
 The standard library compiles up to eight methods for each class when its module is imported, about half a millisecond.
 Here, a method is compiled at its first call. `dataclasses.fields`, `asdict` and
-`is_dataclass` work. What this module does not have, such as `order=True`, it leaves to the standard library.
+`is_dataclass` work. What this module does not have, such as classes without slots, it leaves to the standard library.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass", "field", "replace"]
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
-_OPTIONS = {"frozen", "slots", "kw_only", "eq"}
+_OPTIONS = {"frozen", "slots", "kw_only", "eq", "order"}
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
 class _Field:
@@ -116,10 +118,13 @@ def _add_methods(cls: Any, own: Any, options: dict[str, Any]) -> None:
         cls.__repr__ = _repr
     if options.get("eq", True):
         if "__eq__" not in own:
-            cls.__eq__ = _compiled_at_first_call(cls, "__eq__", lambda: _eq_source(cls))
+            cls.__eq__ = _compiled_at_first_call(cls, "__eq__", lambda: _comparison_source(cls, "__eq__", "=="))
         # Python itself sets __hash__ to None beside an __eq__ of the class body.
         if "__hash__" not in own or (own["__hash__"] is None and "__eq__" in own):
             cls.__hash__ = _compiled_at_first_call(cls, "__hash__", lambda: _hash_source(cls)) if frozen else None
+    for name, operator in _ORDER.items() if options.get("order") else ():
+        source = partial(_comparison_source, cls, name, operator)
+        setattr(cls, name, _compiled_at_first_call(cls, name, source))
     if frozen:
         cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
         if "__getstate__" not in own:
@@ -146,9 +151,9 @@ def _values(cls: Any, owner: str) -> str:
     return "(" + "".join(f"{owner}.{f.name}, " for f in cls.__light_fields__ if f.compare) + ")"
 
 
-def _eq_source(cls: Any) -> tuple[str, dict[str, Any]]:
-    head = "def __eq__(self, other):\n if other.__class__ is not self.__class__: return NotImplemented\n"
-    return f"{head} return {_values(cls, 'self')} == {_values(cls, 'other')}", {}
+def _comparison_source(cls: Any, name: str, operator: str) -> tuple[str, dict[str, Any]]:
+    head = f"def {name}(self, other):\n if other.__class__ is not self.__class__: return NotImplemented\n"
+    return f"{head} return {_values(cls, 'self')} {operator} {_values(cls, 'other')}", {}
 
 
 def _hash_source(cls: Any) -> tuple[str, dict[str, Any]]:

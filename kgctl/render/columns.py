@@ -122,3 +122,9 @@ class Layout:
 
 
 _WIDENED = {Shown.WIDE: Shown.ALWAYS, Shown.WIDE_IF_ANY: Shown.IF_ANY}
+
+
+def layout_by_fields(row: type) -> Layout:
+    """A column for each field of the row."""
+    names = (field.name for field in fields(row))
+    return Layout(row, tuple(Column(name.upper().replace("_", "-"), name) for name in names))

@@ -2,310 +2,47 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-from broker.light_dataclasses import replace
-from kgctl.model.changes import (
-    GroupChange,
-    MemberChange,
-    OffsetChange,
-    RebalanceRow,
-    ResetRow,
-    ResetSummary,
-    TopicChange,
-)
-from kgctl.model.history import GroupEventRow
-from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
-from kgctl.model.rescue import RescuedOffsetRow, RescueRow
-from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
-from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
-from kgctl.render.group_layouts import GROUP_LAYOUTS, STATE_TONES
-from kgctl.render.journal_layouts import JOURNAL_LAYOUTS
-from kgctl.render.local_layouts import LOCAL_LAYOUTS, layout_by_fields
-from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
-from kgctl.render.resource_layouts import RESOURCE_LAYOUTS
-from kgctl.render.security_layouts import SECURITY_LAYOUTS
-from kgctl.render.store_layouts import STORE_LAYOUTS
-from kgctl.render.transaction_layouts import TRANSACTION_LAYOUTS
-from kgctl.render.watch_layouts import WATCH_LAYOUTS
+from kgctl.render.columns import Layout, layout_by_fields
 
-EVENT_TONES = {"stable": Tone.GOOD, "rebalance_started": Tone.CHANGING, "superseded": Tone.QUIET}
-OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
-
-
-def _at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
-def _text(ms: int) -> str:
-    return _at(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _time(row: Any) -> str:
-    return _text(row.timestamp)
-
-
-def _brief_time(row: Any) -> str:
-    return f"{_at(row.timestamp):%m-%d %H:%M:%S}Z"
-
-
-def _time_of(field: str) -> Callable[[Any], str | None]:
-    return lambda row: None if (ms := getattr(row, field)) is None else _text(ms)
-
-
-def _brief_of(field: str) -> Callable[[Any], str | None]:
-    return lambda row: None if (ms := getattr(row, field)) is None else f"{_at(ms):%m-%d %H:%M:%S}Z"
-
-
-def _cause(row: Any) -> str | None:
-    return f"{row.cause} ({row.reason})" if row.reason else row.cause
-
-
-def _why_left(row: Any) -> str | None:
-    """Why members left, where it differs from what started the rebalance."""
-    causes = Counter(row.left_causes)
-    if not causes or causes.keys() == {row.cause}:
-        return None
-    return ", ".join(f"{count} {cause}" for cause, count in causes.items())
-
-
-def _owned(row: RebalanceRow) -> str | None:
-    """How many partitions the member has, or had and has."""
-    before, after = (
-        None if entries is None else sum(len(entry.partitions) for entry in entries)
-        for entries in (row.assignment_before, row.assignment_after)
-    )
-    if before is None and after is None:
-        return None
-    known = "?" if before is None else str(before)
-    return known if after is None else f"{known}->{after}"
-
-
-def _exchanged(row: RebalanceRow) -> str | None:
-    return None if row.gained is None or row.lost is None else f"+{row.gained}/-{row.lost}"
-
-
-def _numbers(field: str) -> Callable[[Any], str | None]:
-    return lambda row: ",".join(map(str, getattr(row, field))) or None
-
-
-LAYOUTS: dict[str, Layout] = {
-    **GROUP_LAYOUTS,
-    **JOURNAL_LAYOUTS,
-    "offset-reset": Layout(
-        ResetRow,
-        (
-            NAME("GROUP", "group", 30),
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITION", "partition", 10),
-            Column("OLD-OFFSET", "old_offset", 15),
-            Column("NEW-OFFSET", "new_offset", 15),
-            Column("DELTA", "delta", 10),
-            STATUS,
-            Column("OLD-TIME", _time_of("old_timestamp"), 24, Shown.IF_ANY, rank=1, brief=_brief_of("old_timestamp")),
-            Column("NEW-TIME", _time_of("new_timestamp"), 24, Shown.IF_ANY, rank=2, brief=_brief_of("new_timestamp")),
-            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
-            ERROR,
-        ),
-    ),
-    "offset-reset-summary": Layout(
-        ResetSummary,
-        (
-            NAME("GROUP", "group", 30),
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITIONS", "partitions", 10),
-            Column("REREAD", "records_to_reread", 10),
-            Column("SKIP", "records_to_skip", 10),
-            STATUS,
-            ERROR,
-        ),
-    ),
-    "offset-deletion": Layout(
-        OffsetChange,
-        (
-            NAME("GROUP", "group", 15),
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITION", "partition", 15),
-            Column("OLD-OFFSET", "old_offset", 15),
-            replace(STATUS, width=15),
-            ERROR,
-        ),
-    ),
-    "group-deletion": Layout(
-        GroupChange, (NAME("GROUP", "group", 30), Column("STATE", "state", 20, tones=STATE_TONES), STATUS, ERROR)
-    ),
-    "member-removal": Layout(
-        MemberChange,
-        (
-            NAME("GROUP", "group", 15),
-            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY),
-            ID("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
-            ID("HOST", "host", 15, rank=2),
-            ID("CLIENT-ID", "client_id", 15, rank=1),
-            STATUS,
-            ERROR,
-        ),
-    ),
-    "group-history": Layout(
-        GroupEventRow,
-        (
-            Column("TIME", _time, 24, brief=_brief_time),
-            Column("GENERATION", "generation", 10),
-            Column("EVENT", "event", 17, tones=EVENT_TONES),
-            SENTENCE("CAUSE", _cause, 15),
-            Column("PREPARE-MS", "prepare_ms", 10, rank=3),
-            Column("COMPLETE-MS", "complete_ms", 11, rank=2),
-            Column("MEMBERS", "members", 7),
-            Column("JOINED", "joined_count", 6, rank=RELUCTANTLY + 4),
-            Column("LEFT", "left_count", 4),
-            SENTENCE("LEFT-BECAUSE", _why_left, 12, Shown.IF_ANY, rank=RELUCTANTLY + 2),
-            Column("ABSENT", lambda row: row.absent_count or None, 6, Shown.IF_ANY, rank=RELUCTANTLY + 3),
-            Column("MOVED", "partitions_moved", 5, rank=4),
-            Column("REJECTED", "commits_rejected", 8, rank=1),
-            ID("WHO-JOINED", "joined", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
-            ID("WHO-LEFT", "left", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
-            ID("WHO-WAS-ABSENT", lambda row: row.absent or None, 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY),
-        ),
-    ),
-    "group-rebalance": Layout(
-        RebalanceRow,
-        (
-            NAME("GROUP", "group", 15),
-            ID("CONSUMER-ID", "consumer_id", 15, rank=RELUCTANTLY + 1),
-            ID("GROUP-INSTANCE-ID", "group_instance_id", 17, Shown.IF_ANY),
-            ID("HOST", "host", 15, rank=2),
-            ID("CLIENT-ID", "client_id", 15, rank=1),
-            Column("METHOD", "method", 8),
-            Column("GENERATION", "generation_before", 10, Shown.IF_ANY),
-            Column("NEW-GENERATION", "generation_after", 14, Shown.IF_ANY),
-            Column("STABLE-AFTER-MS", "stable_after_ms", 15, Shown.IF_ANY, rank=3),
-            Column("PARTITIONS", _owned, 10, Shown.IF_ANY),
-            Column("MOVED", _exchanged, 6, Shown.IF_ANY),
-            ID("BEFORE", "assignment_before", 15, Shown.WIDE_IF_ANY),
-            ID("AFTER", "assignment_after", 15, Shown.WIDE_IF_ANY),
-            STATUS,
-            ERROR,
-        ),
-    ),
-    "topics": Layout(
-        TopicRow,
-        (
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITIONS", "partitions", 10),
-            Column("REPLICAS", "replicas", 8, rank=1),
-            Column("INTERNAL", lambda row: "yes" if row.internal else "no"),
-            ERROR,
-        ),
-    ),
-    "topic-partitions": Layout(
-        TopicPartitionRow,
-        (
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITION", "partition", 10),
-            Column("LEADER", "leader", 8),
-            Column("REPLICAS", _numbers("replicas"), 10, rank=2),
-            Column("ISR", _numbers("isr"), 10),
-            Column("LOG-START-OFFSET", "log_start_offset", 16),
-            Column("LOG-END-OFFSET", "log_end_offset", 15),
-            Column("RECORDS", "records", rank=1),
-            ERROR,
-        ),
-    ),
-    "topic-configs": Layout(
-        TopicConfigRow,
-        (
-            NAME("TOPIC", "topic", 30),
-            ID("CONFIG", "config", 30),
-            ID("VALUE", "value", 20),
-            Column("SOURCE", "source", rank=1),
-            ERROR,
-        ),
-        name="config",
-    ),
-    "topic-changes": Layout(
-        TopicChange,
-        (
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITIONS", "partitions", 10),
-            Column("REPLICAS", "replicas", 8, rank=1),
-            STATUS,
-            ERROR,
-        ),
-    ),
-    "broker-rescue": Layout(
-        RescueRow,
-        (
-            NAME("TOPIC", "topic", 30),
-            Column("PARTITION", "partition", 10),
-            Column("LOG-START-OFFSET", "log_start_offset", 16, rank=RELUCTANTLY),
-            Column("LOG-END-OFFSET", "log_end_offset", 15),
-            Column("RECORDS", "records", 10),
-            Column("BYTES", "size_bytes", 10, rank=1),
-            Column("LOST-OFFSETS", "lost_offsets", 12),
-            STATUS,
-            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
-        ),
-    ),
-    "rescued-offsets": Layout(
-        RescuedOffsetRow,
-        (
-            NAME("GROUP", "group", 15),
-            NAME("TOPIC", "topic", 15),
-            Column("PARTITION", "partition", 10),
-            Column("OFFSET", "offset", 15),
-            Column("COMMITTED", "committed", 25, rank=1),
-            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
-        ),
-    ),
-    "pipeline-jobs": Layout(
-        JobRow,
-        (
-            Column("JOB", "job", 10),
-            SENTENCE("READS", lambda row: ", ".join(row.reads), 20),
-            SENTENCE("WRITES", lambda row: ", ".join(row.writes), 20),
-            SENTENCE("SUMMARY", "summary"),
-        ),
-    ),
-    "pipeline-columns": Layout(
-        ColumnRow,
-        (
-            Column("TABLE", "table", 12),
-            Column("COLUMN", "column", 14),
-            Column("TYPE", lambda row: row.type.partition("<")[0], 9, rank=1),
-            SENTENCE("MEANING", "meaning"),
-        ),
-    ),
-    "pipeline-doctor": Layout(
-        FindingRow,
-        (
-            Column("WHAT", "what", 12),
-            Column("OK", lambda row: {True: "yes", False: "no", None: None}[row.ok], 3, tones=OK_TONES),
-            SENTENCE("FOUND", "found", 20),
-            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
-        ),
-    ),
-    "pipeline-status": Layout(
-        TableRow,
-        (
-            Column("TABLE", "table", 12),
-            Column("JOB", "job", 10),
-            Column("ROWS", "rows", 10),
-            Column("FILES", "files", 6),
-            Column("BYTES", "size_bytes", 10),
-            Column("BATCHES", "batches", 7),
-            Column("WRITTEN", "written"),
-        ),
-    ),
-    **LOCAL_LAYOUTS,
-    **RESOURCE_LAYOUTS,
-    **SECURITY_LAYOUTS,
-    **STORE_LAYOUTS,
-    **TRANSACTION_LAYOUTS,
-    **WATCH_LAYOUTS,
+# Where the tables are, and the first words of their kinds: a kind is searched there first, so that the others are not loaded.
+_PLACES = {
+    "group_layouts:GROUP_LAYOUTS": ("group", "groups"),
+    "journal_layouts:JOURNAL_LAYOUTS": ("journal", "plan"),
+    "change_layouts:CHANGE_LAYOUTS": ("group", "offset", "member"),
+    "topic_layouts:TOPIC_LAYOUTS": ("topic", "topics"),
+    "pipeline_layouts:PIPELINE_LAYOUTS": ("pipeline", "broker", "rescued"),
+    "local_layouts:LOCAL_LAYOUTS": ("local", "produced", "kinds"),
+    "resource_layouts:RESOURCE_LAYOUTS": ("config", "configs", "quota", "quotas", "cluster", "record", "log", "topic"),
+    "security_layouts:SECURITY_LAYOUTS": ("acl", "acls", "user", "users", "context", "contexts"),
+    "store_layouts:STORE_LAYOUTS": ("store",),
+    "transaction_layouts:TRANSACTION_LAYOUTS": ("transaction", "transactions", "hanging", "producers"),
+    "watch_layouts:WATCH_LAYOUTS": ("group", "events", "doctor", "cluster"),
 }
+
+
+class _Layouts(Mapping[str, Layout]):
+    """All layouts by kind; a module with layouts is loaded when a kind may be in it."""
+
+    def __getitem__(self, kind: str) -> Layout:
+        word = kind.partition("-")[0]
+        for place in sorted(_PLACES, key=lambda place: word not in _PLACES[place]):
+            if kind in (found := _at(place)):
+                return found[kind]
+        raise KeyError(kind)
+
+    def __iter__(self) -> Iterator[str]:
+        for place in _PLACES:
+            yield from _at(place)
+
+    def __len__(self) -> int:
+        return sum(map(len, map(_at, _PLACES)))
+
+
+LAYOUTS = _Layouts()
 
 
 def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
@@ -313,3 +50,9 @@ def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
     if kind in LAYOUTS:
         return LAYOUTS[kind]
     return layout_by_fields(type(rows[0])) if rows else Layout(None, ())
+
+
+def _at(place: str) -> Mapping[str, Layout]:
+    module, _, name = place.partition(":")
+    found: Mapping[str, Layout] = getattr(import_module(f"kgctl.render.{module}"), name)
+    return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kgctl.model import store
-from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown
+from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, layout_by_fields
 from kgctl.render.group_layouts import STATE_TONES
-from kgctl.render.local_layouts import layout_by_fields
 from kgctl.render.parts import ID, NAME, SENTENCE
 from kgctl.render.transaction_layouts import TONES
 

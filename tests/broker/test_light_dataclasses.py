@@ -63,6 +63,13 @@ class OwnHash:
 @light.dataclass(frozen=True, slots=True, order=True)
 class Ordered:
     rank: int
+    name: str = ""
+
+
+@light.dataclass(frozen=True)
+class Roomy:
+    name: str
+    size: int = light.field(default=1)
 
 
 def standard(cls: Any) -> Any:
@@ -179,7 +186,16 @@ def test_a_mutable_default_is_refused() -> None:
 
 
 def test_the_standard_library_serves_what_light_dataclasses_do_not_have() -> None:
-    assert Ordered(1) < Ordered(2)
+    roomy = Roomy("a")
+    object.__setattr__(roomy, "extra", 1)
+    assert roomy == Roomy("a", 1)
+
+
+def test_instances_are_ordered_by_their_values() -> None:
+    assert sorted([Ordered(2), Ordered(1, "b"), Ordered(1, "a")]) == [Ordered(1, "a"), Ordered(1, "b"), Ordered(2)]
+    assert Ordered(1) <= Ordered(1) >= Ordered(1) > Ordered(0)
+    with pytest.raises(TypeError):
+        assert Ordered(1) < 2  # type: ignore[operator]
 
 
 def test_a_subclass_may_use_the_decorator_of_the_standard_library() -> None:

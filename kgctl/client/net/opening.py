@@ -103,7 +103,7 @@ class Opening:
     def resolve(self) -> list[Address]:
         """The addresses of the host."""
         try:
-            found = socket.getaddrinfo(self.endpoint.host, self.endpoint.port, type=socket.SOCK_STREAM)
+            found = socket.getaddrinfo(_name_of(self.endpoint.host), self.endpoint.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise explain(self.endpoint, error) from error
         self._addresses = list(dict.fromkeys(Address(row[0], row[4]) for row in found))
@@ -165,3 +165,8 @@ class Opening:
         security = self._locks.security
         tls = self._locks.tls if security.tls is not None else None
         return why_closed(self.endpoint, tls, uses_sasl=security.sasl is not None)
+
+
+def _name_of(host: str) -> str | bytes:
+    """The host for getaddrinfo, which would load the codec for international names for a plain one, too."""
+    return host.encode() if host.isascii() and len(host) < 64 else host

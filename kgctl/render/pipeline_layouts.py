@@ -1,0 +1,77 @@
+"""The tables of pipelines, and of a rescue."""
+
+from __future__ import annotations
+
+from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.model.rescue import RescuedOffsetRow, RescueRow
+from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
+from kgctl.render.parts import NAME, SENTENCE, STATUS
+
+OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
+
+PIPELINE_LAYOUTS: dict[str, Layout] = {
+    "broker-rescue": Layout(
+        RescueRow,
+        (
+            NAME("TOPIC", "topic", 30),
+            Column("PARTITION", "partition", 10),
+            Column("LOG-START-OFFSET", "log_start_offset", 16, rank=RELUCTANTLY),
+            Column("LOG-END-OFFSET", "log_end_offset", 15),
+            Column("RECORDS", "records", 10),
+            Column("BYTES", "size_bytes", 10, rank=1),
+            Column("LOST-OFFSETS", "lost_offsets", 12),
+            STATUS,
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
+        ),
+    ),
+    "rescued-offsets": Layout(
+        RescuedOffsetRow,
+        (
+            NAME("GROUP", "group", 15),
+            NAME("TOPIC", "topic", 15),
+            Column("PARTITION", "partition", 10),
+            Column("OFFSET", "offset", 15),
+            Column("COMMITTED", "committed", 25, rank=1),
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
+        ),
+    ),
+    "pipeline-jobs": Layout(
+        JobRow,
+        (
+            Column("JOB", "job", 10),
+            SENTENCE("READS", lambda row: ", ".join(row.reads), 20),
+            SENTENCE("WRITES", lambda row: ", ".join(row.writes), 20),
+            SENTENCE("SUMMARY", "summary"),
+        ),
+    ),
+    "pipeline-columns": Layout(
+        ColumnRow,
+        (
+            Column("TABLE", "table", 12),
+            Column("COLUMN", "column", 14),
+            Column("TYPE", lambda row: row.type.partition("<")[0], 9, rank=1),
+            SENTENCE("MEANING", "meaning"),
+        ),
+    ),
+    "pipeline-doctor": Layout(
+        FindingRow,
+        (
+            Column("WHAT", "what", 12),
+            Column("OK", lambda row: {True: "yes", False: "no", None: None}[row.ok], 3, tones=OK_TONES),
+            SENTENCE("FOUND", "found", 20),
+            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
+        ),
+    ),
+    "pipeline-status": Layout(
+        TableRow,
+        (
+            Column("TABLE", "table", 12),
+            Column("JOB", "job", 10),
+            Column("ROWS", "rows", 10),
+            Column("FILES", "files", 6),
+            Column("BYTES", "size_bytes", 10),
+            Column("BATCHES", "batches", 7),
+            Column("WRITTEN", "written"),
+        ),
+    ),
+}

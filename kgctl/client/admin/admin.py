@@ -11,6 +11,7 @@ from kgctl.client.admin.resource_admin import ResourceAdmin
 from kgctl.client.admin.session import ADDITION_SECONDS
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
+from kgctl.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from kgctl.model.groups import Committed, GroupDescription, Listing
     from kgctl.model.history import GroupEventRow
     from kgctl.model.lag import LagFacts
-    from kgctl.model.topic_partition import TopicPartition
     from kgctl.model.topics import TopicConfigRow, TopicPartitionRow, TopicRow
     from kgctl.model.transactions import (
         GroupHold,

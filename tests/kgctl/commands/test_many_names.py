@@ -8,7 +8,8 @@ import pytest
 
 from broker.cores.groups.offsets import MAX_COMMITTED_PARTITIONS
 from broker.server.declaration import FEWER_ENTRIES, MAX_ENTRIES
-from kgctl.client.admin.admin import Admin, offsets
+from kgctl.client.admin import offsets
+from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.topics import delete_topics, topic_configs
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings

@@ -117,6 +117,8 @@ def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Standing:
         known = sample.groups.get(name)
         if known is not None and known.error is None:
             tracker.add(sample.at_s, sample.wall_ms, known)
+    if found.health is Health.OK and tracker.lag and not group.members and tracker.moved_at_s is None:
+        return found  # the samples are shorter than the time between two commits
     word, reason = health(tracker)
     if word is Health.OK and found.health is None and (doubt := unknown_position(group)) is not None:
         return Standing(None, doubt)

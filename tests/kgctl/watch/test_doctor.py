@@ -275,6 +275,13 @@ def test_a_sample_with_progress_gives_a_verdict() -> None:
     assert (row.verdict, row.severity) == ("OK", Severity.OK)
 
 
+def test_a_consumer_that_is_no_member_and_committed_a_moment_ago_is_well_with_and_without_samples() -> None:
+    simple = lags(7, **EMPTY)
+    for course in ([simple], [simple, simple]):
+        (row,) = diagnose(facts(*course, committed_s={0: 3}, seconds=2))
+        assert (row.verdict, row.evidence) == ("OK", "lag 7; committed 3 s ago by a consumer that is not a member")
+
+
 def test_rules_that_cannot_look_say_so() -> None:
     found = facts(lags(0), events=None, missing={"retention settings": "not allowed"})
     rows = {row.rule: row for row in diagnose(found, verbose=True)}

@@ -19,7 +19,7 @@ from broker.light_dataclasses import dataclass, field, replace
 from kgctl.client.net.errors import NotFound
 from kgctl.journal.documents import as_bytes, read_file
 from kgctl.journal.files import CannotKeep, make_folder, write_whole
-from kgctl.journal.lines import append, locked, read_lines, replace_lines
+from kgctl.journal.lines import FILE, append, locked, read_lines, replace_lines
 from kgctl.journal.places import cluster_folder, journal_folder
 from kgctl.model.plans import ENTRY, VERSION, Entry, JournalRow, Plan, Snapshot
 
@@ -132,11 +132,14 @@ class Journal:
                 return
             with locked(self.folder):
                 rows = self.rows()
+                known = {row.id for row in rows}
                 kept = {row.id for row in rows[-MOST_ENTRIES:] if row.time_ms > oldest or row.outcome == RUNNING}
                 replace_lines(self.folder, (line for line in read_lines(self.folder) if line["id"] in kept))
-                for row in rows:
-                    if row.id not in kept and _ID.fullmatch(row.id):
-                        (self.folder / f"{row.id}.json").unlink(missing_ok=True)
+                for path in self.folder.iterdir():
+                    # Also what a killed command left before its first line, and files that it had not finished.
+                    is_old = path.stat().st_mtime * 1000 < moment - _DAY_MS or path.stem in known - kept
+                    if path.name != FILE and path.stem not in kept and is_old and not _is_locked(path):
+                        path.unlink(missing_ok=True)
 
 
 def all_rows(environ: Mapping[str, str]) -> list[JournalRow]:

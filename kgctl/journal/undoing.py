@@ -37,7 +37,7 @@ def undo_of(entry: Entry, now: Mapping[str, StoredGroup | KgctlError], epochs: M
             continue
         if plan.has_members:
             undo.notes.append(f"Group {plan.group!r}: members that were evicted rejoin by themselves if they run.")
-        moves = _moves(plan, before[plan.group], current, epochs, undo)
+        moves = _moves(plan, before.get(plan.group, StoredGroup(plan.group, None)), current, epochs, undo)
         if moves:
             undo.groups.append(GroupPlan(plan.group, OFFSETS, current.state, current.type, current.members, moves))
     return undo

@@ -59,7 +59,7 @@ JOURNAL_LAYOUTS: dict[str, Layout] = {
         JournalRow,
         (
             Column("ID", "id", 20),
-            Column("TIME", _time, 20, rank=1, brief=_brief),
+            Column("TIME", _time, 20, rank=4, brief=_brief),
             Column("VERB", "verb", 14),
             NAME("GROUPS", lambda row: ", ".join(row.groups), 20),
             Column("OUTCOME", _outcome, 13, tones=OUTCOME_TONES),
@@ -67,7 +67,7 @@ JOURNAL_LAYOUTS: dict[str, Layout] = {
             ID("HOST", "host", 10, shown=Shown.WIDE),
             ID("CONTEXT", "context", 10, shown=Shown.WIDE_IF_ANY),
             ID("ADDRESS", "address", 15, shown=Shown.WIDE),
-            ID("CLUSTER", "cluster_id", 22, rank=2),
+            ID("CLUSTER", "cluster_id", 22, rank=1),
             ID("UNDOES", "undoes", 20, shown=Shown.WIDE_IF_ANY),
             SENTENCE("COMMAND", "command", shown=Shown.WIDE, rank=RELUCTANTLY),
         ),

@@ -177,7 +177,8 @@ class Restoration:
             lambda result: result[0],
             correct=lambda result, begun: keep_drained(result[1], begun),
         )
-        return sorted([*rows, *refused], key=lambda row: [one.plan.group for one in checked].index(row.group))
+        order = {one.plan.group: place for place, one in enumerate(checked)}
+        return sorted([*rows, *refused], key=lambda row: order[row.group])
 
     def _drain(self, admin: Admin, plan: GroupPlan, reset: ResetPlan, targets: Mapping[str, Target]) -> ResetPlan:
         assert self.drain is not None

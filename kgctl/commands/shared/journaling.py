@@ -49,7 +49,7 @@ def add_journal_options(command: Any) -> None:
                 expose_value=False,
                 callback=_remember_file,
                 metavar="FILE",
-                help="Write the plan to FILE, for `kgctl apply`; - is stdout.",
+                help="Write the plan to FILE, for `kgctl apply`.",
             )
         )
     if declared:
@@ -66,8 +66,9 @@ def add_journal_options(command: Any) -> None:
 
 def _remember_file(ctx: Any, parameter: Any, value: str | None) -> None:
     if value is not None:
-        if not value:
-            raise typer.BadParameter("an empty name.", ctx=ctx, param=parameter)
+        if value in ("", "-"):
+            reason = "stdout is for the rows: name a file." if value else "an empty name."
+            raise typer.BadParameter(reason, ctx=ctx, param=parameter)
         ctx.obj.plan_file = value
 
 
@@ -193,8 +194,7 @@ def write_plan(chosen: Settings, plan: Plan) -> None:
         return
     write_document(chosen.plan_file, as_bytes(plan))
     count = "1 group" if len(plan.groups) == 1 else f"{len(plan.groups)} groups"
-    if chosen.plan_file != "-":
-        note(f"Plan for {count} written to {chosen.plan_file}; apply it with `kgctl apply`.")
+    note(f"Plan for {count} written to {chosen.plan_file}; apply it with `kgctl apply`.")
 
 
 def write_document(path: str, content: bytes) -> None:
@@ -207,11 +207,11 @@ def write_document(path: str, content: bytes) -> None:
         sys.stdout.write(content.decode())
         return
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
+        # A device or a pipe must not be replaced by a file.
+        if os.path.exists(path) and not os.path.isfile(path):
+            Path(path).write_bytes(content)
         else:
-            write_whole(target, content)
+            write_whole(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise CannotKeep(f"cannot write {path}: {error.strerror}") from None
 

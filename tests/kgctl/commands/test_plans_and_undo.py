@@ -9,11 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import jsonschema
 import pytest
 
+from kgctl.client.admin.offsets import commit_each
 from kgctl.journal.journal import MOST_ENTRIES
 from kgctl.journal.lines import read_lines, replace_lines
+from kgctl.model.groups import Committed
+from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.kgctl.contexts.folders import Home
@@ -203,10 +207,8 @@ def home(tmp_path: Path) -> Home:
 def test_a_reset_is_taken_back_with_its_metadata_and_its_new_offsets_are_deleted(
     kgctl: Kgctl, topic: str, group: str
 ) -> None:
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group})
-    consumer.commit(offsets=[TopicPartition(topic, 0, 11, "noted")], asynchronous=False)
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": kgctl.bootstrap, "group.id": group})
+    consumer.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 11, "noted")], asynchronous=False)
     consumer.close()
     assert kgctl("groups", "delete-offsets", group, "--topic", f"{topic}:1", "--execute").exit_code == 0
     assert kgctl("groups", "reset-offsets", group, "--topic", topic, "--to-latest", "--execute").exit_code == 0
@@ -230,6 +232,33 @@ def test_a_deleted_group_gets_its_offsets_back(kgctl: Kgctl, topic: str, group: 
     assert kgctl("groups", "delete", group, "--execute").exit_code == 0
     assert kgctl("undo", "--execute").exit_code == 0
     assert offsets_of(kgctl, group) == {0: 10, 1: 20}
+
+
+def test_a_leader_epoch_comes_back_unless_the_partition_does_not_have_it(kgctl: Kgctl, topic: str) -> None:
+    """Consumers wait for a leader epoch that a topic, created again, does not have yet."""
+    group = fresh("g")
+    wanted = {TopicPartition(topic, 0): Committed(5, 0, "m"), TopicPartition(topic, 1): Committed(6, 77, "n")}
+    with kgctl.admin() as admin:
+        admin.run(commit_each(admin.cluster, {group: wanted}))
+        assert kgctl("groups", "delete", group, "--execute").exit_code == 0
+        assert kgctl("undo", "--execute").exit_code == 0
+        (found,) = admin.committed([group]).values()
+    assert found == {TopicPartition(topic, 0): Committed(5, 0, "m"), TopicPartition(topic, 1): Committed(6, None, "n")}
+
+
+def test_a_plan_goes_into_a_pipe_and_does_not_replace_it(our_cluster: Cluster, tmp_path: Path) -> None:
+    ours = Kgctl(our_cluster.bootstrap_servers)
+    topic, group, pipe = fresh("t"), fresh("g"), tmp_path / "pipe"
+    assert ours("topics", "create", topic).exit_code == 0
+    ours.commit(group, topic, p0=0)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert ours("groups", "delete", group, "--plan", pipe).exit_code == 0
+    assert json.loads(os.read(reader, 1 << 16))["verb"] == "delete"
+    os.close(reader)
+    assert pipe.is_fifo()
+    missing = ours("groups", "delete", group, "--plan", tmp_path / "absent" / "p.json")
+    assert (missing.exit_code, "Error: cannot write" in missing.stderr) == (1, True)
 
 
 def test_an_undo_is_taken_back_by_its_own_id_and_not_by_default(kgctl: Kgctl, topic: str, group: str) -> None:
@@ -385,12 +414,16 @@ def test_the_journal_has_a_bounded_number_of_changes(our_cluster: Cluster, state
     many = [first | {"id": name, "time_ms": first["time_ms"] + n} for n, name in enumerate(names)]
     old = first | {"id": "20200101-000000-aaaa", "time_ms": 1}
     (folder / "20200101-000000-aaaa.json").write_text("{}")
+    (folder / "20200102-000000-bbbb.json").write_text("{}")
+    os.utime(folder / "20200102-000000-bbbb.json", (1, 1))
     replace_lines(folder, [old, first, last, *many])
     assert ours("groups", "delete", group, "--execute").exit_code == 0
     rows = Kgctl().rows("journal", "-n", 5000)
     assert len(rows) == MOST_ENTRIES
     assert "20200101-000000-aaaa" not in {row["id"] for row in rows}
     assert not (folder / "20200101-000000-aaaa.json").exists()
+    # What a command left that was killed before its first line.
+    assert not (folder / "20200102-000000-bbbb.json").exists()
 
 
 def test_the_journal_keeps_no_secrets_and_shows_one_change(our_cluster: Cluster, state: Path) -> None:

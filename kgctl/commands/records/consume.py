@@ -145,7 +145,7 @@ def consume(
     Runs until Ctrl-C, unless --max-messages, --until-end or --timeout stops it.
 
     --format: %t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp, %K and %S lengths of key and
-    value (-1 for null), %% a percent sign; \\\\n, \\\\t, \\\\xHH. Nothing is added between records. Topics are never created. Topics
+    value (-1 for null), %% a percent sign; \\n, \\t, \\xHH. Nothing is added between records. Topics are never created. Topics
     that match --include are those that exist at the start.
 
     With --group, the offsets of printed records are committed every second, before a rebalance and at the end. Reading

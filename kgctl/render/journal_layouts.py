@@ -9,6 +9,8 @@ from kgctl.model.plans import ChangeRow, DifferenceRow, JournalRow, SnapshotRow
 from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
 
+_NAMED = 3
+
 OUTCOME_TONES = {
     "done": Tone.GOOD,
     "running": Tone.CHANGING,
@@ -32,6 +34,11 @@ def _record_time(row: SnapshotRow) -> str | None:
         return None
     moment = datetime.fromtimestamp(row.timestamp / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _groups(row: JournalRow) -> str:
+    more = len(row.groups) - _NAMED
+    return ", ".join(row.groups[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _outcome(row: JournalRow) -> str:
@@ -61,7 +68,7 @@ JOURNAL_LAYOUTS: dict[str, Layout] = {
             Column("ID", "id", 20),
             Column("TIME", _time, 20, rank=4, brief=_brief),
             Column("VERB", "verb", 14),
-            NAME("GROUPS", lambda row: ", ".join(row.groups), 20),
+            NAME("GROUPS", _groups, 20),
             Column("OUTCOME", _outcome, 13, tones=OUTCOME_TONES),
             ID("USER", "user", 10, rank=3),
             ID("HOST", "host", 10, shown=Shown.WIDE),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from broker.light_dataclasses import replace
 from kgctl.client.admin.removals import plan_member_removal, remove_members
-from kgctl.client.admin.reset import MOVED, apply_resets
+from kgctl.client.admin.reset import MOVED, apply_resets, skipped
 from kgctl.client.admin.reset_plans import plan_resets
 from kgctl.client.admin.reset_targets import PENDING, Scope, Target
 from kgctl.client.net.cluster import Cluster
@@ -40,7 +40,7 @@ def drain_and_reset(
     is_waiting = False
     while True:
         if _is_hopeless(plan):
-            return plan
+            return skipped(plan)
         obstacle = _obstacle(plan)
         try:
             if plan.is_active and plan.type == CLASSIC:
@@ -62,7 +62,7 @@ def drain_and_reset(
             elif (rest := _obstacle(plan)) is not None:
                 yield Pause(POLL_S, rest)
         except TimedOut:
-            return replace(plan, error=_gave_up(plan, evicted).as_row())
+            return skipped(replace(plan, error=_gave_up(plan, evicted).as_row()))
 
 
 def _evict(cluster: Cluster, plan: ResetPlan, reason: str, note: Callable[[str], None]) -> Steps[int]:
@@ -88,7 +88,9 @@ def _is_hopeless(plan: ResetPlan) -> bool:
 def _obstacle(plan: ResetPlan) -> str | None:
     """What an eviction or time removes, and keeps the plan from being applied now."""
     if plan.is_active:
-        return f"its {_counted(len(plan.members))} have left" if plan.members else f"it is no longer {plan.state}"
+        if not plan.members:
+            return f"it is no longer {plan.state}"
+        return f"its {_counted(len(plan.members))} {'has' if len(plan.members) == 1 else 'have'} left"
     return "its open transactions have ended" if _has_pending(plan) else None
 
 

@@ -73,10 +73,10 @@ def apply_resets(
     done = []
     for plan in checked:
         if plan.group not in good:
-            done.append(_skipped(plan))
+            done.append(skipped(plan))
         elif plan.group in states:
             now = replace(plan, state=states[plan.group].state, members=states[plan.group].members)
-            done.append(_skipped(replace(now, error=not_inactive(now).as_row())))
+            done.append(skipped(replace(now, error=not_inactive(now).as_row())))
         else:
             done.append(_applied(plan, errors[plan.group], found[plan.group]))
     return done
@@ -159,7 +159,7 @@ def _is_refused_to_members(errors: Collection[KgctlError | None]) -> bool:
     return None not in errors and any(map(is_of_membership, errors))
 
 
-def _skipped(plan: ResetPlan) -> ResetPlan:
+def skipped(plan: ResetPlan) -> ResetPlan:
     return replace(plan, rows=tuple(row if row.error else replace(row, status=SKIPPED) for row in plan.rows))
 
 

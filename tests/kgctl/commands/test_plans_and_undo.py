@@ -282,6 +282,15 @@ def test_an_undo_of_offsets_that_moved_since_needs_force(kgctl: Kgctl, topic: st
     assert offsets_of(kgctl, group) == {0: 10, 1: 20}
 
 
+def test_the_journal_names_a_few_of_many_groups(kgctl: Kgctl, topic: str) -> None:
+    groups = [fresh("g") for _ in range(5)]
+    for group in groups:
+        kgctl.commit(group, topic, p0=1)
+    assert kgctl("groups", "delete", *groups, "--execute").exit_code == 0
+    assert f" {', '.join(sorted(groups)[:3])} and 2 more " in kgctl("journal", "--group", groups[0]).stdout
+    assert newest(kgctl, groups[0])["groups"] == sorted(groups)
+
+
 def test_removed_members_cannot_be_brought_back(kgctl: Kgctl, topic: str, group: str) -> None:
     with member_of(kgctl, group, {topic: [0, 1]}):
         assert kgctl("groups", "remove-members", group, "--all", "--execute").exit_code == 0

@@ -150,6 +150,7 @@ def test_draining_gives_up_without_a_change_when_members_keep_rejoining() -> Non
     assert done.error is not None
     assert (done.error.name, exit_code_of(done.error)) == ("TIMED_OUT", 3)
     assert "is still Stable, with 1 member" in done.error.message
+    assert [row.status for row in done.rows] == ["skipped"]
     assert groups.committed == {KEY: 60}
     assert groups.feeder.calls(OFFSET_COMMIT) == []
 

@@ -16,6 +16,7 @@ _PLACES = {
     "topic_layouts:TOPIC_LAYOUTS": ("topic", "topics"),
     "pipeline_layouts:PIPELINE_LAYOUTS": ("pipeline", "broker", "rescued"),
     "local_layouts:LOCAL_LAYOUTS": ("local", "produced", "kinds"),
+    "peek_layout:PEEK_LAYOUTS": ("group",),
     "resource_layouts:RESOURCE_LAYOUTS": ("config", "configs", "quota", "quotas", "cluster", "record", "log", "topic"),
     "security_layouts:SECURITY_LAYOUTS": ("acl", "acls", "user", "users", "context", "contexts"),
     "store_layouts:STORE_LAYOUTS": ("store",),

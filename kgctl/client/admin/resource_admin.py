@@ -1,4 +1,4 @@
-"""The methods of the admin client about configs, quotas, records to delete and the cluster itself.
+"""The methods of the admin client about configs, quotas, records and the cluster itself.
 
 Each imports its module: other commands do not load it.
 """
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
     from kgctl.model.configs import ConfigChange, ConfigRow, TopicAlteration
     from kgctl.model.failure import RowError
+    from kgctl.model.peek import PeekRow
     from kgctl.model.quotas import QuotaChange, QuotaRow
     from kgctl.model.record_deletions import RecordDeletion
 
@@ -67,6 +68,11 @@ class ResourceAdmin(Session):
         from kgctl.client.admin import record_deletions
 
         return self.run(record_deletions.delete_records(self.cluster, plan))
+
+    def peek(self, group: str, topics: Mapping[str, tuple[int, ...] | None], before: int, after: int) -> list[PeekRow]:
+        from kgctl.client.admin import peek
+
+        return self.run(peek.peek(self.cluster, group, topics, before, after))
 
     def list_quotas(self, entity: Entity, *, strict: bool = False) -> list[QuotaRow]:
         from kgctl.client.admin import quotas

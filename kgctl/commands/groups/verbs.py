@@ -15,6 +15,7 @@ GROUPS = Noun(
             "kgctl.commands.groups.describe:describe", "Show offsets and lag, members, state, or a summary."
         ),
         "lag": Entry("kgctl.commands.groups.lag:lag", "Show lag in records and in time, rates, time to drain."),
+        "peek": Entry("kgctl.commands.groups.peek:peek", "Show the records around the committed offsets of a group."),
         "doctor": Entry("kgctl.commands.groups.doctor:doctor", "Find what is wrong with groups."),
         "history": Entry("kgctl.commands.groups.history:history", "Show the rebalances of a group."),
         "wait": Entry("kgctl.commands.groups.wait:wait", "Wait until a condition about a group holds."),

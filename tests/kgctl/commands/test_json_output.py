@@ -58,6 +58,7 @@ COMMANDS = {
     "topic-partitions": ["topics describe TOPIC ABSENT", "topics describe"],
     "topic-configs": ["topics describe TOPIC --all-configs", "topics describe TOPIC ABSENT --configs"],
     "topic-changes": ["topics create TOPIC", "topics create TOPIC --if-not-exists", "topics delete TOPIC ABSENT"],
+    "group-peek": ["groups peek EMPTY", "groups peek EMPTY --before 0 --after 1"],
     "topic-alterations": ["topics alter TOPIC ABSENT --partitions 3 --config retention.ms=5000"],
     "record-deletion": ["topics delete-records TOPIC:0 TOPIC:1:2 TOPIC:7", "topics delete-records ABSENT:0"],
     "configs": ["configs describe topic TOPIC --all", "configs describe topic ABSENT TOPIC", "configs describe broker"],

@@ -40,7 +40,7 @@ def built(path: Path, *pythons: str, text: str = "one") -> Path:
 
 
 def unpacked(cache: Path) -> list[Path]:
-    return sorted(cache.iterdir())
+    return sorted(path for path in cache.iterdir() if path.is_dir())
 
 
 def test_the_first_run_unpacks_into_the_cache_and_later_ones_use_it(tmp_path: Path) -> None:
@@ -56,6 +56,41 @@ def test_the_first_run_unpacks_into_the_cache_and_later_ones_use_it(tmp_path: Pa
     assert run(file, HOME=str(home)).stdout == f"one {site}\n"
     assert site.stat().st_mtime_ns == before
     assert oct(site.parent.stat().st_mode & 0o777) == "0o700"
+
+
+def test_the_file_is_a_program_that_starts_what_is_unpacked(tmp_path: Path) -> None:
+    file, cache = built(tmp_path), tmp_path / "cache"
+    link = tmp_path / "kafka-topics"
+    link.symlink_to(file)
+    path = f"{os.path.dirname(os.path.realpath(sys.executable))}:/usr/bin:/bin"
+
+    def start(program: Path, **environment: str) -> str:
+        done = subprocess.run(
+            [program, "a b"], env={"PATH": path, **environment}, capture_output=True, text=True, cwd=tmp_path
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    file.chmod(0o755)
+    shown = [start(file, XDG_CACHE_HOME=str(cache)) for _ in range(2)]
+    (site,) = unpacked(cache / "kgctl" / "pyz")
+    assert shown == [f"one a b {site}\n"] * 2
+    # The second start reads nothing of the file.
+    file.write_bytes(file.read_bytes()[:800])
+    assert start(link, XDG_CACHE_HOME=str(cache)) == shown[0]
+    assert start(link, HOME="/", KGCTL_PYZ_CACHE=str(cache / "kgctl" / "pyz")) == shown[0]
+
+
+def test_a_removed_cache_is_unpacked_again(tmp_path: Path) -> None:
+    file, cache = built(tmp_path), tmp_path / "cache"
+    file.chmod(0o755)
+    environment = {"PATH": f"{os.path.dirname(os.path.realpath(sys.executable))}:/usr/bin:/bin"}
+    environment["KGCTL_PYZ_CACHE"] = str(cache)
+    for _ in range(2):
+        done = subprocess.run([file], env=environment, capture_output=True, text=True)
+        assert done.stdout.startswith("one "), done.stderr
+        (site,) = unpacked(cache)
+        shutil.rmtree(site)
 
 
 def test_another_build_does_not_meet_what_an_older_one_unpacked(tmp_path: Path) -> None:

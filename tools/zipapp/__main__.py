@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 # What `broker start --secure` needs.
 EXTRAS = ("security",)
-SHEBANG = b"#!/usr/bin/env python3\n"
 TIME = (1980, 1, 1, 0, 0, 0)
 # sqlite-utils names pip as a requirement for one of its commands.
 LEFT_OUT = re.compile(
@@ -123,7 +122,7 @@ def normal(name: str) -> str:
 
 
 def archive(site: Path, pythons: list[str]) -> bytes:
-    """The file: shebang, the bootstrap, and the packages as one entry."""
+    """The file: a shell script, the bootstrap, and the packages as one entry."""
     for path in list(site.rglob("*")):
         if path.is_file() and LEFT_OUT.search(path.relative_to(site).as_posix()):
             path.unlink()
@@ -138,8 +137,9 @@ def archive(site: Path, pythons: list[str]) -> bytes:
     digest = hashlib.blake2b(payload, digest_size=8).hexdigest()
     values = {"DIGEST": digest, "PYTHONS": " ".join(pythons), "MACHINE": machine()}
     files = {"__main__.py": _filled("bootstrap.py", values), "unpacking.py": _filled("unpacking.py", values)}
+    files["start.py"] = _filled("start.py", values)
     outer = zipped({**files, "site.zip": payload}, zipfile.ZIP_STORED)
-    return SHEBANG + outer
+    return _filled("start.sh", values) + outer
 
 
 def _filled(name: str, values: dict[str, str]) -> bytes:

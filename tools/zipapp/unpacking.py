@@ -9,7 +9,7 @@ import zipfile
 
 PYTHONS = "@PYTHONS@"
 MACHINE = "@MACHINE@"
-PAYLOAD = "site.zip"
+PAYLOAD, START = "site.zip", "start.py"
 
 
 def unpack(caches, name):
@@ -43,7 +43,7 @@ def unpack_into(cache, name):
     draft = tempfile.mkdtemp(prefix=f"{name}.", suffix=".draft", dir=cache)
     try:
         with zipfile.ZipFile(os.path.dirname(__file__)) as outer:
-            payload = io.BytesIO(outer.read(PAYLOAD))
+            payload, start = io.BytesIO(outer.read(PAYLOAD)), outer.read(START)
         with zipfile.ZipFile(payload) as inner:
             inner.extractall(draft)
         compile_missing(draft)
@@ -55,9 +55,18 @@ def unpack_into(cache, name):
             # Another start was faster.
             if not os.path.isdir(target):
                 raise
+        write_start(cache, name.partition("-")[0], start)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return target
+
+
+def write_start(cache, digest, content):
+    """The file that the shell script in front of the zip file looks for."""
+    descriptor, draft = tempfile.mkstemp(prefix=f"{digest}.", suffix=".draft", dir=cache)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+    os.replace(draft, os.path.join(cache, f"{digest}.py"))
 
 
 def compile_missing(draft):

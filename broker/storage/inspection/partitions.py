@@ -162,7 +162,8 @@ def tail_batches(partition: StoredPartition) -> Iterator[StoredBatch]:
 
 
 def _is_uncommitted(header: BatchHeader, known: Container[int]) -> bool:
-    return header.is_control or (header.is_transactional and header.producer_id not in known)
+    begins = header.is_transactional and header.producer_id >= 0 and header.producer_id not in known
+    return header.is_control or begins
 
 
 def _with_end(partition: StoredPartition, end_offset: int, position: int) -> StoredPartition:

@@ -113,8 +113,9 @@ class Journal:
         return begun
 
     def rows(self) -> list[JournalRow]:
-        """The changes, oldest first."""
-        return rows_in(self.folder)
+        """The changes, oldest first. Raises CannotKeep."""
+        with _keeping(self.folder, "read"):
+            return rows_in(self.folder)
 
     def entry(self, name: str) -> Entry:
         """What was kept of a change. Raises NotFound."""
@@ -125,7 +126,7 @@ class Journal:
 
     def _forget_old(self, moment: int) -> None:
         """Remove what is too old. A failure does not matter: the next change tries again."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, CannotKeep):
             rows = self.rows()
             oldest = moment - MOST_DAYS * _DAY_MS
             if len(rows) <= MOST_ENTRIES + _SLACK and (not rows or rows[0].time_ms > oldest - _DAY_MS):

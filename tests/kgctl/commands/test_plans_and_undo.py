@@ -328,6 +328,20 @@ def test_a_change_is_refused_before_it_happens_if_the_journal_cannot_be_written(
     assert kgctl("groups", "delete", group, "--execute", "--no-journal").exit_code == 0
 
 
+def test_a_journal_that_cannot_be_read_is_one_line(our_cluster: Cluster, state: Path) -> None:
+    ours = Kgctl(our_cluster.bootstrap_servers)
+    topic = fresh("t")
+    assert ours("topics", "create", topic).exit_code == 0
+    ours.commit(fresh("g"), topic, p0=0)
+    (folder,) = state.iterdir()
+    (folder / "journal.jsonl").unlink()
+    (folder / "journal.jsonl").mkdir()
+    for command in (["undo"], ["journal"]):
+        done = ours(*command)
+        assert (done.exit_code, done.stderr.startswith("Error: cannot read the journal in ")) == (1, True), done.output
+        assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_full_disk_refuses_the_change_and_leaves_whole_lines(our_cluster: Cluster, state: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group = fresh("t"), fresh("g")

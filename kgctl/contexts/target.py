@@ -136,8 +136,16 @@ def _of_level(given: Given, environ: Mapping[str, str]) -> Target:
     if given.bootstrap is not None:
         values[BOOTSTRAP] = Sourced(given.bootstrap, bootstrap_word)
     elif BOOTSTRAP not in values:
-        values[BOOTSTRAP] = _local(environ)
+        values[BOOTSTRAP] = local = _local(environ)
+        if found.java_file is not None:
+            found = _noted(found, f"{found.java_file} names no bootstrap.servers, so {local.value} is used")
     return _with(found, values)
+
+
+def _noted(target: Target, sentence: str) -> Target:
+    from broker.light_dataclasses import replace
+
+    return replace(target, notes=(*target.notes, sentence))
 
 
 def _of_context(name: str, word: str, environ: Mapping[str, str]) -> Target:

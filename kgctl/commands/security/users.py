@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +15,7 @@ from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.render import note
 
 if TYPE_CHECKING:
     from broker.security.secret import Secret
@@ -120,6 +123,7 @@ def delete(
     execute: Execute = False,
 ) -> None:
     """Delete SCRAM users. Connected clients stay connected."""
+    _warn_of_own_account(ctx, users)
     with settings(ctx).admin() as admin:
         rows = admin.plan_user_deletion(users, mechanism)
         if execute:
@@ -127,6 +131,17 @@ def delete(
     settings(ctx).show(rows, kind="user-changes")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))
+
+
+def _warn_of_own_account(ctx: typer.Context, users: list[str]) -> None:
+    sasl = settings(ctx).connection().security.sasl
+    if sasl is not None and sasl.username in users:
+        note(f"Warning: this command connects as {sasl.username!r}, who then cannot connect again.")
+
+
+def _warn_of_readers(file: Path, mode: int) -> None:
+    if mode & 0o077:
+        note(f"Warning: other users may read {file}: run `chmod 600` on it.")
 
 
 def _password(user: str, file: Path | None) -> Secret:
@@ -139,6 +154,9 @@ def _password(user: str, file: Path | None) -> Secret:
             text = sys.stdin.read(MAX_PASSWORD_CHARACTERS + 2) if sys.stdin is not None else ""
         else:
             with file.open(encoding="utf-8") as opened:
+                status = os.fstat(opened.fileno())
+                if stat.S_ISREG(status.st_mode):
+                    _warn_of_readers(file, status.st_mode)
                 text = opened.read(MAX_PASSWORD_CHARACTERS + 2)
     except OSError as error:
         raise typer.BadParameter(f"cannot read {file}: {error.strerror}.", param_hint="'--password-file'") from None

@@ -127,3 +127,30 @@ def test_a_password_is_typed_twice_and_not_shown(kgctl: Kgctl, running: RunningB
             screen.press(again, "Enter")
             assert "wonder" not in screen.wait_for(lambda text, end=end: end in text, "the end")  # type: ignore[misc]
     assert is_accepted(running, "alice", "wonder")
+
+
+@pytest.mark.parametrize(("mode", "warns"), [(0o644, True), (0o600, False)])
+def test_a_password_file_that_others_may_read_is_a_warning(
+    kgctl: Kgctl, tmp_path: Path, mode: int, warns: bool
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("wonder\n")
+    file.chmod(mode)
+    done = kgctl("users", "set-password", "alice", "--password-file", file)
+    assert done.exit_code == 0
+    assert done.stderr == (f"Warning: other users may read {file}: run `chmod 600` on it.\n" if warns else "")
+
+
+def test_the_deletion_of_the_own_account_is_a_warning(kgctl: Kgctl, running: RunningBroker, tmp_path: Path) -> None:
+    assert kgctl("users", "set-password", "alice", text="wonder\n").exit_code == 0
+    file = tmp_path / "client.properties"
+    address = "{}:{}".format(*running.addresses["SASL_PLAINTEXT"])
+    file.write_text(
+        f"bootstrap.servers={address}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism={SHA_512}\n"
+        "sasl.username=alice\nsasl.password=wonder\n"
+    )
+    file.chmod(0o600)
+    own = Kgctl()("users", "delete", "alice", "--command-config", file)
+    assert own.stderr.startswith("Warning: this command connects as 'alice', who then cannot connect again.\n")
+    other = Kgctl()("users", "delete", "bob", "--command-config", file)
+    assert "connects as" not in other.stderr

@@ -158,3 +158,11 @@ def test_a_misspelt_property_of_a_java_file_is_named(home: Home) -> None:
     imported = home.kgctl("context", "import", "client.properties")
     assert f"Warning: {sentence}" in imported.stderr
     assert "'acks'" not in imported.stderr
+
+
+def test_a_file_without_an_address_says_which_cluster_is_used(home: Home) -> None:
+    file = home.folder / "client.properties"
+    file.write_text("client.id=me\n")
+    target = choose(Given(command_config=str(file)), home.environ)
+    assert target.notes == (f"{file} names no bootstrap.servers, so 127.0.0.1:9092 is used",)
+    assert choose(Given(bootstrap="a:1", command_config=str(file)), home.environ).notes == ()

@@ -147,7 +147,7 @@ def _without_members(waiting: list[_Waiting], lag: int, memberless_s: float | No
     if newest_s is not None and newest_s < STALLED_S:
         text = f"lag {lag:,}; committed {span(newest_s)} ago"
         if memberless_s is None or memberless_s > newest_s + STALLED_S:
-            return Standing(Health.OK, f"{text} by a consumer that is not a member")
+            return Standing(Health.OK, f"{text} by a consumer that is not a member, or by a reset")
         return Standing(Health.LAGGING, f"no members for {span(memberless_s)}, {text}")
     if memberless_s is None and newest_s is None:
         return Standing(None, f"no members, lag {lag:,}; since when is not known")

@@ -338,7 +338,7 @@ def test_a_single_address_gets_the_whole_timeout() -> None:
         assert 1.4 < time.monotonic() - begun < 5
     assert result.exit_code == 7
     assert result.stderr == (
-        f"Error: {endpoint}: it accepts connections but does not answer; is it a Kafka listener without TLS?\n"
+        f"Error: {endpoint}: it accepts connections but does not answer: it hangs, needs TLS, or is not Kafka\n"
     )
 
 

@@ -393,7 +393,7 @@ def _may_have_executed(result: object) -> bool:
 
 
 def _silent(endpoint: Endpoint) -> Unreachable:
-    return Unreachable(f"{endpoint}: it accepts connections but does not answer; is it a Kafka listener without TLS?")
+    return Unreachable(f"{endpoint}: it accepts connections but does not answer: it hangs, needs TLS, or is not Kafka")
 
 
 def chunks(items: Sequence[K], size: int) -> Iterable[Sequence[K]]:

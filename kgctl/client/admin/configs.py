@@ -147,6 +147,14 @@ def _planned(
     if present is not None and present.read_only and resource.type == BROKER:
         error = RowError("INVALID_REQUEST", f"{resource}: {name} is read-only: it can only be set in the broker's file")
         return ConfigChange(*resource, name, old, value, sensitive, FAILED, error)
+    if (
+        value is None
+        and present is None
+        and (resource.type == TOPIC or (resource.type == BROKER and resource.wire_name))
+    ):
+        # Topics and brokers report every config that they know, so the name is misspelt.
+        missing = NotFound(f"{resource} has no config {name!r}").as_row()
+        return ConfigChange(*resource, name, None, None, sensitive, FAILED, missing)
     return ConfigChange(*resource, name, old, value, sensitive, "same" if is_same else PLANNED)
 
 

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
+from broker.protocol.api_keys import APIS
+from broker.protocol.messages.describe_configs import DescribeConfigsResponse
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.running import until
+from tests.harness.scripted_node import ScriptedNode, one_partition
+
+DESCRIBE, REPLACING, INCREMENTAL = 32, 33, 44
 
 
 def value_of(kgctl: Kgctl, kind: str, name: str, config: str) -> Any:
@@ -95,6 +100,11 @@ def test_what_does_not_exist_is_not_found(kgctl: Kgctl, topic: str) -> None:
     assert kgctl("configs", "describe", "topic", absent).exit_code == 5
     assert kgctl("configs", "set", "topic", absent, "retention.ms=1").exit_code == 5
     assert kgctl("configs", "describe", "broker", 77).exit_code == 5
+    misspelt = kgctl("configs", "unset", "topic", topic, "retention", "--execute")
+    assert (misspelt.exit_code, misspelt.stderr) == (
+        5,
+        f"Error: topic '{topic}' has no config 'retention'\n",
+    )
     assert kgctl("configs", "describe", "topic", topic, "--config", "retention").exit_code == 5
 
 
@@ -110,3 +120,18 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: list[str], sentence: s
     refused = Kgctl()("configs", *arguments)
     assert refused.exit_code == 2
     assert sentence in " ".join(refused.stderr.split())
+
+
+def test_a_cluster_that_could_only_replace_all_configs_is_refused() -> None:
+    """AlterConfigs would reset the configs that are not named."""
+    offered = {key: (api.versions[0], api.versions[-1]) for key, api in APIS.items() if key != INCREMENTAL}
+    node = ScriptedNode(offered=offered)
+    result = DescribeConfigsResponse.Result(resource_type=2, resource_name="t", configs=[])
+    node.answers[DESCRIBE] = lambda _: DescribeConfigsResponse(results=[result])
+    with node.listening() as endpoint:
+        one_partition(node, endpoint, "t")
+        for arguments in (["configs", "set", "topic", "t", "a=b"], ["topics", "alter", "t", "--config", "a=b"]):
+            refused = Kgctl(str(endpoint))(*arguments, "--execute")
+            assert refused.exit_code == 1
+            assert "the cluster cannot change single configs (IncrementalAlterConfigs, Kafka 2.3)" in refused.stderr
+    assert {one.api_key for one in node.received} & {REPLACING, INCREMENTAL} == set()

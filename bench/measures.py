@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from bench import connects, dashboard, groups, load, members, recovery, secured, streams, transactions, wire
+from bench import cli, connects, dashboard, groups, load, members, recovery, secured, streams, transactions, wire
 from bench.targets import Running
 from bench.wire import Refused
 
@@ -65,6 +65,17 @@ def _start(running: Running) -> Iterator[Figure | Absent]:
     wire.make_topic(running.address, "bench-first")
     wire.produce_one(running.address, "bench-first")
     yield Figure("spawn to first ack", "ms", (time.perf_counter() - running.began) * 1000)
+
+
+def _cli(running: Running) -> Iterator[Figure | Absent]:
+    if not running.target.writes_ready_file:
+        yield Absent("commands", "x", "they are those of kgctl and its own broker")
+        return
+    times = cli.times_s(running)
+    base = times.pop(cli.PASS)
+    yield Figure(cli.PASS, "ms", base * 1000)
+    for name, took_s in times.items():
+        yield Figure(name, f"x {cli.PASS}", took_s / base)
 
 
 def _rss(running: Running) -> Iterator[Figure | Absent]:
@@ -245,6 +256,7 @@ def _or_why(name: str, seconds: Callable[[], float]) -> Figure | Absent:
 MEASURES = [
     Measure("start", _start),
     Measure("rss", _rss),
+    Measure("cli", _cli, alone=True),
     Measure("streams", _streams),
     Measure("commits", _commits),
     Measure("heartbeats", _heartbeats),

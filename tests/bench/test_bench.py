@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import groups, load, pipelines, secured, streams, wire
-from bench.measures import COMMANDS, Absent, Figure
+from bench import cli, groups, load, pipelines, secured, streams, wire
+from bench.measures import COMMANDS, MEASURES, Absent, Figure
 from bench.report import Report
 from bench.targets import Running, Target, TargetFailed, ours, peer
 from bench.wire import Refused
@@ -167,3 +167,20 @@ def test_a_secured_broker_of_ours_is_measured_over_tls_and_scram() -> None:
         assert secured.command_s("topics", "list", "--command-config", str(found.file)) > 0
         with pytest.raises(Refused, match="ended with 7"):
             secured.command_s("topics", "list", "--bootstrap", found.bootstrap)
+
+
+def test_commands_are_measured_as_multiples_of_an_empty_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "TURNS", 1)
+    measure = next(measure for measure in MEASURES if measure.only == "cli")
+    with Running(ours("process")) as running:
+        figures = list(measure.take(running))
+    assert [figure.measure for figure in figures] == [
+        "python -c pass",
+        "kgctl --help",
+        "kgctl groups list --help",
+        "kgctl topics list",
+        "kgctl groups list",
+        "python -m broker, until ready",
+        "kgctl broker start",
+    ]
+    assert all(isinstance(figure, Figure) and figure.value > 0 for figure in figures)

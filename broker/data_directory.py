@@ -30,7 +30,7 @@ NETWORK_FILE_SYSTEMS = frozenset((
 # fmt: on
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """The last run on a data directory. `ended_ms` and `reason` are None until it ends, and stay None if it is killed."""
 

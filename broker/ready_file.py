@@ -19,7 +19,7 @@ class UnsafeReadyFileError(Exception):
 PLAINTEXT = "PLAINTEXT"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyListener:
     """A listener of a broker that serves requests, and the address at which programs on this machine reach it."""
 
@@ -31,7 +31,7 @@ class ReadyListener:
         return self.address if self.security_protocol == PLAINTEXT else f"{self.address} ({self.security_protocol})"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
     """The content of the ready file of a broker that serves requests. `address` is that of its first listener."""
 

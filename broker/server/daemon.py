@@ -51,7 +51,7 @@ RECOVERED_SHOWN = 10
 logger = logging.getLogger("broker.daemon")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The command-line arguments; `python -m broker --help` documents them."""
 

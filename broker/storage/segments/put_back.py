@@ -47,7 +47,7 @@ class _Place(NamedTuple):
         return f"{root}/{self.topic_id.hex()}/{self.partition}/{segment_name(self.base_offset, self.revision)}"
 
 
-@dataclass
+@dataclass(slots=True)
 class _File:
     path: str
     place: _Place  # as its name says

@@ -32,7 +32,7 @@ Owners = Mapping[tuple[int, int, int, int], tuple[bytes, int]]
 SEGMENT_NAME = re.compile(r"(\d{20})(?:\.(\d+))?\.log")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Link:
     """One segment of the partition to be: what the store lists, or the best file found, or both."""
 

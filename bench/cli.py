@@ -37,7 +37,7 @@ def times_s(running: Running) -> dict[str, float]:
             # The first turn compiles modules and fills the page cache.
             if turn:
                 times[name].append(took_s)
-    return {name: statistics.median(taken) for name, taken in times.items()}
+    return {name: statistics.median(every) for name, every in times.items()}
 
 
 def _kgctl_s(*words: str) -> float:

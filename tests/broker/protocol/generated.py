@@ -58,7 +58,7 @@ def _values(field: Field, version: int) -> st.SearchStrategy[Any]:
         return st.just(field.absent())
     if field.name.endswith("error_code"):
         values = ERROR_CODES
-    elif field.name.endswith("_ms"):
+    elif field.name.endswith("_ms") and isinstance(field.type, Scalar):
         values = DURATIONS
     else:
         values = _of_type(field.type, version)

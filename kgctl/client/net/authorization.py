@@ -53,9 +53,9 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     60: {CLUSTER: "DESCRIBE"},  # DescribeCluster
     61: {TOPIC: "READ"},  # DescribeProducers
     65: {TRANSACTION: "DESCRIBE"},  # DescribeTransactions
+    69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     74: {CLUSTER: "DESCRIBE_CONFIGS"},  # ListConfigResources
     75: {TOPIC: "DESCRIBE"},  # DescribeTopicPartitions
-    69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
     10001: {GROUP: "READ"},  # TriggerRebalance, of our broker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import socket
 
 _RESERVED: list[socket.socket] = []
@@ -29,3 +30,9 @@ def reserve(address: str) -> int:
 def kept_address() -> str:
     """HOST:PORT of a reserved port."""
     return f"127.0.0.1:{free_port()}"
+
+
+@atexit.register
+def _release() -> None:
+    for reserved in _RESERVED:
+        reserved.close()

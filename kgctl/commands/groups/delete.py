@@ -71,12 +71,12 @@ def delete(
         names = selection.groups(admin)
         if age_ms is not None:
             names = unused(admin, settings(ctx), names, age_ms)
-        rows = admin.plan_group_deletion(names) if names else []
+        plan = admin.plan_group_deletion(names) if names else []
         rows = carry_out(
             settings(ctx),
             admin,
             "delete",
-            plan := rows,
+            plan,
             [row.group for row in plan if not row.error],
             lambda states: of_deletions(plan, states),
             lambda: admin.delete_groups(plan),

@@ -48,16 +48,16 @@ def delete_offsets(
         settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete-offsets", "--group", *selection.names, *named)
     with settings(ctx).admin() as admin:
         names = selection.groups(admin)
-        rows = admin.plan_offset_deletions(names, scope, known_only=selection.is_listed)
-        if selection.is_one and rows and rows[0].error and rows[0].topic is None:
-            raise from_row(rows[0].error)
-        if selection.is_listed and not rows:
+        plan = admin.plan_offset_deletions(names, scope, known_only=selection.is_listed)
+        if selection.is_one and plan and plan[0].error and plan[0].topic is None:
+            raise from_row(plan[0].error)
+        if selection.is_listed and not plan:
             raise NotFound("None of these groups has committed offsets in this scope.")
         rows = carry_out(
             settings(ctx),
             admin,
             "delete-offsets",
-            plan := rows,
+            plan,
             [row.group for row in plan if not row.error],
             lambda states: of_offset_deletions(plan, states),
             lambda: admin.delete_offsets(plan),

@@ -64,16 +64,16 @@ def rebalance(
     """
     selection = selected(ctx, groups, match, all_groups, types=(CLASSIC,))
     with settings(ctx).admin() as admin:
-        rows = admin.plan_rebalances(selection.groups(admin), evict=evict, known_only=selection.is_listed)
-        if selection.is_one and rows and rows[0].error:
-            raise from_row(rows[0].error)
-        if selection.is_listed and not rows:
+        plan = admin.plan_rebalances(selection.groups(admin), evict=evict, known_only=selection.is_listed)
+        if selection.is_one and plan and plan[0].error:
+            raise from_row(plan[0].error)
+        if selection.is_listed and not plan:
             raise NotFound("None of these groups has members to rebalance.")
         rows = carry_out(
             settings(ctx),
             admin,
             "rebalance",
-            plan := rows,
+            plan,
             [row.group for row in plan if not row.error],
             lambda states: of_rebalances(plan, states, evict=evict),
             lambda: _execute(settings(ctx), admin, plan, reason, wait=wait),

@@ -71,16 +71,16 @@ def remove_members(
     wanted = Members(member or (), instance or (), host or (), everyone)
     with settings(ctx).admin() as admin:
         names = selection.groups(admin)
-        rows = admin.plan_member_removals(names, wanted, known_only=selection.is_listed)
-        if selection.is_one and rows and rows[0].error and not (rows[0].consumer_id or rows[0].group_instance_id):
-            raise from_row(rows[0].error)
-        if selection.is_listed and not rows:
+        plan = admin.plan_member_removals(names, wanted, known_only=selection.is_listed)
+        if selection.is_one and plan and plan[0].error and not (plan[0].consumer_id or plan[0].group_instance_id):
+            raise from_row(plan[0].error)
+        if selection.is_listed and not plan:
             raise NotFound("None of these groups has such a member.")
         rows = carry_out(
             settings(ctx),
             admin,
             "remove-members",
-            plan := rows,
+            plan,
             [row.group for row in plan if not row.error],
             lambda states: of_removals(plan, states),
             lambda: _remove(admin, plan, reason),

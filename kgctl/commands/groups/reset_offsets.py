@@ -112,17 +112,17 @@ def reset_offsets(
     selection = selected(ctx, groups, match, all_groups, types=RESETTABLE)
     explain_classic(settings(ctx), selection, topic or [], all_topics, strategy, value, execute=execute)
     with settings(ctx).admin() as admin:
-        plans, left_out = make_plans(admin, selection, scope, targets, create=create)
+        planned_resets, left_out = make_plans(admin, selection, scope, targets, create=create)
         if not export:
-            plans = admin.with_record_times(plans)
+            planned_resets = admin.with_record_times(planned_resets)
         plans = carry_out(
             settings(ctx),
             admin,
             "reset-offsets",
-            first := plans,
-            [plan.group for plan in effective(first, seconds, execute=execute)],
-            lambda states: of_resets(effective(first, seconds, execute=execute)),
-            lambda: execute_plans(admin, first, scope, targets, seconds, known_only=selection.is_listed),
+            planned_resets,
+            [plan.group for plan in effective(planned_resets, seconds, execute=execute)],
+            lambda states: of_resets(effective(planned_resets, seconds, execute=execute)),
+            lambda: execute_plans(admin, planned_resets, scope, targets, seconds, known_only=selection.is_listed),
             execute=execute,
             rows_of=journal_rows,
             correct=keep_drained,

@@ -33,26 +33,14 @@ def read_bytes(path: Path) -> bytes | None:
 
 def write(path: Path, content: bytes) -> None:
     """Replace the file, or the file to which a link points, with mode 0600. Raises BadContext."""
-    import tempfile
+    from broker.atomic_file import replace_file
 
     target = Path(os.path.realpath(path))
-    temporary = None
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # has mode 0600
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, target)
-        temporary = None
-        _sync_folder(target.parent)
+        replace_file(target, content)
     except OSError as error:
         raise BadContext(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
 
 
 @contextlib.contextmanager
@@ -68,13 +56,5 @@ def one_writer(folder: Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Files that are complete or absent after a crash, and that only their user can read."""
+"""Folders and writes of the journal. `broker.atomic_file` replaces whole files."""
 
 from __future__ import annotations
 
@@ -13,25 +13,6 @@ class CannotKeep(KgctlError):
     """A plan, a snapshot or the journal cannot be written or read."""
 
     name = "JOURNAL_FAILED"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Create the file, or replace it, and make it durable. Raises OSError; then nothing is left behind."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            os.fchmod(descriptor, 0o600)
-            write_all(descriptor, content)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def write_all(descriptor: int, content: bytes) -> None:

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from broker.atomic_file import replace_file
 from broker.light_dataclasses import dataclass, field, replace
 from kgctl.client.net.errors import NotFound
 from kgctl.journal.documents import as_bytes, read_file
-from kgctl.journal.files import CannotKeep, make_folder, write_whole
+from kgctl.journal.files import CannotKeep, make_folder
 from kgctl.journal.lines import FILE, append, locked, read_lines, replace_lines
 from kgctl.journal.places import cluster_folder, journal_folder
 from kgctl.model.plans import ENTRY, VERSION, Entry, JournalRow, Plan, Snapshot
@@ -65,7 +66,7 @@ class Begun:
     def correct(self, entry: Entry) -> None:
         """Keep another plan and state, as they were right before the change. Raises CannotKeep."""
         with _keeping(self.folder):
-            write_whole(self.folder / f"{self.id}.json", as_bytes(entry))
+            replace_file(self.folder / f"{self.id}.json", as_bytes(entry))
         self.entry = entry
 
     def end(self, outcome: str, message: str | None = None) -> None:
@@ -98,7 +99,7 @@ class Journal:
         with _keeping(self.folder):
             make_folder(self.folder)
             path = self.folder / f"{name}.json"
-            write_whole(path, as_bytes(entry))
+            replace_file(path, as_bytes(entry))
             lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             begun = Begun(self.folder, entry, lock)
             try:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kgctl.journal.files import make_folder, sync_folder, write_all, write_whole
+from broker.atomic_file import replace_file
+from kgctl.journal.files import make_folder, sync_folder, write_all
 
 FILE = "journal.jsonl"
 
@@ -70,4 +71,4 @@ def read_lines(folder: Path) -> list[dict[str, Any]]:
 
 def replace_lines(folder: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Replace all lines; the caller holds the lock. Raises OSError."""
-    write_whole(folder / FILE, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    replace_file(folder / FILE, b"".join(json.dumps(line).encode() + b"\n" for line in lines))

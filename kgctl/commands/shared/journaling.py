@@ -201,7 +201,8 @@ def write_document(path: str, content: bytes) -> None:
     """Write a whole file, or stdout for -. Raises CannotKeep."""
     from pathlib import Path
 
-    from kgctl.journal.files import CannotKeep, write_whole
+    from broker.atomic_file import replace_file
+    from kgctl.journal.files import CannotKeep
 
     if path == "-":
         sys.stdout.write(content.decode())
@@ -211,7 +212,7 @@ def write_document(path: str, content: bytes) -> None:
         if os.path.exists(path) and not os.path.isfile(path):
             Path(path).write_bytes(content)
         else:
-            write_whole(Path(os.path.realpath(path)), content)
+            replace_file(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise CannotKeep(f"cannot write {path}: {error.strerror}") from None
 

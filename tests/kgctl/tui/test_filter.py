@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgctl.tui.filter import EVERYTHING, BadFilter, parse
+from kgctl.tui.widgets.frame.filter import EVERYTHING, BadFilter, parse
 
 NAMES = ["billing", "Billing.eu", "fraud-1", "fraud-12", "billingXeu", "a+b", "\x1b[31mred"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgctl.tui.widgets.text.sparkline import BLOCKS, GAP, LEVEL, sparkline
+from kgctl.tui.widgets.charts.sparkline import BLOCKS, GAP, LEVEL, sparkline
 
 SERIES = st.lists(st.none() | st.integers(min_value=-5, max_value=10**12), max_size=40)
 

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from kgctl.tui.filter import EVERYTHING, BadFilter, Filter, parse
+from kgctl.tui.widgets.frame.filter import EVERYTHING, BadFilter, Filter, parse
 
 
 class FilterBar(Horizontal):

@@ -13,11 +13,11 @@ from broker.light_dataclasses import replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import WatchedPartition
 from kgctl.tui import cells
+from kgctl.tui.widgets.charts.sparkline import sparkline
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.tui.widgets.text.plain_line import PlainLine
-from kgctl.tui.widgets.text.sparkline import sparkline
 
 NOTHING = "No partitions are assigned, and no offsets are committed."
 # The largest offset that is shown with all its digits: 13 cells.

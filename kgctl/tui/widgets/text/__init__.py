@@ -1,1 +1,1 @@
-"""Text without a cursor: single lines, sparklines."""
+"""Text without a cursor: single lines."""

@@ -91,8 +91,8 @@ def _judged(reference: Reference, group: GroupDescription, known: Known) -> Valu
     if behind is None:
         return Unknown("the group has no partitions")
     if reference.name == "verdict":
-        word, reason = behind.standing
-        return Unknown(reason) if word is None else str(word)
+        judgement = behind.judgement
+        return Unknown(judgement.reason) if judgement.health is None else str(judgement.health)
     found = behind.lag.time_lag_ms
     return Unknown("the age of the oldest unread record is not known") if found is None else found
 

@@ -8,7 +8,7 @@ from enum import Enum
 from broker.light_dataclasses import dataclass
 from kgctl.conditions.durations import parse_ms
 from kgctl.model.groups import STATES, TYPES
-from kgctl.model.health import WORST_FIRST
+from kgctl.model.health import WORDS
 
 
 class Type(Enum):
@@ -44,7 +44,7 @@ VARIABLES = {
     for one in (
         Variable("state", Type.WORD, "the state of the group; Dead if the group does not exist", STATES),
         Variable("type", Type.WORD, "the type of the group", TYPES),
-        Variable("verdict", Type.WORD, "the verdict of `groups list`", tuple(map(str, reversed(WORST_FIRST)))),
+        Variable("verdict", Type.WORD, "the verdict of `groups list`", tuple(map(str, reversed(WORDS)))),
         Variable("members", Type.NUMBER, "members; 0 if the group does not exist"),
         Variable("generation", Type.NUMBER, "the generation, or the epoch of a group of type Consumer"),
         Variable("lag", Type.NUMBER, "unread records of all partitions, or of one topic: lag(orders)", has_topics=True),

@@ -11,7 +11,8 @@ class GroupOverview:
     """Unknown values are None. Times are ms since 1970, `*_age_ms` and `eta_ms` durations, rates records/s.
 
     `verdict` is a word of model.health; None if there is no evidence for one. `worst_partition` is the partition with the
-    largest lag, such as orders-0.
+    largest lag, such as orders-0. `uncommitted_records` are the records of partitions that members own and that have no
+    committed offset, from the start of the log; `lag` does not count them.
     """
 
     group: str
@@ -19,6 +20,7 @@ class GroupOverview:
     state: str | None = None
     members: int | None = None
     lag: int | None = None
+    uncommitted_records: int | None = None
     last_commit_ms: int | None = None
     last_commit_age_ms: int | None = None
     verdict: str | None = None

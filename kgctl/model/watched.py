@@ -8,7 +8,7 @@ from enum import StrEnum
 from broker.light_dataclasses import dataclass
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription, TopicPartitions
-from kgctl.model.health import Health
+from kgctl.model.health import Evidence, Health
 from kgctl.model.history import GroupEventRow
 
 Assignment = Mapping[str, tuple[TopicPartitions, ...]]
@@ -45,7 +45,10 @@ class GroupSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class WatchedGroup:
-    """One group in the list of all groups. Unknown values are None; rates are in records/s; `health_reason` is a sentence."""
+    """One group in the list of all groups. Unknown values are None; rates are in records/s.
+
+    `health`, `health_reason`, `evidence` and `uncommitted_records` are those of a Judgement.
+    """
 
     group: str
     type: str | None
@@ -57,9 +60,11 @@ class WatchedGroup:
     rate_in: float | None
     rate_out: float | None
     rebalanced_s: float | None
-    health: Health
+    health: Health | None
     health_reason: str
     error: RowError | None = None
+    evidence: Evidence | None = None
+    uncommitted_records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

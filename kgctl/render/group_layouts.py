@@ -29,8 +29,10 @@ HEALTH_TONES: dict[str, Tone] = {
     Health.REWOUND: Tone.CHANGING,
     Health.STALLED: Tone.BAD,
     Health.STOPPED: Tone.BAD,
-    Health.DEAD_MEMBERS: Tone.BAD,
+    Health.SILENT: Tone.BAD,
+    Health.NEVER_COMMITTED: Tone.BAD,
     Health.UNKNOWN: Tone.BAD,
+    Health.UNUSED: Tone.QUIET,
 }
 # Each unit up to this many of it, then the next.
 UNITS = ((1_000, "s", 120), (60_000, "m", 120), (3_600_000, "h", 48))
@@ -88,7 +90,7 @@ GROUP_LAYOUTS: dict[str, Layout] = {
             Column("MEMBERS", "members", 7),
             Column("LAG", "lag", 10),
             Column("LAST-COMMIT", _commit_age, 11, Shown.IF_ANY),
-            Column("VERDICT", "verdict", 12, tones=HEALTH_TONES),
+            Column("VERDICT", "verdict", 15, tones=HEALTH_TONES),
             Column("PROTOCOL", "protocol", 10, Shown.WIDE, rank=1),
             ID("ASSIGNOR", "assignor", 10, Shown.WIDE, rank=3),
             Column("GENERATION", "generation", 10, Shown.WIDE_IF_ANY),
@@ -119,7 +121,7 @@ GROUP_LAYOUTS: dict[str, Layout] = {
             ID("ASSIGNOR", "assignor", 10, rank=2),
             ID("COORDINATOR (ID)", _coordinator, 25, rank=1),
             Column("OFFSETS-PARTITION", "offsets_partition", 17, Shown.IF_ANY, rank=0),
-            Column("VERDICT", "verdict", 12, tones=HEALTH_TONES),
+            Column("VERDICT", "verdict", 15, tones=HEALTH_TONES),
             SENTENCE("REASON", "verdict_reason", 20, Shown.WIDE),
             ERROR,
         ),

@@ -55,7 +55,7 @@ class GroupsWatch:
 
 def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
     """The row of a group whose newest snapshot the tracker has."""
-    word, reason = health(tracker)
+    judgement = health(tracker)
     throughput = tracker.throughput
     return WatchedGroup(
         group=group.group,
@@ -68,8 +68,10 @@ def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
         rate_in=throughput.rate_in,
         rate_out=throughput.rate_out,
         rebalanced_s=tracker.rebalanced_s,
-        health=word,
-        health_reason=reason,
+        health=judgement.health,
+        health_reason=judgement.reason,
+        evidence=judgement.evidence,
+        uncommitted_records=judgement.uncommitted_records,
     )
 
 

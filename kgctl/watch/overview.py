@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.health import Judgement
 from kgctl.model.lag import LagFacts, LagRow
 from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
-from kgctl.watch.standing import Standing, standing
+from kgctl.watch.standing import standing
 from kgctl.watch.tracker import generation_of, has_offsets
 
 MISSING_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -19,7 +20,7 @@ class Behind(NamedTuple):
     """The lag of a group in time, and the verdict that samples and facts together show."""
 
     lag: LagRow
-    standing: Standing
+    judgement: Judgement
 
 
 def behind_of(samples: Sequence[Sample], facts: LagFacts) -> dict[str, Behind]:
@@ -35,7 +36,8 @@ def behind_of(samples: Sequence[Sample], facts: LagFacts) -> dict[str, Behind]:
 
 def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None) -> GroupOverview:
     """The row of a group as it is at `wall_ms`."""
-    word, reason = standing(group, wall_ms, group.committed_at) if behind is None else behind.standing
+    judgement = standing(group, wall_ms, group.committed_at) if behind is None else behind.judgement
+    word, reason = judgement.health, judgement.reason
     if group.error is not None:
         return GroupOverview(
             group.group,
@@ -68,6 +70,7 @@ def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None
         state=group.state,
         members=len(group.members),
         lag=lag,
+        uncommitted_records=judgement.uncommitted_records,
         last_commit_ms=committed_ms,
         last_commit_age_ms=None if committed_ms is None else max(0, wall_ms - committed_ms),
         verdict=None if word is None else str(word),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from broker.light_dataclasses import dataclass
 from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, MemberRow
-from kgctl.watch.health import is_dead
+from kgctl.watch.health import is_silent
 
-JOINED, AWAITING_SYNC, SYNCED, MISSING, STABLE = "joined", "awaiting sync", "synced", "missing", "stable"
-RECONCILING = "reconciling"
+JOINED, AWAITING_SYNC, SYNCED, STABLE, RECONCILING = "joined", "awaiting sync", "synced", "stable", "reconciling"
+NOT_REJOINED = "not rejoined yet"
+SILENT = "silent"
 
 _BROKER_PHASES = {
     "joined": JOINED,
-    "join awaited": MISSING,
+    "join awaited": NOT_REJOINED,
     "sync awaited": AWAITING_SYNC,
     "synced": SYNCED,
     "stable": STABLE,
@@ -22,17 +23,17 @@ _BROKER_PHASES = {
 class MemberPhase:
     """A member and its phase in a rebalance. `phase` is None if the cluster does not report it.
 
-    `is_dead`: the health of the group names this member as dead.
+    `is_silent`: the health of the group names this member as silent.
     """
 
     member: MemberRow
     phase: str | None
-    is_dead: bool
+    is_silent: bool
 
 
 def member_phases(group: GroupDescription) -> tuple[MemberPhase, ...]:
     """The members in the order of the description."""
-    return tuple(MemberPhase(member, phase_of(group, member), is_dead(member)) for member in group.members)
+    return tuple(MemberPhase(member, phase_of(group, member), is_silent(member)) for member in group.members)
 
 
 def phase_of(group: GroupDescription, member: MemberRow) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kgctl.model.groups import GroupDescription, PartitionLag
-from kgctl.model.health import Health
+from kgctl.model.health import Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, span
 from kgctl.watch.health import STALLED_S, health
@@ -19,13 +19,6 @@ from kgctl.watch.tracker import GroupTracker, has_offsets
 Times = Mapping[TopicPartition, int]
 """Milliseconds since 1970 by partition. Partitions with unknown times are absent."""
 NO_TIMES: Times = {}
-
-
-class Standing(NamedTuple):
-    """The verdict, None if one snapshot does not prove one, and the reason: a sentence with figures."""
-
-    health: Health | None
-    reason: str
 
 
 class _Waiting(NamedTuple):
@@ -53,7 +46,7 @@ class _Waiting(NamedTuple):
 
 def standing(
     group: GroupDescription, wall_ms: int, committed_at: Times = NO_TIMES, unread_since: Times = NO_TIMES
-) -> Standing:
+) -> Judgement:
     """The verdict about a group as it is at `wall_ms`, ms since 1970 by our clock.
 
     `committed_at` has the time of the newest commit of each partition, by the coordinator's clock; `unread_since` the timestamp
@@ -62,7 +55,7 @@ def standing(
     """
     found = _by_progress(group, wall_ms, committed_at, unread_since)
     doubt = unknown_position(group) if found.health is Health.OK else None
-    return found if doubt is None else Standing(None, doubt)
+    return found if doubt is None else Judgement(None, doubt)
 
 
 def unknown_position(group: GroupDescription) -> str | None:
@@ -78,26 +71,26 @@ def unknown_position(group: GroupDescription) -> str | None:
     return None
 
 
-def _by_progress(group: GroupDescription, wall_ms: int, committed_at: Times, unread_since: Times) -> Standing:
+def _by_progress(group: GroupDescription, wall_ms: int, committed_at: Times, unread_since: Times) -> Judgement:
     tracker = GroupTracker()
     if group.error is None:
         tracker.add(0.0, wall_ms, group)
     else:
         tracker.group = group
-    word, reason = health(tracker)
-    if group.error is not None or not has_offsets(group) or word in (Health.REBALANCING, Health.DEAD_MEMBERS):
-        return Standing(word, reason)
+    word, reason = health(tracker)[:2]
+    if group.error is not None or not has_offsets(group) or word in (Health.REBALANCING, Health.SILENT):
+        return Judgement(word, reason)
     now_ms = _now_ms(group, wall_ms, committed_at)
     waiting = [_waiting(row, now_ms, committed_at, unread_since) for row in lagging(group)]
     if not waiting:
-        return Standing(word, reason)
+        return Judgement(word, reason)
     lag = sum(one.row.lag or 0 for one in waiting)
     if not group.members:
         return _without_members(waiting, lag, None if tracker.memberless_s == 0 else tracker.memberless_s, reason)
     if silent := [one for one in waiting if one.is_silent]:
         return _silent(silent)
     if word is Health.UNKNOWN:
-        return Standing(word, reason)
+        return Judgement(word, reason)
     return _at_work(waiting, lag)
 
 
@@ -142,23 +135,23 @@ def _waiting(row: PartitionLag, now_ms: int, committed_at: Times, unread_since: 
     )
 
 
-def _without_members(waiting: list[_Waiting], lag: int, memberless_s: float | None, reason: str) -> Standing:
+def _without_members(waiting: list[_Waiting], lag: int, memberless_s: float | None, reason: str) -> Judgement:
     newest_s = min((one.commit_s for one in waiting if one.commit_s is not None), default=None)
     if newest_s is not None and newest_s < STALLED_S:
         text = f"lag {lag:,}; committed {span(newest_s)} ago"
         if memberless_s is None or memberless_s > newest_s + STALLED_S:
-            return Standing(Health.OK, f"{text} by a consumer that is not a member, or by a reset")
-        return Standing(Health.LAGGING, f"no members for {span(memberless_s)}, {text}")
+            return Judgement(Health.OK, f"{text} by a consumer that is not a member, or by a reset")
+        return Judgement(Health.LAGGING, f"no members for {span(memberless_s)}, {text}")
     if memberless_s is None and newest_s is None:
-        return Standing(None, f"no members, lag {lag:,}; since when is not known")
+        return Judgement(None, f"no members, lag {lag:,}; since when is not known")
     if all(one.is_fresh for one in waiting):
-        return Standing(Health.LAGGING, f"no members, lag {lag:,}; the records arrived a moment ago")
+        return Judgement(Health.LAGGING, f"no members, lag {lag:,}; the records arrived a moment ago")
     if newest_s is not None and (memberless_s is None or memberless_s >= STALLED_S):
-        return Standing(Health.STOPPED, f"{reason}, last commit {span(newest_s)} ago")
-    return Standing(Health.STOPPED if (memberless_s or 0.0) >= STALLED_S else Health.LAGGING, reason)
+        return Judgement(Health.STOPPED, f"{reason}, last commit {span(newest_s)} ago")
+    return Judgement(Health.STOPPED if (memberless_s or 0.0) >= STALLED_S else Health.LAGGING, reason)
 
 
-def _silent(silent: list[_Waiting]) -> Standing:
+def _silent(silent: list[_Waiting]) -> Judgement:
     worst = max(silent, key=lambda one: one.row.lag or 0)
     row = worst.row
     owner = f"owned by {row.consumer_id}" if row.consumer_id else "owned by no member"
@@ -168,19 +161,19 @@ def _silent(silent: list[_Waiting]) -> Standing:
     )
     if len(silent) > 1:
         text += f"; {counted(len(silent) - 1, 'other partition')} likewise"
-    return Standing(Health.STALLED, text)
+    return Judgement(Health.STALLED, text)
 
 
-def _at_work(waiting: list[_Waiting], lag: int) -> Standing:
+def _at_work(waiting: list[_Waiting], lag: int) -> Judgement:
     """Members are there and no partition is provably stalled: OK if every partition with lag is provably at work."""
     unproven = [one for one in waiting if not (one.is_at_work or one.is_fresh)]
     if not unproven:
         ages = sorted(one.commit_s for one in waiting if one.is_at_work and one.commit_s is not None)
         text = f"committed {span(ages[0])} ago" if ages else "the records arrived a moment ago"
-        return Standing(Health.OK, f"lag {lag:,}; {text}")
+        return Judgement(Health.OK, f"lag {lag:,}; {text}")
     oldest_s = max((one.commit_s for one in unproven if one.commit_s is not None), default=None)
     if oldest_s is None:
-        return Standing(None, f"lag {lag:,}; one snapshot does not show whether it grows")
-    return Standing(
+        return Judgement(None, f"lag {lag:,}; one snapshot does not show whether it grows")
+    return Judgement(
         None, f"lag {lag:,}, last commit {span(oldest_s)} ago; whether records wait since then is not known"
     )

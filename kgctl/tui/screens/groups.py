@@ -97,7 +97,7 @@ class GroupsScreen(PolledScreen[Observed]):
         was_empty = rows.cursor_row is None
         selected = bar.filter.of(self.all, lambda row: row.group)
         if self.only_faults:
-            selected = [row for row in selected if row.health is not Health.OK]
+            selected = [row for row in selected if row.health not in (None, Health.OK, Health.UNUSED)]
         if self.only_marked:
             selected = [row for row in selected if row.group in rows.marked]
         rows.empty = NO_MATCH if self.all else NO_GROUPS

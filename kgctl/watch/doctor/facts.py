@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from broker.light_dataclasses import dataclass, field
 from kgctl.model.groups import GroupDescription, MemberRow
-from kgctl.model.health import Health
+from kgctl.model.health import Health, Judgement
 from kgctl.model.history import GroupEventRow
 from kgctl.model.lag import LagFacts, LagRow
 from kgctl.model.transactions import GroupHold
 from kgctl.watch.health import health
 from kgctl.watch.lag import Sample, lag_rows
-from kgctl.watch.standing import Standing, doubtful, standing, unknown_position
+from kgctl.watch.standing import doubtful, standing, unknown_position
 from kgctl.watch.tracker import GroupTracker
 
 # Kinds of facts that may be missing; the rules name those that they need.
@@ -37,7 +37,7 @@ class GroupFacts:
 
     group: GroupDescription
     wall_ms: int
-    verdict: Standing
+    verdict: Judgement
     rows: tuple[LagRow, ...] = ()
     course: tuple[GroupDescription, ...] = ()
     sampled_s: float = 0.0
@@ -99,7 +99,7 @@ def facts_of(
         )
 
 
-def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Standing:
+def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Judgement:
     """What the newest sample proves; else what all of them show together."""
     newest = samples[-1]
     group = newest.groups[name]
@@ -119,11 +119,11 @@ def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Standing:
             tracker.add(sample.at_s, sample.wall_ms, known)
     if found.health is Health.OK and tracker.lag and not group.members and tracker.moved_at_s is None:
         return found  # the samples are shorter than the time between two commits
-    word, reason = health(tracker)
+    word, reason = health(tracker)[:2]
     if word is Health.OK and found.health is None and (doubt := unknown_position(group)) is not None:
-        return Standing(None, doubt)
+        return Judgement(None, doubt)
     has_read = bool(tracker.throughput.records_out)
-    return Standing(word, reason) if word is not Health.OK or has_read or not tracker.lag else found
+    return Judgement(word, reason) if word is not Health.OK or has_read or not tracker.lag else found
 
 
 def _missing_about(group: GroupDescription) -> dict[str, str]:

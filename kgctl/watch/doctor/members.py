@@ -9,7 +9,7 @@ from kgctl.model.groups import REBALANCING
 from kgctl.model.history import EMPTY, REQUESTED, STABLE, STARTED
 from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, span
-from kgctl.watch.health import is_dead
+from kgctl.watch.health import is_silent
 
 # A rebalance takes as long as the slowest member, up to its rebalance timeout: nothing is read for longer than this.
 STUCK_S = 60.0
@@ -21,9 +21,9 @@ SKEW_TIMES, SKEW_LEAST = 2, 2
 NAMED = 3
 
 
-def dead_member(facts: GroupFacts) -> Iterator[str]:
+def silent_member(facts: GroupFacts) -> Iterator[str]:
     for member in facts.group.members:
-        if is_dead(member) and not member.group_instance_id:
+        if is_silent(member) and not member.group_instance_id:
             yield f"{member.consumer_id} has sent no heartbeat for {_age(member.heartbeat_age_ms)}"
 
 
@@ -36,7 +36,7 @@ def ghost(facts: GroupFacts) -> Iterator[str]:
             continue
         name = f"{member.group_instance_id} ({member.consumer_id})"
         owns = f"it owns {counted(member.partitions or 0, 'partition')}"
-        if is_dead(member):
+        if is_silent(member):
             yield f"{name} has sent no heartbeat for {_age(member.heartbeat_age_ms)}; {owns}"
         elif member.consumer_id in absent:
             yield f"{name} did not rejoin in the last rebalance; {owns}"

@@ -73,11 +73,11 @@ RULES = (
         offsets.unavailable,
     ),
     Rule(
-        "dead-member",
+        "silent-member",
         WARNING,
-        "members that have been silent for most of their session timeout",
+        "members that are silent: no heartbeat for most of their session timeout, at which they are evicted",
         "check the process; the group rebalances when the session times out",
-        members.dead_member,
+        members.silent_member,
         (HEARTBEATS,),
     ),
     Rule(

@@ -116,7 +116,7 @@ def test_the_history_and_heartbeats_are_used_on_our_broker(our_cluster: Cluster)
             pass
     found = findings(kgctl, group, "--verbose")
     assert found["rebalance-storm"]["evidence"] == "10 rebalances in 10 min: 5 x member joined, 5 x member left"
-    assert found["dead-member"]["severity"] == "ok"
+    assert found["silent-member"]["severity"] == "ok"
 
 
 def test_rules_are_listed(kgctl: Kgctl) -> None:

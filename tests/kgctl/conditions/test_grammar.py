@@ -193,8 +193,8 @@ def test_precedence_is_not_before_and_before_or() -> None:
 
 
 def test_words_have_one_spelling_whatever_is_typed() -> None:
-    assert text_of(parse("verdict != dead_members and state == stable")) == (
-        "verdict != 'DEAD MEMBERS' and state == Stable"
+    assert text_of(parse("verdict != never_committed and state == stable")) == (
+        "verdict != 'NEVER COMMITTED' and state == Stable"
     )
 
 

@@ -227,7 +227,7 @@ def test_a_late_heartbeat_is_highlighted_and_the_leader_has_a_star() -> None:
         assert "\u2605 worker-1" in scene.text
         assert "24 s of 45 s" in scene.text
         items = scene.screen.members.rows.rows
-        assert [item.phase.is_dead for item in items] == [False, True]
+        assert [item.phase.is_silent for item in items] == [False, True]
 
     on([snapshot(group(members=late))], play)
 

@@ -47,7 +47,7 @@ def four() -> Snapshot:
 def test_groups_are_sorted_by_name_and_counted_by_health_worst_first() -> None:
     async def walk(scene: Scene) -> None:
         assert scene.names == ["billing", "checkout", "fraud", "ledger"]
-        assert scene.text(Summary) == "4 groups: 1 UNKNOWN, 1 DEAD MEMBERS, 1 REBALANCING, 1 OK"
+        assert scene.text(Summary) == "4 groups: 1 UNKNOWN, 1 SILENT, 1 REBALANCING, 1 OK"
 
     watching([four()], walk)
 

@@ -160,7 +160,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
         facts(group(partitions=[failing("UNKNOWN_TOPIC_OR_PARTITION")])),
     ),
     (
-        "dead-member",
+        "silent-member",
         facts(group(members=[member("c", session_timeout_ms=30_000, heartbeat_age_ms=20_000)])),
         facts(group(members=[member("c", session_timeout_ms=30_000, heartbeat_age_ms=3_000)])),
     ),

@@ -82,11 +82,11 @@ def test_elsewhere_a_rebalance_says_how_long_it_was_observed() -> None:
     assert judged(row) == (Health.REBALANCING, "Reconciling for 2.0 s, 1 member")
 
 
-# --- dead members ---
+# --- silent members ---
 
 
 @pytest.mark.parametrize(
-    ("session_ms", "age_ms", "is_dead"),
+    ("session_ms", "age_ms", "is_silent"),
     [
         (45_000, 22_500, False),
         (45_000, 22_501, True),
@@ -96,18 +96,18 @@ def test_elsewhere_a_rebalance_says_how_long_it_was_observed() -> None:
         (2_000, 1_501, True),
     ],
 )
-def test_a_member_is_dead_after_half_its_session_timeout_without_a_heartbeat(
-    session_ms: int, age_ms: int, is_dead: bool
+def test_a_member_is_silent_after_half_its_session_timeout_without_a_heartbeat(
+    session_ms: int, age_ms: int, is_silent: bool
 ) -> None:
     silent = member("c-2", phase="stable", heartbeat_age_ms=age_ms, session_timeout_ms=session_ms)
     row = after(0, lambda _: group(members=[member("c-1"), silent]))
-    assert row.health is (Health.DEAD_MEMBERS if is_dead else Health.OK)
+    assert row.health is (Health.SILENT if is_silent else Health.OK)
 
 
-def test_dead_members_are_named_up_to_three() -> None:
+def test_silent_members_are_named_up_to_three() -> None:
     members = [member(f"c-{n}", heartbeat_age_ms=9_000, session_timeout_ms=10_000) for n in range(5)]
     row = after(0, lambda _: group(members=members[:1]))
-    assert judged(row) == (Health.DEAD_MEMBERS, "c-0: no heartbeat for 9.0 s (session timeout 10 s)")
+    assert judged(row) == (Health.SILENT, "c-0: no heartbeat for 9.0 s, evicted in 1.0 s")
     assert after(0, lambda _: group(members=members)).health_reason.endswith(" and 2 more")
 
 

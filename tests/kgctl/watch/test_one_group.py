@@ -92,7 +92,7 @@ def test_other_members_in_the_same_state_mean_that_the_state_was_left_in_between
     ("reported", "shown"),
     [
         ("joined", "joined"),
-        ("join awaited", "missing"),
+        ("join awaited", "not rejoined yet"),
         ("sync awaited", "awaiting sync"),
         ("synced", "synced"),
         ("stable", "stable"),
@@ -102,7 +102,7 @@ def test_other_members_in_the_same_state_mean_that_the_state_was_left_in_between
 def test_our_broker_reports_the_phase_of_a_member(reported: str, shown: str) -> None:
     row = member("c-1", phase=reported, heartbeat_age_ms=9_000, session_timeout_ms=10_000)
     (found,) = GroupWatch().add(group_snapshot(0, group("PreparingRebalance", [row]))).members
-    assert (found.phase, found.is_dead) == (shown, reported != "joined")
+    assert (found.phase, found.is_silent) == (shown, reported != "joined")
 
 
 def epochs(current: int, target: int) -> MemberRow:
@@ -119,4 +119,4 @@ def test_elsewhere_the_phase_is_shown_only_if_it_is_certain() -> None:
     ]
     for described, phase in cases:
         (found,) = GroupWatch().add(group_snapshot(0, described)).members
-        assert (found.phase, found.is_dead) == (phase, False)
+        assert (found.phase, found.is_silent) == (phase, False)

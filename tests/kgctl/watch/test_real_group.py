@@ -46,7 +46,7 @@ def test_the_timeline_of_a_group_on_our_broker_has_the_causes() -> None:
     assert row.rebalanced_s is not None
     assert 0 <= row.rebalanced_s < 60
     assert (view.state_s is not None, view.is_state_s_least) == (True, False)
-    assert [(each.phase, each.is_dead) for each in view.members] == [("stable", False)]
+    assert [(each.phase, each.is_silent) for each in view.members] == [("stable", False)]
     assert (stable.outcome, stable.cause, stable.joined, stable.generation) == (
         "stable", "member joined", (member_id,), 1,
     )  # fmt: skip

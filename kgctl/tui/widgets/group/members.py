@@ -70,7 +70,7 @@ class MembersPane(Vertical):
             order=lambda item: item.partitions,
             falling=True,
         ),
-        Column("phase", "PHASE", lambda item: _phase(item), 15, style=lambda item: "warn" if item.is_awaited else ""),
+        Column("phase", "PHASE", lambda item: _phase(item), 18, style=lambda item: "warn" if item.is_awaited else ""),
         Column(
             "heartbeat",
             "HEARTBEAT",
@@ -78,7 +78,7 @@ class MembersPane(Vertical):
             20,
             flex=1,
             most=23,
-            style=lambda item: "bad" if item.phase.is_dead else "",
+            style=lambda item: "bad" if item.phase.is_silent else "",
             order=lambda item: item.member.heartbeat_age_ms,
             falling=True,
         ),

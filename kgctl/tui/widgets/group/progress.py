@@ -9,10 +9,19 @@ from collections.abc import Mapping, Sequence
 from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
 from kgctl.tui import cells
 from kgctl.watch.figures import counted
-from kgctl.watch.phases import AWAITING_SYNC, JOINED, MISSING, RECONCILING, STABLE, SYNCED, MemberPhase, member_phases
+from kgctl.watch.phases import (
+    AWAITING_SYNC,
+    JOINED,
+    NOT_REJOINED,
+    RECONCILING,
+    SILENT,
+    STABLE,
+    SYNCED,
+    MemberPhase,
+    member_phases,
+)
 from kgctl.watch.tracker import is_gone
 
-SILENT = "silent"
 SIGNS = {
     SILENT: "!",
     JOINED: "\u25cf",
@@ -20,7 +29,7 @@ SIGNS = {
     RECONCILING: "\u25d0",
     SYNCED: "\u2713",
     STABLE: "\u2713",
-    MISSING: "\u25cb",
+    NOT_REJOINED: "\u25cb",
 }
 UNKNOWN = "\u00b7"
 _UUID = re.compile(r"-?([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -34,8 +43,8 @@ def is_awaited(group: GroupDescription, phase: str | None) -> bool:
 
 
 def shown_phase(group: GroupDescription, one: MemberPhase) -> str | None:
-    """The phase to show for a member: a dead member of a settled group is SILENT, whatever the broker reports."""
-    return SILENT if one.is_dead and group.state not in REBALANCING else one.phase
+    """The phase to show for a member: a silent member of a settled group is SILENT, whatever the broker reports."""
+    return SILENT if one.is_silent and group.state not in REBALANCING else one.phase
 
 
 def short_id(member_id: str) -> str:
@@ -73,7 +82,7 @@ def sentence(group: GroupDescription, now_ms: int) -> str:
     called = names(group.members)
     everyone = counted(len(called), "member")
     found = member_phases(group)
-    if group.state == "Stable" and (silent := [one for one in found if one.is_dead]):
+    if group.state == "Stable" and (silent := [one for one in found if one.is_silent]):
         return f"{everyone}, no heartbeat from {_listed([_silence(called, one.member) for one in silent])}"
     if any(one.phase is None for one in found):
         return f"{everyone}; this cluster does not report their phases"

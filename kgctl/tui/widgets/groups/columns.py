@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kgctl.model.groups import REBALANCING
-from kgctl.model.health import WORST_FIRST, Health
+from kgctl.model.health import FAULTS, NO_VERDICT, Health, attention
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 
 STYLES = {
+    None: "dim",
     Health.UNKNOWN: "bad",
-    Health.DEAD_MEMBERS: "bad",
-    Health.STOPPED: "bad",
+    Health.SILENT: "bad",
     Health.STALLED: "bad",
+    Health.NEVER_COMMITTED: "bad",
+    Health.STOPPED: "bad",
     Health.REWOUND: "warn",
     Health.LAGGING: "warn",
     Health.REBALANCING: "warn",
     Health.OK: "dim",
+    Health.UNUSED: "dim",
 }
-_RANKS = {health: rank for rank, health in enumerate(WORST_FIRST)}
 _NEEDS_TWO = "needs two refreshes"
 _NO_OFFSETS = "no committed offsets are known"
 _EXACT_BELOW = 10_000_000
@@ -42,10 +44,10 @@ def columns() -> list[Column[WatchedGroup]]:
         Column(
             "health",
             "HEALTH",
-            lambda row: row.health.value,
-            13,
+            lambda row: NO_VERDICT if row.health is None else row.health.value,
+            15,
             style=lambda row: STYLES[row.health],
-            order=lambda row: _RANKS[row.health],
+            order=lambda row: attention(row.health, row.uncommitted_records or row.lag, row.group),
         ),
         Column("why", "WHY", _why, 30, flex=4, most=90, style=lambda _: "dim", priority=9),
     ]
@@ -113,4 +115,4 @@ def _since(seconds: float | None) -> str:
 
 
 def _why(row: WatchedGroup) -> str:
-    return cells.name(row.health_reason) if row.health is not Health.OK else ""
+    return cells.name(row.health_reason) if row.health in FAULTS or row.health in (None, Health.REBALANCING) else ""

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kgctl.model.failure import RowError
-from kgctl.model.health import WORST_FIRST
+from kgctl.model.health import ATTENTION, NO_VERDICT
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.groups.columns import STYLES, facts, missing
@@ -40,8 +40,8 @@ class Summary(Line):
             text += Content(f", {marked:,} marked")
         self._head = text
         self._parts = [
-            Content.styled(f"{counts[health]:,} {health}", _COLOURS[STYLES[health]])
-            for health in WORST_FIRST
+            Content.styled(f"{counts[health]:,} {health or 'without verdict'}", _COLOURS[STYLES[health]])
+            for health in ATTENTION
             if counts[health]
         ]
         self.refresh()
@@ -93,7 +93,7 @@ class Detail(Line):
         parts = [Content.styled(fact, "$text-muted") for fact in facts(row, self._visible)]
         # Cut a name that is longer than the line, so that the sentence below stays in place.
         text = as_fits(name, parts, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
-        word = f"{row.health} ({row.error.name})" if row.error else row.health.value
+        word = f"{row.health} ({row.error.name})" if row.error else row.health or NO_VERDICT
         text += Content("\n") + Content.styled(word, _COLOURS[STYLES[row.health]])
         text += Content(f": {cells.name(row.health_reason)}")
         if why := missing(row, self._visible):

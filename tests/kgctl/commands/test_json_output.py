@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
+from jsonschema import Draft202012Validator
 
 from kgctl.app import COMMANDS as ROOT
 from kgctl.app import load
 from kgctl.commands.shared.effects import kinds_of
 from kgctl.commands.shared.loading import verbs_of
 from kgctl.render.layouts import LAYOUTS
+from kgctl.render.schemas import DIALECT
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.harness.reference_kafka import ReferenceKafka
@@ -91,7 +92,7 @@ def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, k
     assert kgctl("topics", "create", names["TOPIC"], "--partitions", 2).exit_code == 0
     fill(kgctl, names["TOPIC"], [3])
     kgctl.commit(names["EMPTY"], names["TOPIC"], p0=1)
-    schema = json.loads(kgctl("schema", kind).stdout)
+    schema = Draft202012Validator(json.loads(kgctl("schema", kind).stdout))
     with member_of(kgctl, names["LIVE"], {names["TOPIC"]: [0, 1]}):
         for command in COMMANDS[kind]:
             line = command
@@ -99,13 +100,16 @@ def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, k
                 line = line.replace(name, value)
             result = kgctl(*line.split(), "-o", "json")
             answer = json.loads(result.stdout)
-            jsonschema.validate(answer, schema)
             # 3: the answer is complete, and a condition is not met.
             assert bool(answer["errors"]) == (result.exit_code not in (0, 3)), line
-            jsonschema.validate(answer, ANY)
+            # A list of all topics or groups has those of other tests, too.
+            answer["rows"] = answer["rows"][:MOST_ROWS]
+            schema.validate(answer)
+            ANY.validate(answer)
 
 
-ANY = json.loads(Kgctl()("schema", "--all").stdout)
+ANY = Draft202012Validator(json.loads(Kgctl()("schema", "--all").stdout))
+MOST_ROWS = 20
 # Tests of their own: what they need is more than a broker.
 ELSEWHERE = {
     "acls",
@@ -129,8 +133,10 @@ ELSEWHERE = {
 
 def test_every_kind_has_a_command_here_and_a_valid_schema() -> None:
     assert LAYOUTS.keys() == COMMANDS.keys() | ELSEWHERE
+    Draft202012Validator.check_schema(ANY.schema)
     for kind in LAYOUTS:
-        jsonschema.Draft202012Validator.check_schema(json.loads(Kgctl()("schema", kind).stdout))
+        alone = json.loads(Kgctl()("schema", kind).stdout)
+        assert alone == {"$schema": DIALECT, **ANY.schema["$defs"][kind]}
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import ROOT
-from tests.mutation.faults import FAULTS, Fault
+from tests.mutation.faults import FAULTS as BROKER_FAULTS
+from tests.mutation.faults import Fault
+from tests.mutation.kgctl_faults import KGCTL_FAULTS
 
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
 TIMEOUT_S = 300
 ALL_PASS = "no test fails"
+FAULTS = BROKER_FAULTS + KGCTL_FAULTS
 
 
 class Verdict(NamedTuple):
@@ -28,10 +31,10 @@ class Verdict(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--only", default="", help="only faults whose name contains this text")
+    parser.add_argument("--only", default="", help="only faults with this text in their name or file, such as kgctl/")
     parser.add_argument("--tests", nargs="*", help="run these tests instead of those of each fault")
     given = parser.parse_args()
-    chosen = [fault for fault in FAULTS if given.only in fault.name]
+    chosen = [fault for fault in FAULTS if given.only in f"{fault.name} {fault.file}"]
     caught, suites = 0, dict.fromkeys(tuple(given.tests or fault.tests) for fault in chosen)
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
@@ -53,7 +56,7 @@ def main() -> int:
 
 def try_fault(tree: Path, fault: Fault, tests: list[str]) -> Verdict:
     """Plant the fault in the tree, run the tests until one fails, and restore the original text."""
-    path = tree / "broker" / fault.path
+    path = tree / fault.file
     text = path.read_text()
     try:
         path.write_text(planted(text, fault))
@@ -69,10 +72,10 @@ def planted(text: str, fault: Fault) -> str:
     """The text with the fault. ValueError unless the original snippet occurs exactly once."""
     if text.count(fault.right) != 1:
         raise ValueError(
-            f"the fault does not apply: its snippet occurs {text.count(fault.right)} times in {fault.path}"
+            f"the fault does not apply: its snippet occurs {text.count(fault.right)} times in {fault.file}"
         )
     wrong = text.replace(fault.right, fault.wrong)
-    compile(wrong, fault.path, "exec")
+    compile(wrong, str(fault.file), "exec")
     return wrong
 
 

@@ -1,7 +1,8 @@
-"""Faults: a name, a file, the correct snippet and the faulty one, and the tests that must catch it."""
+"""Faults of the broker: a name, a file, the correct snippet and the faulty one, and the tests that must catch it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 CORE = (
@@ -68,10 +69,15 @@ EVENTS = ("tests/broker/cores/groups/test_simulation.py",)
 
 class Fault(NamedTuple):
     name: str
-    path: str  # below broker/
+    path: str  # below the package
     right: str
     wrong: str
     tests: tuple[str, ...]  # the tests that must catch it, the fastest first
+    package: str = "broker"
+
+    @property
+    def file(self) -> Path:
+        return Path(self.package, self.path)
 
 
 FAULTS = (

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.__main__ import ROOT, planted
-from tests.mutation.faults import FAULTS, Fault
+from tests.mutation.__main__ import FAULTS, ROOT, planted
+from tests.mutation.faults import Fault
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_the_fault_applies_and_its_tests_exist(fault: Fault) -> None:
-    text = (ROOT / "broker" / fault.path).read_text()
+    text = (ROOT / fault.file).read_text()
     assert planted(text, fault) != text
     assert all(Path(ROOT, test).exists() for test in fault.tests)
 

@@ -141,6 +141,20 @@ def test_each_verb_writes_a_plan_that_apply_executes(kgctl: Kgctl, topic: str, g
     assert group not in [row["group"] for row in kgctl.rows("groups", "list")]
 
 
+def test_a_plan_of_which_a_commit_fails_deletes_no_offsets(
+    kgctl: Kgctl, topic: str, group: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    written = plan(kgctl, file, "reset-offsets", group, "--topic", topic, "--to-earliest")
+    moves = written["groups"][0]["moves"]
+    # One offset to delete, and one to commit for a partition that does not exist.
+    moves[0]["new_offset"] = None
+    moves[1] |= {"partition": 9, "old_offset": None}
+    file.write_text(json.dumps(written))
+    assert kgctl("apply", file, "--execute").exit_code not in (0, 2)
+    assert offsets_of(kgctl, group) == {0: 10, 1: 20}
+
+
 def test_a_plan_for_another_cluster_is_refused_even_with_force(
     kgctl: Kgctl, topic: str, group: str, tmp_path: Path
 ) -> None:
@@ -268,6 +282,15 @@ def test_an_undo_is_taken_back_by_its_own_id_and_not_by_default(kgctl: Kgctl, to
     assert redo["verb"] == "undo"
     assert kgctl("undo", redo["id"], "--execute").exit_code == 0
     assert offsets_of(kgctl, group) == {0: 100, 1: 50}
+
+
+def test_undo_without_an_id_goes_back_one_change_at_a_time(kgctl: Kgctl, topic: str, group: str) -> None:
+    for place in ("--to-latest", "--to-earliest"):
+        assert kgctl("groups", "reset-offsets", group, "--all-topics", place, "--execute").exit_code == 0
+    assert kgctl("undo", "--execute").exit_code == 0
+    assert offsets_of(kgctl, group) == {0: 100, 1: 50}
+    assert kgctl("undo", "--execute").exit_code == 0
+    assert offsets_of(kgctl, group) == {0: 10, 1: 20}
 
 
 def test_an_undo_of_offsets_that_moved_since_needs_force(kgctl: Kgctl, topic: str, group: str) -> None:

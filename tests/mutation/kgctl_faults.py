@@ -1,0 +1,394 @@
+"""Faults of the toolkit."""
+
+from __future__ import annotations
+
+from tests.mutation.faults import Fault
+
+PLANS = ("tests/kgctl/journal", "tests/kgctl/commands/test_plans_and_undo.py")
+SNAPSHOTS = ("tests/kgctl/commands/test_snapshots.py",)
+RESETS = (
+    "tests/kgctl/client/admin/test_changes.py",
+    "tests/kgctl/client/admin/test_reset_races.py",
+    "tests/kgctl/commands/test_reset_offsets.py",
+)
+GRAMMAR = ("tests/kgctl/conditions",)
+CONDITIONS = (*GRAMMAR, "tests/kgctl/commands/test_conditions.py")
+LAG = ("tests/kgctl/watch/test_lag.py",)
+FORMATS = (
+    "tests/kgctl/render",
+    "tests/kgctl/commands/test_json_output.py",
+    "tests/kgctl/commands/test_groups_list.py",
+)
+COMPAT = ("tests/kgctl/compat",)
+OFFLINE = ("tests/kgctl/commands/test_store.py",)
+COMPLETION = ("tests/kgctl/commands/test_completion.py",)
+CONTEXTS = ("tests/kgctl/contexts", "tests/kgctl/client/net")
+
+
+def fault(name: str, path: str, right: str, wrong: str, tests: tuple[str, ...]) -> Fault:
+    return Fault(name, path, right, wrong, tests, "kgctl")
+
+
+KGCTL_FAULTS = (
+    # ---- plans of resets
+    fault(
+        "a reset beyond the log is not clamped",
+        "client/admin/reset_targets.py",
+        "    new = min(max(wanted, start.offset), end.offset)\n",
+        "    new = wanted\n",
+        RESETS,
+    ),
+    fault(
+        "a reset ignores offsets of open transactions",
+        "client/admin/reset_targets.py",
+        "    return commit is not None and commit.error is not None and commit.error.name == PENDING\n",
+        "    return False\n",
+        RESETS,
+    ),
+    fault(
+        "a reset of all topics takes topics that the pattern does not match",
+        "client/admin/reset_targets.py",
+        "self.pattern.fullmatch(topic) is not None",
+        "self.pattern.match(topic) is not None",
+        RESETS,
+    ),
+    fault(
+        "a reset is committed although another client has committed since the plan",
+        "client/admin/reset.py",
+        "        if offset != row.old_offset and not row.error:\n",
+        "        if offset is None and not row.error:\n",
+        RESETS,
+    ),
+    fault(
+        "a reset is committed although members have joined since the plan",
+        "client/admin/reset.py",
+        "            elif not is_missing and now.state not in EMPTY_STATES:\n",
+        "            elif False:\n",
+        RESETS,
+    ),
+    fault(
+        "a reset creates the group again that was deleted since the plan",
+        "client/admin/reset.py",
+        "            if is_missing and plan.state is not None:\n",
+        "            if False:\n",
+        RESETS,
+    ),
+    fault(
+        "a reset does not compare what it reads back",
+        "client/admin/reset.py",
+        "    if found is None or found.offset != row.new_offset:\n",
+        "    if found is None:\n",
+        RESETS,
+    ),
+    fault(
+        "a group that does not exist is planned without --create",
+        "client/admin/reset_plans.py",
+        "error=None if create else RowError(NotFound.name, hint)",
+        "error=None",
+        RESETS,
+    ),
+    # ---- apply
+    fault(
+        "apply ignores committed offsets that have changed",
+        "journal/comparison.py",
+        "        if there != planned.get(key):\n",
+        "        if (there is None) != (planned.get(key) is None):\n",
+        PLANS,
+    ),
+    fault(
+        "apply deletes a group that has committed more offsets since",
+        "journal/comparison.py",
+        "        keys = sorted({*planned, *offsets})\n",
+        "        keys = sorted(planned)\n",
+        PLANS,
+    ),
+    fault(
+        "apply ignores members that have joined",
+        "journal/comparison.py",
+        "    joined = [_name(after[key]) for key in after if key not in before]\n",
+        "    joined: list[str] = []\n",
+        PLANS,
+    ),
+    fault(
+        "apply ignores that the group was deleted",
+        "journal/comparison.py",
+        "    if _exists(plan.state) and now.state is None:\n",
+        "    if False:\n",
+        PLANS,
+    ),
+    fault(
+        "apply takes a plan for another cluster",
+        "commands/journal/apply.py",
+        "    if plan.cluster_id != cluster_id:\n",
+        "    if not cluster_id:\n",
+        PLANS,
+    ),
+    fault(
+        "apply with --force deletes a group that has members",
+        "journal/execution.py",
+        "    if plan.action == DELETION and plan.has_members:\n",
+        "    if False:\n",
+        (*PLANS, "tests/kgctl/client/admin/test_changes.py"),
+    ),
+    fault(
+        "a plan deletes offsets although a commit of it failed",
+        "journal/execution.py",
+        "        if not outcomes.get(plan.group)\n",
+        "",
+        PLANS,
+    ),
+    # ---- undo
+    fault(
+        "undo overwrites offsets that were committed after the change",
+        "journal/undoing.py",
+        "        if offset not in (move.new_offset, None if was is None else was.offset):\n",
+        "        if offset is None:\n",
+        PLANS,
+    ),
+    fault(
+        "undo loses the metadata of commits",
+        "journal/undoing.py",
+        "leader_epoch=epoch, metadata=stored.metadata)",
+        "leader_epoch=epoch)",
+        PLANS,
+    ),
+    fault(
+        "undo commits a leader epoch that the partition does not have",
+        "journal/undoing.py",
+        "    if epoch is not None and epoch > epochs.get(key, -1):\n        epoch = None\n",
+        "",
+        (*PLANS, *SNAPSHOTS),
+    ),
+    fault(
+        "undo without an ID takes back a change twice",
+        "commands/journal/undo.py",
+        "row.verb != VERB and row.undone_by is None and row.outcome not in (FAILED, RUNNING)",
+        "row.verb != VERB and row.outcome not in (FAILED, RUNNING)",
+        PLANS,
+    ),
+    fault(
+        "a change is made before the journal has its entry",
+        "journal/recording.py",
+        "    begun = journal.begin(plan, before, origin)\n    try:\n        result = act()\n",
+        "    result = act()\n    begun = journal.begin(plan, before, origin)\n    try:\n        pass\n",
+        PLANS,
+    ),
+    fault(
+        "an interrupted change counts as done",
+        "journal/recording.py",
+        "        _end(begun, INTERRUPTED, None, warn)\n",
+        "        _end(begun, DONE, None, warn)\n",
+        (*PLANS, "tests/kgctl/commands/test_reset_offsets.py"),
+    ),
+    # ---- conditions
+    fault(
+        "not of an unknown value holds",
+        "conditions/evaluation.py",
+        "            found = holds(part, values)\n            return None if found is None else not found\n",
+        "            return not holds(part, values)\n",
+        GRAMMAR,
+    ),
+    fault(
+        "or binds as tightly as and",
+        "conditions/parsing.py",
+        '        return self._joined("and", self._part, And)\n',
+        '        return self._joined("and", self._condition if self._depth else self._part, And)\n',
+        GRAMMAR,
+    ),
+    fault(
+        "a lag without a committed offset counts as 0",
+        "conditions/observation.py",
+        "            lag = 0 if is_empty else None\n",
+        "            lag = 0\n",
+        CONDITIONS,
+    ),
+    fault(
+        "wait takes a condition that came and went for a stable one",
+        "commands/groups/wait.py",
+        "        if not holds(self._condition, seen.values):\n            self._held_since, self._held_s = None, 0.0\n",
+        "        if not holds(self._condition, seen.values):\n            pass\n",
+        CONDITIONS,
+    ),
+    fault(
+        "assert exits with 0 if another group meets the condition",
+        "commands/groups/condition_report.py",
+        "CONDITION_NOT_MET for row in rows if not row.is_met}",
+        "CONDITION_NOT_MET for row in rows if not any(one.is_met for one in rows)}",
+        CONDITIONS,
+    ),
+    # ---- lag
+    fault(
+        "the lag in time of a partition without lag is not 0",
+        "watch/lag.py",
+        "    if lag == 0:\n        return 0\n    return None if written_ms is None",
+        "    return None if written_ms is None",
+        LAG,
+    ),
+    fault(
+        "a log that became shorter has a rate",
+        "watch/lag.py",
+        "    if len(known) < 2 or any(later[1] < before[1] for before, later in pairwise(known)):\n",
+        "    if len(known) < 2:\n",
+        LAG,
+    ),
+    fault(
+        "a sum over partitions hides that one is not known",
+        "watch/lag.py",
+        "    return None if not known or any(value is None for value in known) else sum(value or 0.0 for value in known)\n",
+        "    return None if not known else sum(value or 0.0 for value in known)\n",
+        LAG,
+    ),
+    fault(
+        "the oldest unread record is looked up below the log start",
+        "client/admin/lag_facts.py",
+        "            offset = max(row.current_offset, starts.get(TopicPartition(row.topic, row.partition), 0))\n",
+        "            offset = row.current_offset\n",
+        (*LAG, "tests/kgctl/commands/test_groups_lag.py"),
+    ),
+    # ---- verdicts
+    fault(
+        "a member is silent as soon as it is a little late",
+        "watch/health.py",
+        "    return age_ms > min(HEARTBEAT_MS, session_ms * SILENT_SHARE_AT_MOST)\n",
+        "    return True\n",
+        ("tests/kgctl/watch/test_health.py", "tests/kgctl/watch/test_standing.py"),
+    ),
+    fault(
+        "a quiet topic is stalled",
+        "watch/standing.py",
+        "        return all(age is not None and age >= STALLED_S for age in ages)\n",
+        "        return any(age is not None and age >= STALLED_S for age in ages)\n",
+        ("tests/kgctl/watch/test_standing.py",),
+    ),
+    fault(
+        "the lag of topics that nobody subscribes to any more counts",
+        "watch/standing.py",
+        "    return wanted is not None and row.consumer_id is None and row.topic not in wanted\n",
+        "    return False\n",
+        ("tests/kgctl/watch",),
+    ),
+    fault(
+        "a lag that grows between two commits is LAGGING",
+        "watch/health.py",
+        "throughput.records_in - throughput.records_out > GROWTH_S * rate_in and throughput.is_lag_rising()",
+        "throughput.is_lag_rising()",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
+    # ---- output
+    fault(
+        "an envelope shows a row that is nothing but an error",
+        "render/machine.py",
+        " for row in rows if id(row) not in lost],\n",
+        " for row in rows],\n",
+        FORMATS,
+    ),
+    fault(
+        "a CSV file on a terminal has control characters",
+        "render/machine.py",
+        "[printable(str(value)) if escaped and value is not None else value for value in values]",
+        "values",
+        FORMATS,
+    ),
+    fault(
+        "a column of names has a name twice",
+        "render/machine.py",
+        '    names = dict.fromkeys(str(name) for row in rows if (name := getattr(row, field)) not in (None, ""))\n',
+        '    names = [str(name) for row in rows if (name := getattr(row, field)) not in (None, "")]\n',
+        FORMATS,
+    ),
+    fault(
+        "a table sends control characters to the terminal",
+        "render/table.py",
+        "    return printable(text)\n\n\ndef printable",
+        "    return text\n\n\ndef printable",
+        FORMATS,
+    ),
+    # ---- Kafka's tools
+    fault(
+        "failures with different exit codes have that of one of them",
+        "compat/tool.py",
+        "codes.pop() if len(codes) == 1 else int(bool(codes))",
+        "codes.pop() if codes else 0",
+        COMPAT,
+    ),
+    fault(
+        "a wrong option of a tool exits with 0",
+        "compat/tools.py",
+        "        return Ended(USAGE, USAGE)\n",
+        "        return Ended(0, 0)\n",
+        COMPAT,
+    ),
+    fault(
+        "a failure of kafka-consumer-groups exits with 0",
+        "compat/consumer_groups/command.py",
+        "        return Ended(error.exit_code, 0)\n",
+        "        return Ended(0, 0)\n",
+        COMPAT,
+    ),
+    # ---- the offline store
+    fault(
+        "a query may change something",
+        "store/sql.py",
+        "sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY",
+        "sqlite3.SQLITE_OK",
+        OFFLINE,
+    ),
+    fault(
+        "a partition to which nothing was written has no log end",
+        "store/offline.py",
+        "        ends = {(topic.name, index): 0 for topic in self.directory.topics for index in range(topic.partition_count)}\n",
+        "        ends: dict[tuple[str, int], int] = {}\n",
+        OFFLINE,
+    ),
+    # ---- completion
+    fault(
+        "completion offers names of yesterday",
+        "commands/completion/name_cache.py",
+        "if 0 <= age_s < _DAY_S else None",
+        "if 0 <= age_s else None",
+        COMPLETION,
+    ),
+    fault(
+        "completion shares names between users",
+        "commands/completion/live_names.py",
+        '        target.text("sasl.username"),\n',
+        "",
+        COMPLETION,
+    ),
+    fault(
+        "completion asks again at each key although the cluster is away",
+        "commands/completion/live_names.py",
+        "known.age_s < (FAILED_S if known.names is None else FRESH_S)",
+        "known.names is not None and known.age_s < FRESH_S",
+        COMPLETION,
+    ),
+    fault(
+        "names for completion can be read by everybody",
+        "commands/completion/name_cache.py",
+        "os.O_EXCL, 0o600)",
+        "os.O_EXCL, 0o644)",
+        COMPLETION,
+    ),
+    # ---- contexts
+    fault(
+        "a read-only context lets a request through that changes something",
+        "client/net/read_only.py",
+        '    if name not in _READS and not name.startswith(("Describe", "List")) and not name.endswith("DescribeRequest"):\n',
+        '    if name.startswith(("Create", "Delete")):\n',
+        CONTEXTS,
+    ),
+    fault(
+        "a project file is trusted after a change",
+        "contexts/consent.py",
+        "    if known == _digest(content):\n",
+        "    if known:\n",
+        CONTEXTS,
+    ),
+    fault(
+        "a command that decides itself ignores the read-only context",
+        "commands/shared/effects.py",
+        "    if target.is_read_only:\n",
+        "    if target.is_read_only and not target.must_confirm:\n",
+        CONTEXTS,
+    ),
+)

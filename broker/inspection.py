@@ -51,6 +51,8 @@ def inspect(data_dir: Path, report: Report = lambda _: None, *, damaged_too: boo
         names = os.listdir(data_dir)
     except FileNotFoundError:
         raise NoData(f"there is no directory {data_dir}") from None
+    except NotADirectoryError:
+        raise NoData(f"{data_dir} is a file; name the data directory") from None
     except OSError as error:
         raise StorageError(f"cannot read {data_dir}: {error.strerror}") from error
     if not STORE_NAMES.intersection(names):

@@ -62,8 +62,10 @@ def offsets(
     with opened(ctx, directory) as offline:
         rows = list(tables.offsets(offline))
         known = {row.group for row in rows} | offline.groups.keys()
-    missing = [name for name in group or () if name not in known]
-    if missing:
-        raise NotFound(f"{directory} has no group {missing[0]!r}")
+        topics = {one.name for one in offline.directory.topics} | {row.topic for row in rows}
+    for what, given, there in (("group", group, known), ("topic", topic, topics)):
+        missing = [name for name in given or () if name not in there]
+        if missing:
+            raise NotFound(f"{directory} has no {what} {missing[0]!r}")
     wanted = [row for row in rows if (not group or row.group in group) and (not topic or row.topic in topic)]
     settings(ctx).show(wanted, kind="store-offsets")

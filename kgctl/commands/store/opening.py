@@ -34,8 +34,8 @@ def opened(ctx: typer.Context, path: Path, *, damaged_too: bool = False) -> Iter
         os.nice(NICENESS)
     try:
         with inspect(Path(os.path.abspath(path)), note, damaged_too=damaged_too) as directory:
-            lost = None if directory.copy.failure else directory.lost_commits
-            if lost is not None and not damaged_too:
+            lost = None if damaged_too else directory.lost_commits
+            if lost is not None:
                 note(f"Warning: the acknowledged commits {lost[0]} to {lost[1]} are missing: what is shown is older")
             yield Offline(directory)
     except NoData as error:

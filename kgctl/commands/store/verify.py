@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,6 +15,9 @@ from kgctl.commands.store.opening import Directory, opened
 from kgctl.exit_codes import ERROR
 from kgctl.model.store import StoreCheck, StoreDamage
 from kgctl.render import TABLES, note
+
+if TYPE_CHECKING:
+    from broker.inspection import DataDirectory
 
 PROGRESS_S = 1.0
 EPILOG = (
@@ -30,12 +35,11 @@ def verify(ctx: typer.Context, directory: Directory) -> None:
     commit marker, the rows of internal topics, the acknowledged ends, and each batch and trailer of the segment files.
     Programs get the damages: no rows, no damage. See `kgctl store info` for how DIR is read.
     """
-    from broker.inspection import unlisted_files
     from broker.inspection import verify as check_all
 
     with opened(ctx, directory, damaged_too=True) as offline:
         checks = check_all(offline.directory, _Progress())
-        unlisted = [] if offline.directory.copy.failure else unlisted_files(offline.directory)
+        unlisted = _unlisted(offline.directory)
     damages = [StoreDamage(*damage) for check in checks for damage in check.damages]
     chosen = settings(ctx)
     if chosen.output in TABLES:
@@ -51,6 +55,16 @@ def verify(ctx: typer.Context, directory: Directory) -> None:
     if damages:
         note(f"{len(damages)} {'damage' if len(damages) == 1 else 'damages'} found")
         raise typer.Exit(ERROR)
+
+
+def _unlisted(directory: DataDirectory) -> list[Path]:
+    """What belongs to no topic; nothing if the topics cannot be read, which is in the checks already."""
+    from broker.inspection import StoreDamageError, unlisted_files
+
+    try:
+        return unlisted_files(directory)
+    except StoreDamageError:
+        return []
 
 
 class _Progress:

@@ -22,6 +22,7 @@ from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import Producer, TopicPartition
 
 from broker.local import LocalBroker
+from broker.storage.store.checked_pages import PAGE_BYTES
 from kgctl.store.tables import TABLES, kind_of
 from tests.harness import ROOT
 from tests.harness.commandline import Kgctl, member_of
@@ -267,6 +268,19 @@ def test_damage_has_exit_code_1_and_its_name_and_an_export_leaves_no_file(tmp_pa
     assert export.exit_code == 1
     assert "is damaged: the batch at position 0" in export.stderr
     assert not (tmp_path / "x.json").exists()
+
+
+def test_verify_lists_the_damage_whichever_page_of_the_store_it_is_in(tmp_path: Path) -> None:
+    with LocalBroker(CONFIG, data_dir=tmp_path / "data", durability="power") as broker:
+        assert Kgctl(broker.bootstrap_servers)("topics", "create", "orders").exit_code == 0
+    store = tmp_path / "data" / "store.db"
+    intact = store.read_bytes()
+    for page in range(1, len(intact) // PAGE_BYTES + 1):
+        store.write_bytes(intact)
+        flip(store, random.Random(page), at := (page - 1) * PAGE_BYTES + 50, at + 1)
+        result = STORE("store", "verify", tmp_path / "data", "-o", "json")
+        assert result.exit_code == 1, (page, result.stderr)
+        assert f"page {page}, " in result.stdout
 
 
 def test_reading_beside_a_broker_under_load_fails_no_request_and_reports_no_damage(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from broker.data_directory import (
     ADMIN,
@@ -33,6 +34,9 @@ from broker.directory_lock import Holder, find_holder, holder_pid, running
 from broker.process_identity import OtherProcessError
 from broker.ready_file import Ready, read_ready
 
+if TYPE_CHECKING:
+    from broker.fork import ForkedProcess
+
 __all__ = [
     "DURABILITIES",
     "KILLED",
@@ -44,6 +48,7 @@ __all__ = [
     "OtherProcessError",
     "Ready",
     "Run",
+    "await_broker",
     "broker_command",
     "broker_environment",
     "default_data_dir",
@@ -292,9 +297,7 @@ def spawn_broker(
 ) -> tuple[subprocess.Popen[bytes], Ready, list[str]]:
     """Start a broker in a new session and wait until it serves. Returns the process, its ready file and its warnings.
 
-    With `keep_stdin`, a pipe to its stdin stays open while this process lives. `timeout_s` bounds the time without a
-    sign of progress: a start that recovers many partitions may take longer. `show_progress` gets the log line of each
-    such sign, but not all if they come fast. Raises BrokerFailed.
+    With `keep_stdin`, a pipe to its stdin stays open while this process lives. The rest is as for `await_broker`.
     """
     # In a new session, Ctrl-C does not reach the broker: the caller may still need it to clean up.
     process = subprocess.Popen(
@@ -305,12 +308,28 @@ def spawn_broker(
         env=broker_environment(),
         start_new_session=True,
     )
+    return process, *await_broker(process, data_dir, timeout_s=timeout_s, show_progress=show_progress)
+
+
+def await_broker(
+    process: subprocess.Popen[bytes] | ForkedProcess,
+    data_dir: Path,
+    *,
+    timeout_s: float = START_TIMEOUT_S,
+    show_progress: Callable[[str], None] | None = None,
+) -> tuple[Ready, list[str]]:
+    """Wait until a broker with --background serves. Returns its ready file and its warnings.
+
+    `timeout_s` bounds the time without a sign of progress: a start that recovers many partitions may take longer.
+    `show_progress` gets the log line of each such sign, but not all if they come fast. Raises BrokerFailed, and kills
+    the process at any failure.
+    """
     try:
         stderr_text = _read_until_end(process, timeout_s, show_progress)
         ready = read_ready(data_dir / READY_NAME) if stderr_text is not None else None
         if ready is not None and ready.pid == process.pid:
             lines = stderr_text.splitlines() if stderr_text else []
-            return process, ready, [line for line in lines if f" {PROGRESS_LOGGER} " not in line]
+            return ready, [line for line in lines if f" {PROGRESS_LOGGER} " not in line]
         if stderr_text is None:
             raise BrokerFailed(f"the broker is not ready and made no progress for {timeout_s:g} seconds", None)
         code = process.wait(STOP_TIMEOUT_S)
@@ -326,7 +345,7 @@ def spawn_broker(
 
 
 def _read_until_end(
-    process: subprocess.Popen[bytes], silence_s: float, show_progress: Callable[[str], None] | None
+    process: subprocess.Popen[bytes] | ForkedProcess, silence_s: float, show_progress: Callable[[str], None] | None
 ) -> str | None:
     """The broker's stderr up to its end, when the broker is ready or dead; None if it is silent for too long."""
     assert process.stderr is not None

@@ -16,6 +16,11 @@ OBJECTS_PER_COLLECTION = 100_000
 
 
 def main() -> None:
+    if sys.argv[1:3] == ["broker", "start"]:
+        # Before anything is loaded that this process alone needs, and with Python's own thresholds of the collector.
+        from kgctl.commands.broker import early_start
+
+        early_start.begin(sys.argv[3:])
     gc.set_threshold(OBJECTS_PER_COLLECTION, 20, 100)
     program = os.path.basename(sys.argv[0])
     if program.startswith("kafka-"):

@@ -7,13 +7,13 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kgctl import exit_codes
 from kgctl.client.net.errors import KgctlError, NotFound
-from kgctl.commands.broker import rescue
+from kgctl.commands.broker import early_start, rescue
 from kgctl.commands.broker.log_lines import follow_log, line_renderer, parse_log_line
 from kgctl.commands.broker.security import CONTEXT, keep_context, probe
 from kgctl.commands.broker.state import directory_of, read_state, row_of, show_row
@@ -24,7 +24,10 @@ from kgctl.model.local_broker import RUNNING
 from kgctl.render import note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import subprocess
+    from collections.abc import Callable, Mapping
+
+    from broker.fork import ForkedProcess
 
 PROBE_TIMEOUT_S = 2.0
 FORCE_AFTER_S = 10.0
@@ -151,7 +154,7 @@ def start(
     A start that takes longer than a second shows its progress. --timeout limits the time without progress: after a crash
     with many partitions, or with --accept-loss, a start may take longer.
     """
-    from broker.local import DURABILITIES, BrokerFailed, broker_command, broker_environment, spawn_broker
+    from broker.local import DURABILITIES, BrokerFailed, await_broker, broker_command, broker_environment, spawn_broker
 
     if durability not in DURABILITIES:
         raise typer.BadParameter(
@@ -160,23 +163,30 @@ def start(
     directory = directory_of(data_dir)
     if if_not_running and _is_serving(ctx, directory, listen):
         return
-    arguments = ["--data-dir", str(directory), "--durability", durability]
-    for flag, value in (("--listen", listen), ("--ready-file", ready_file), ("--log-file", log_file)):
-        arguments += [flag, str(value)] if value is not None else []
-    for path in config or []:
-        arguments += ["--config", str(path)]
-    for pair in override or []:
-        arguments += ["--override", pair]
-    for user in add_scram or []:
-        arguments += ["--add-scram", user]
-    arguments += ["--insecure-listen"] * insecure_listen + ["--secure"] * secure + ["--accept-loss"] * accept_loss
+    given: dict[str, str | Path | bool | list[Path] | list[str] | None] = {
+        "--data-dir": data_dir,
+        "--durability": durability,
+        "--listen": listen,
+        "--ready-file": ready_file,
+        "--log-file": log_file,
+        "--config": config,
+        "--override": override,
+        "--add-scram": add_scram,
+        "--insecure-listen": insecure_listen,
+        "--secure": secure,
+        "--accept-loss": accept_loss,
+    }
+    arguments = _arguments(given | {"--data-dir": directory})
     if foreground:
         sys.stdout.flush()
         os.execve(sys.executable, [*broker_command(), *arguments], broker_environment())
+    process: subprocess.Popen[bytes] | ForkedProcess | None = early_start.take(given)
+    waiting: dict[str, Any] = {"timeout_s": settings(ctx).timeout, "show_progress": _progress_notes()}
     try:
-        process, ready, warnings = spawn_broker(
-            arguments, directory, keep_stdin=False, timeout_s=settings(ctx).timeout, show_progress=_progress_notes()
-        )
+        if process is not None:
+            ready, warnings = await_broker(process, directory, **waiting)
+        else:
+            process, ready, warnings = spawn_broker(arguments, directory, keep_stdin=False, **waiting)
     except BrokerFailed as failure:
         # Another start may have been faster.
         if if_not_running and failure.code == exit_codes.WRONG_STATE and _is_serving(ctx, directory, listen):
@@ -188,6 +198,16 @@ def start(
         note(f"Warning: {parse_log_line(line).message}")
     show_row(ctx, row_of(ready))
     keep_context(ready, is_default=directory == directory_of(None))
+
+
+def _arguments(given: Mapping[str, str | Path | bool | list[Path] | list[str] | None]) -> list[str]:
+    """The options as arguments of the broker; None and False stand for an option that is not given."""
+    arguments: list[str] = []
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None and one is not False:
+                arguments += [name] if one is True else [name, str(one)]
+    return arguments
 
 
 def _is_serving(ctx: typer.Context, directory: Path, listen: str | None) -> bool:

@@ -1,0 +1,134 @@
+"""`kgctl broker start` forks the broker before it loads the command line, if its words are simple."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.local import broker_environment, find_holder, holder_pid
+from kgctl.app import load
+from kgctl.commands.broker import early_start
+from kgctl.commands.shared.settings import Settings
+from tests.harness.broker_program import PATIENCE_S, eventually
+
+KGCTL = [sys.executable, "-P", "-m", "kgctl"]
+SIMPLE = [
+    [],
+    ["--data-dir", "./data//x/", "--listen=127.0.0.1:0"],
+    ["--durability", "process", "--secure", "--accept-loss", "-o", "json"],
+    ["--override", "a=b", "--override=num.partitions=3", "--config", "a.properties", "--config=./b"],
+    ["--timeout", "10", "--output=yaml", "--insecure-listen", "--log-file", "../x", "--ready-file", "r"],
+    ["--add-scram", "SCRAM-SHA-512=[name=u,password-file=p]", "--secure"],
+]
+OTHERS = [
+    ["data"],
+    ["--"],
+    ["--foreground"],
+    ["--if-not-running"],
+    ["--context", "c"],
+    ["--listen"],
+    ["--listen", ""],
+    ["--listen", "--secure"],
+    ["--secure=SSL"],
+    ["--data-dir", "a", "--data-dir", "b"],
+    ["--durability", "none"],
+    ["--timeout", "0"],
+    ["--timeout", "soon"],
+    ["-o=json"],
+    ["-ojson"],
+    ["-o", "template={{x}}"],
+]
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "data"
+    pid = holder_pid(tmp_path / "data")
+    if pid is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        eventually(lambda: holder_pid(tmp_path / "data") is None, "the broker to end")
+
+
+def start(data_dir: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    where = ["--data-dir", str(data_dir), "--listen", "127.0.0.1:0"]
+    return subprocess.run(
+        [*KGCTL, "broker", "start", *where, *words],
+        capture_output=True,
+        text=True,
+        env=broker_environment(),
+        timeout=PATIENCE_S,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("words", SIMPLE, ids=" ".join)
+def test_the_options_of_a_fork_are_those_that_the_command_finds(words: list[str]) -> None:
+    command = load("broker").commands["start"]
+    found = command.make_context("start", list(words), obj=Settings()).params
+    options = early_start.parse(words)
+    assert options is not None
+    assert early_start.is_same(options, {f"--{name.replace('_', '-')}": value for name, value in found.items()})
+
+
+def test_other_options_are_not_the_same() -> None:
+    options = early_start.parse(["--listen", "127.0.0.1:1", "--override", "a=b"])
+    assert options is not None
+    same = {"--listen": "127.0.0.1:1", "--override": ["a=b"]}
+    assert early_start.is_same(options, same)
+    for different in ({"--listen": None}, {"--override": ["a=c"]}, {"--secure": True}, {"--data-dir": Path("x")}):
+        assert not early_start.is_same(options, same | different)
+
+
+@pytest.mark.parametrize("words", OTHERS, ids=" ".join)
+def test_words_that_need_a_second_look_fork_nothing(words: list[str]) -> None:
+    assert early_start.parse(words) is None
+
+
+def test_a_simple_start_forks_and_another_one_does_not(data_dir: Path) -> None:
+    for words, is_fork in (((), True), (("--if-not-running",), False)):
+        assert start(data_dir, *words).returncode == 0
+        pid = holder_pid(data_dir)
+        assert ("kgctl\0broker\0start" in Path(f"/proc/{pid}/cmdline").read_text()) == is_fork
+        assert (
+            subprocess.run([*KGCTL, "broker", "stop", "--data-dir", str(data_dir)], env=broker_environment()).returncode
+            == 0
+        )
+
+
+def test_a_forked_broker_keeps_nothing_of_the_program_that_started_it(data_dir: Path) -> None:
+    reader, writer = os.pipe()
+    try:
+        assert start(data_dir, pass_fds=[writer], cwd=data_dir.parent).returncode == 0
+        os.close(writer)
+        assert os.read(reader, 1) == b"", "another process holds the pipe"
+    finally:
+        os.close(reader)
+    pid = holder_pid(data_dir)
+    assert pid is not None
+    assert os.getsid(pid) == pid
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+
+
+def test_a_forked_broker_that_no_command_takes_ends(data_dir: Path) -> None:
+    words = ["--data-dir", str(data_dir), "--listen", "127.0.0.1:0"]
+    begin = f"from kgctl.commands.broker import early_start; early_start.begin({words!r})"
+    subprocess.run([sys.executable, "-P", "-c", begin], env=broker_environment(), check=True, timeout=PATIENCE_S)
+    assert find_holder(data_dir) is None
+    assert not (data_dir / "ready.json").exists()
+
+
+def test_the_failure_of_a_forked_broker_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    failed = start(tmp_path / "data")
+    assert (failed.returncode, failed.stdout) == (17, "")
+    assert failed.stderr.startswith("Error: ")
+    assert len(failed.stderr.splitlines()) == 1

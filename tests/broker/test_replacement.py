@@ -36,7 +36,9 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def removed(data_dir: Path) -> None:
-    shutil.rmtree(data_dir)
+    # The broker may remove a file at the same time.
+    while data_dir.exists():
+        shutil.rmtree(data_dir, ignore_errors=True)
 
 
 def moved_away(data_dir: Path) -> None:

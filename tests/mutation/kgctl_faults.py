@@ -13,7 +13,7 @@ RESETS = (
 )
 GRAMMAR = ("tests/kgctl/conditions",)
 CONDITIONS = (*GRAMMAR, "tests/kgctl/commands/test_conditions.py")
-LAG = ("tests/kgctl/watch/test_lag.py",)
+LAG = ("tests/kgctl/watch/test_lag.py", "tests/kgctl/client/admin/test_lag_facts.py")
 FORMATS = (
     "tests/kgctl/render",
     "tests/kgctl/commands/test_json_output.py",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -17,11 +19,13 @@ from hypothesis import strategies as st
 
 from kgctl.app import app
 from kgctl.commands.completion.candidates import Wanted, candidates
+from kgctl.commands.completion.name_cache import NameCache
 from kgctl.commands.completion.place import Place
 from kgctl.commands.completion.shell_words import insertion, read_line
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
 from tests.harness.terminal import terminal
+from tests.kgctl.contexts.folders import Home
 
 BREAKS = " \t\n\"'><=;|&(:"
 BIN = Path(sys.executable).parent
@@ -198,6 +202,40 @@ def test_a_cache_that_cannot_be_written_or_is_no_cache_does_no_harm(
     for path in (tmp_path / "kgctl" / "completion").iterdir():
         path.write_text("{[")
     assert eventually_asked(["topics", "describe", topic], environment)[1:] == [topic]
+
+
+def test_names_and_failures_are_used_again_for_some_seconds_and_never_after_a_day(
+    our_cluster: Cluster, environment: dict[str, str], tmp_path: Path
+) -> None:
+    topic = fresh("cached")
+    assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", topic).exit_code == 0
+    words = ["topics", "describe", topic]
+    assert eventually_asked(words, environment) == ["names", topic]
+    (file,) = (tmp_path / "kgctl" / "completion").iterdir()
+    # A busy machine may need longer than these seconds.
+    for kept, found in (([f"{topic}-kept"], [f"{topic}-kept"]), (None, [])):
+        for _ in range(20):
+            file.write_text(json.dumps({"at": time.time(), "names": kept}))
+            if (again := asked(words, environment)) == ["names", *found]:
+                break
+        assert again == ["names", *found]
+    file.write_text(json.dumps({"at": time.time() - 86_401, "names": ["old"]}))
+    assert NameCache({"XDG_CACHE_HOME": str(tmp_path)}).read(file.stem) is None
+    assert asked(words, environment)[1:] in ([], [topic])
+
+
+def test_names_for_one_user_are_not_offered_to_another(our_cluster: Cluster, tmp_path: Path) -> None:
+    topic = fresh("of-a-user")
+    assert Kgctl(our_cluster.bootstrap_servers)("topics", "create", topic).exit_code == 0
+    home = Home(tmp_path)
+    environment = {**home.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    for user, files in (("ann", 1), ("bob", 2)):
+        home.write(
+            f'[contexts.prod]\nbootstrap.servers = "{our_cluster.bootstrap_servers}"\nsasl.username = "{user}"\n'
+        )
+        words = ["--context", "prod", "topics", "describe", topic]
+        assert eventually_asked(words, environment) == ["names", topic]
+        assert len(list((tmp_path / "kgctl" / "completion").iterdir())) == files
 
 
 # --- real shells ---

@@ -131,6 +131,15 @@ def test_groups_members_and_offsets_with_lag(running: LocalBroker) -> None:
     assert (missing.exit_code, missing.stderr.count("\n")) == (5, 1)
 
 
+def test_a_partition_to_which_nothing_was_written_has_no_lag(tmp_path: Path) -> None:
+    with LocalBroker(CONFIG, data_dir=tmp_path / "data") as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        assert kgctl("topics", "create", "quiet").exit_code == 0
+        kgctl.commit("g", "quiet", p0=0)
+    (row,) = STORE.rows("store", "offsets", tmp_path / "data")
+    assert (row["current_offset"], row["log_end_offset"], row["lag"]) == (0, 0, 0)
+
+
 def test_users_and_acls_come_without_secrets(tmp_path: Path) -> None:
     with LocalBroker(data_dir=tmp_path / "data", security="SASL_PLAINTEXT") as broker:
         broker.kill()

@@ -75,6 +75,7 @@ def test_every_verb_declares_what_it_does() -> None:
 def test_a_read_only_context_refuses_every_change_before_it_connects(home: Home, silent_port: str, verb: str) -> None:
     home.write(
         f'[contexts.prod]\nbootstrap.servers = "{silent_port}"\nread-only = true\nsasl.password = {{ env = "NONE" }}\n'
+        "confirm = true\n"
     )
     done = home.kgctl(*verb.split(), *CHANGES[verb], "--context", "prod", text="x\n")
     assert done.exit_code == 6

@@ -204,6 +204,14 @@ def test_a_sum_says_what_it_leaves_out() -> None:
     assert (total.lag, total.time_lag_ms, total.note) == (20, None, "the lag of 1 partition is not known")
 
 
+def test_a_sum_of_rates_is_not_known_if_one_of_them_is_not() -> None:
+    first = group(partitions=[partition(0, 10, 30), partition(1, 10, 30)])
+    last = group(partitions=[partition(0, 20, 40), partition(1, 20, None)])
+    rows = lag_rows([Sample(0, NOW, {"g": first}), Sample(5, NOW, {"g": last})], FACTS)
+    assert [row.rate_in for row in rows] == [2.0, None]
+    assert [row.rate_in for row in summed(rows, GROUP)] == [None]
+
+
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_a_group_that_failed_keeps_its_error(by: str) -> None:
     failed = GroupDescription("h", error=RowError("X", "down"))

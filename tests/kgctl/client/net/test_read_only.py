@@ -1,0 +1,25 @@
+"""What a read-only connection sends: each request of the protocol reads or changes something."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.protocol.api_keys import APIS, Api
+from kgctl.client.net.read_only import ReadOnly, check_reads
+
+READS = """
+    ApiVersions ConsumerGroupDescribe DescribeAcls DescribeClientQuotas DescribeCluster DescribeConfigs
+    DescribeGroupDetails DescribeGroups DescribeLogDirs DescribeProducers DescribeTopicPartitions DescribeTransactions
+    DescribeUserScramCredentials Fetch FindCoordinator ListConfigResources ListGroups ListOffsets ListTransactions
+    Metadata OffsetFetch SaslAuthenticate SaslHandshake ShareGroupDescribe
+"""
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_a_read_only_connection_sends_requests_that_read_and_no_others(api: Api) -> None:
+    asked = api.request.__new__(api.request)
+    if api.name in READS.split():
+        check_reads(asked)
+        return
+    with pytest.raises(ReadOnly, match=f"{api.name} is refused: the context is read-only"):
+        check_reads(asked)

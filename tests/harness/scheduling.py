@@ -9,7 +9,15 @@ from xdist.scheduler import LoadFileScheduling
 # Tests that share a Spark session: another worker would start one of its own.
 SPARK = re.compile(r"tests/kgctl/pipelines/(test_run|jobs/|source/|spark/|tables/test_spark|transforms/)")
 # The last file should be a short one, so that no worker waits for another.
-LONG = ("tests/kgctl/pipelines/", "tests/durability/", "tests/clients/", "tests/kgctl/", "tests/broker/storage/")
+LONG = (
+    "tests/kgctl/pipelines/",
+    "tests/reference/",
+    "tests/durability/",
+    "tests/clients/",
+    "tests/test_packaging.py",
+    "tests/kgctl/",
+    "tests/broker/storage/",
+)
 
 
 def rank(nodeid: str) -> tuple[bool, int]:

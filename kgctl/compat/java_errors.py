@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broker.protocol.errors import ErrorCode
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.exit_codes import ERROR, exit_code_of
 from kgctl.model.failure import RowError
@@ -101,6 +102,10 @@ def java_error(error: KgctlError | RowError, *, call: str = "") -> JavaError:
         kind, message = _TIMEOUT
         return JavaError(_PACKAGE + kind, message.format(call=call), error.name, code)
     text = error.message if isinstance(error, RowError) else str(error)
+    if isinstance(error, BrokerError) and error.name in ErrorCode.__members__:
+        # Most classes have the name of the error.
+        words = "".join(word.capitalize() for word in error.name.removesuffix("_EXCEPTION").split("_"))
+        return JavaError(f"{_PACKAGE}{words}Exception", text, error.name, code)
     return JavaError("org.apache.kafka.common.KafkaException", text, error.name, code)
 
 

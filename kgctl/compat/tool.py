@@ -29,7 +29,8 @@ class Ended(NamedTuple):
 class Host:
     """`connect` takes the servers, the properties file and the time limit in seconds; `may_change` the names of what changes.
 
-    `may_change` raises a KgctlError where the context is read-only or wants a confirmation.
+    `may_change` raises a KgctlError where the context is read-only or wants a confirmation. `read_line` reads a line of stdin,
+    and returns an empty text at its end.
     """
 
     dialect: str
@@ -37,6 +38,7 @@ class Host:
     may_change: Callable[[Sequence[str]], None]
     out: Callable[[str], None]
     err: Callable[[str], None]
+    read_line: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)

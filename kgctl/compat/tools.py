@@ -10,7 +10,7 @@ from kgctl.compat.tool import USAGE, Ended, Host
 
 TOOLS = {
     "kafka-consumer-groups": "kgctl.compat.consumer_groups.command",
-    "kafka-acls": "kgctl.compat.acls",
+    "kafka-acls": "kgctl.compat.acls.command",
     "kafka-configs": "kgctl.compat.configs.command",
     "kafka-topics": "kgctl.compat.topics.command",
     "kafka-transactions": "kgctl.compat.transactions",

@@ -335,35 +335,6 @@ def restore(cluster: Cluster, case: Case) -> None:
             admin.delete_topics([TopicChange("new", None, None)])
 
 
-ACLS: list[Case] = [
-    ["--topic", "t", "--allow-principal", "User:a", "--operation", "Read"],
-    [
-        "--topic",
-        "p-",
-        "--resource-pattern-type",
-        "prefixed",
-        "--deny-principal",
-        "User:b",
-        "--operation",
-        "AlterConfigs",
-    ],
-    ["--cluster", "--allow-principal", "User:a", "--operation", "IdempotentWrite"],
-    ["--transactional-id", "x", "--group", "g", "--allow-principal", "User:b", "--allow-host", "10.0.0.1"],
-]
-ACL_CASES: list[Case] = [
-    ["--list"],
-    ["--list", "--topic", "t"],
-    ["--list", "--topic", "p-x", "--resource-pattern-type", "match"],
-    ["--list", "--cluster"],
-    ["--list", "--principal", "User:a"],
-    ["--list", "--principal", "User:a", "--principal", "User:c", "--topic", "t"],
-    ["--list", "--transactional-id", "x"],
-    ["--list", "--topic", "absent"],
-    ["--list", "--add"],
-    ["--list", "--producer"],
-    ["--list", "--bogus"],
-]
-
 # Valid and invalid in RE2's syntax.
 REGEXES = [
     r"orders-.*",

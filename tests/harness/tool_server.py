@@ -39,11 +39,11 @@ class ToolServer:
         self._child.kill()
         self._child.communicate()
 
-    def run(self, name: str, *arguments: object) -> Ran:
-        """Run `kafka-NAME.sh ARGUMENTS`."""
+    def run(self, name: str, *arguments: object, text: str = "") -> Ran:
+        """Run `kafka-NAME.sh ARGUMENTS` with `text` as its standard input."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        words = [self._tools[name], *(_encoded(str(argument)) for argument in arguments)]
+        words = [self._tools[name], *(_encoded(str(word)) for word in (text, *arguments))]
         self._child.stdin.write(" ".join(words) + "\n")
         self._child.stdin.flush()
         answer = self._child.stdout.readline().split()

@@ -68,9 +68,12 @@ def compat(
     def may_change(names: Sequence[str]) -> None:
         check_change(ctx, names, f"`{name}`")
 
-    ended = run(
-        name, list(arguments or ()), Host(dialect, connect, may_change, _writer(sys.stdout), _writer(sys.stderr))
-    )
+    def read_line() -> str:
+        sys.stdout.flush()
+        return sys.stdin.readline()
+
+    host = Host(dialect, connect, may_change, _writer(sys.stdout), _writer(sys.stderr), read_line)
+    ended = run(name, list(arguments or ()), host)
     raise typer.Exit(ended.kafkas if ak_exit_codes else ended.code)
 
 

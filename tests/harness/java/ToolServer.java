@@ -1,6 +1,8 @@
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
@@ -13,11 +15,12 @@ import org.apache.kafka.common.utils.Exit;
 /**
  * Runs Kafka's command-line tools one after the other in one JVM.
  *
- * A request is a line: a class and the tool's arguments, each in base64 after a dot. The answer is a line: the exit code,
- * stdout and stderr, likewise encoded.
+ * A request is a line: a class, the text of the tool's stdin, and its arguments, each in base64 after a dot. The answer is a
+ * line: the exit code, stdout and stderr, likewise encoded.
  */
 public class ToolServer {
     private static final Switch OUT = new Switch(), ERR = new Switch();
+    private static final Source IN = new Source();
 
     private static class Switch extends OutputStream {
         private volatile OutputStream target = OutputStream.nullOutputStream();
@@ -33,17 +36,33 @@ public class ToolServer {
         }
     }
 
+    private static class Source extends InputStream {
+        private volatile InputStream source = InputStream.nullInputStream();
+
+        @Override
+        public int read() throws IOException {
+            return source.read();
+        }
+
+        @Override
+        public int read(byte[] octets, int start, int length) throws IOException {
+            return source.read(octets, start, length);
+        }
+    }
+
     public static void main(String[] unused) throws Exception {
         PrintStream answers = System.out;
         // Scala keeps the stream that it finds first.
         System.setOut(new PrintStream(OUT, true, "UTF-8"));
         System.setErr(new PrintStream(ERR, true, "UTF-8"));
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        System.setIn(IN);
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             String[] words = line.split(" ");
-            String[] arguments = new String[words.length - 1];
-            for (int n = 1; n < words.length; n++) {
-                arguments[n - 1] = new String(Base64.getDecoder().decode(words[n].substring(1)), StandardCharsets.UTF_8);
+            IN.source = new ByteArrayInputStream(decoded(words[1]));
+            String[] arguments = new String[words.length - 2];
+            for (int n = 2; n < words.length; n++) {
+                arguments[n - 2] = new String(decoded(words[n]), StandardCharsets.UTF_8);
             }
             answers.println(run(Class.forName(words[0]), arguments));
             answers.flush();
@@ -79,6 +98,10 @@ public class ToolServer {
         System.out.flush();
         System.err.flush();
         return code + " ." + encoded(out) + " ." + encoded(err);
+    }
+
+    private static byte[] decoded(String word) {
+        return Base64.getDecoder().decode(word.substring(1));
     }
 
     private static String encoded(ByteArrayOutputStream text) {

@@ -6,6 +6,9 @@ from broker.light_dataclasses import dataclass
 from kgctl.model.changes import PLANNED
 from kgctl.model.failure import RowError
 
+# What stands for a sensitive value.
+HIDDEN = "(hidden)"
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
@@ -28,7 +31,7 @@ class ConfigRow:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """A config to set or to unset; `new_value` None unsets it, which gives it its default."""
+    """A config to set or to unset; `new_value` None unsets it, which gives it its default. Of a sensitive config only HIDDEN is shown."""
 
     resource_type: str
     resource: str

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
-from kgctl.model.configs import ConfigChange, ConfigRow, TopicAlteration
+from kgctl.model.configs import HIDDEN, ConfigChange, ConfigRow, TopicAlteration
 from kgctl.model.quotas import QuotaChange, QuotaRow
 from kgctl.model.record_deletions import RecordDeletion
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, STATUS
 
-HIDDEN = "(hidden)"
 SOURCE_TONES = {"default": Tone.QUIET, "broker (static)": Tone.QUIET}
 
 

@@ -7,6 +7,14 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.configs.arguments import Name, Type, explain, resource_of, type_of
+from kgctl.commands.configs.secret_values import (
+    OPTION,
+    is_secret,
+    marked,
+    values_of_files,
+    warn_of_readers,
+    without_secrets,
+)
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
@@ -19,6 +27,7 @@ EPILOG = examples(
     "kgctl configs set topic orders cleanup.policy=compact,delete --execute",
     "kgctl configs set broker default log.retention.ms=604800000 --execute",
     "kgctl configs set group orders consumer.session.timeout.ms=50000 --execute",
+    "kgctl configs set broker 1 --value-file ssl.keystore.password=./secret --execute",
 )
 
 
@@ -28,25 +37,43 @@ def set_configs(
     ctx: typer.Context,
     type_: Type,
     name: Name,
-    values: Annotated[list[str], typer.Argument(metavar="CONFIG=VALUE...", show_default=False)],
+    values: Annotated[list[str] | None, typer.Argument(metavar="[CONFIG=VALUE...]", show_default=False)] = None,
+    value_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            OPTION,
+            metavar="CONFIG=FILE",
+            help="Read the value from FILE, - is stdin: a secret on the command line is visible to others; repeatable.",
+        ),
+    ] = None,
     execute: Execute = False,
 ) -> None:
     """Set configs of a resource.
 
     TYPE is topic, broker, broker-logger, group or client-metrics. NAME is the id of a broker, or "default" for all
     brokers. Other configs of the resource keep their values; of several changes, all are made or none. The cluster
-    checks the plan. Clusters before Kafka 2.3 are refused: they could only replace all configs.
+    checks the plan. Values of passwords, keys and of --value-file are not shown. Clusters before Kafka 2.3 are refused: they could only replace all configs.
     """
     resource = resource_of(type_of(type_), name)
-    wanted: dict[str, str | None] = {**pairs(values, "CONFIG=VALUE")}
+    given = pairs(values or [], "CONFIG=VALUE")
+    from_files = values_of_files(value_file or [], given)
+    wanted: dict[str, str | None] = {**given, **from_files}
+    if not wanted:
+        raise typer.BadParameter(f"Give CONFIG=VALUE, or {OPTION} CONFIG=FILE.", param_hint="'CONFIG=VALUE'")
     added = ",".join(
-        f"{config}=[{value}]" if "," in (value or "") else f"{config}={value}" for config, value in wanted.items()
+        f"{config}=***"
+        if config in from_files or is_secret(config)
+        else f"{config}=[{value}]"
+        if "," in (value or "")
+        else f"{config}={value}"
+        for config, value in wanted.items()
     )
     explain(settings(ctx), [resource], "--alter", "--add-config", added)
     with settings(ctx).admin() as admin:
-        rows = admin.plan_configs([resource], wanted)
+        rows = marked(admin.plan_configs([resource], wanted), from_files)
+        warn_of_readers(rows, from_files)
         if execute:
             rows = admin.change_configs(rows)
-    settings(ctx).show(rows, kind="config-changes")
+    settings(ctx).show(without_secrets(rows), kind="config-changes")
     note_dry_run(execute, [row.error for row in rows], all_or_nothing=True)
     conclude((row.error for row in rows), len(rows))

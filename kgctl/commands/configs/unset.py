@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.configs.arguments import Name, Type, explain, resource_of, type_of
+from kgctl.commands.configs.secret_values import marked, without_secrets
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
@@ -35,9 +36,9 @@ def unset(
     resource = resource_of(type_of(type_), name)
     explain(settings(ctx), [resource], "--alter", "--delete-config", ",".join(configs))
     with settings(ctx).admin() as admin:
-        rows = admin.plan_configs([resource], dict.fromkeys(configs))
+        rows = marked(admin.plan_configs([resource], dict.fromkeys(configs)))
         if execute:
             rows = admin.change_configs(rows)
-    settings(ctx).show(rows, kind="config-changes")
+    settings(ctx).show(without_secrets(rows), kind="config-changes")
     note_dry_run(execute, [row.error for row in rows], all_or_nothing=True)
     conclude((row.error for row in rows), len(rows))

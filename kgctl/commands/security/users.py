@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +12,7 @@ from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude, note_dry_run
+from kgctl.commands.shared.secret_files import STDIN, secret_text
 from kgctl.commands.shared.settings import settings
 from kgctl.render import note
 
@@ -139,29 +138,12 @@ def _warn_of_own_account(ctx: typer.Context, users: list[str]) -> None:
         note(f"Warning: this command connects as {sasl.username!r}, who then cannot connect again.")
 
 
-def _warn_of_readers(file: Path, mode: int) -> None:
-    if mode & 0o077:
-        note(f"Warning: other users may read {file}: run `chmod 600` on it.")
-
-
 def _password(user: str, file: Path | None) -> Secret:
     from broker.security.secret import Secret
 
     if file is None and sys.stdin is not None and sys.stdin.isatty():
         return _typed_password(user)
-    try:
-        if file is None or str(file) == "-":
-            text = sys.stdin.read(MAX_PASSWORD_CHARACTERS + 2) if sys.stdin is not None else ""
-        else:
-            with file.open(encoding="utf-8") as opened:
-                status = os.fstat(opened.fileno())
-                if stat.S_ISREG(status.st_mode):
-                    _warn_of_readers(file, status.st_mode)
-                text = opened.read(MAX_PASSWORD_CHARACTERS + 2)
-    except OSError as error:
-        raise typer.BadParameter(f"cannot read {file}: {error.strerror}.", param_hint="'--password-file'") from None
-    except UnicodeDecodeError:
-        raise typer.BadParameter("the password is not UTF-8.", param_hint="'--password-file'") from None
+    text = secret_text(STDIN if file is None else str(file), "--password-file", MAX_PASSWORD_CHARACTERS + 1)
     password = text.split("\n", 1)[0].removesuffix("\r")
     source = "stdin" if file is None else f"{file}"
     if not password:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +136,46 @@ def test_a_cluster_that_could_only_replace_all_configs_is_refused() -> None:
             assert refused.exit_code == 1
             assert "the cluster cannot change single configs (IncrementalAlterConfigs, Kafka 2.3)" in refused.stderr
     assert {one.api_key for one in node.received} & {REPLACING, INCREMENTAL} == set()
+
+
+def test_a_secret_comes_from_a_file_or_stdin_and_is_not_shown(kgctl: Kgctl, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("from-file\n")
+    file.chmod(0o600)
+    arguments = ("configs", "set", "broker", "1", "--explain", "--value-file", f"ssl.keystore.password={file}")
+    result = kgctl(*arguments, "--value-file", "sasl.jaas.config=-", text="from-stdin")
+    for text in (result.stdout, result.stderr, kgctl(*arguments, "-o", "json").stdout):
+        assert "from-" not in text
+    assert "(hidden)" in result.stdout
+    assert "ssl.keystore.password=***" in result.stderr
+    assert "Warning" not in result.stderr
+
+
+def test_a_secret_on_the_command_line_is_a_warning_and_hidden(kgctl: Kgctl) -> None:
+    result = kgctl("configs", "set", "broker", "1", "listener.name.x.ssl.key.password=visible", "-o", "json")
+    assert "visible" not in result.stdout
+    assert "can see listener.name.x.ssl.key.password in the list of processes; give its value with" in result.stderr
+
+
+def test_a_value_file_sets_what_the_file_says(kgctl: Kgctl, topic: str) -> None:
+    assert (
+        kgctl("configs", "set", "topic", topic, "--value-file", "retention.ms=-", "--execute", text="5000\n").exit_code
+        == 0
+    )
+    becomes(kgctl, "topic", topic, "retention.ms", ("5000", "topic"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "Give CONFIG=VALUE, or --value-file"),
+        (("--value-file", "retention.ms"), "is not CONFIG=FILE"),
+        (("--value-file", "retention.ms=/absent"), "cannot read /absent: No such file"),
+        (("retention.ms=1", "--value-file", "retention.ms=-"), "retention.ms has two values"),
+        (("--value-file", "a=-", "--value-file", "b=-"), "stdin can be the value of one config only"),
+    ],
+)
+def test_a_wrong_value_file_is_a_usage_error(arguments: tuple[str, ...], reason: str) -> None:
+    refused = Kgctl("127.0.0.1:1")("configs", "set", "topic", "orders", *arguments)
+    assert refused.exit_code == 2
+    assert reason in refused.stderr

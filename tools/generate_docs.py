@@ -46,10 +46,13 @@ def main(arguments: list[str]) -> int:
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    protocol = DOCS / "protocol.md"
-    text = _replace(protocol.read_text(), "requests", _requests())
-    yield protocol, _replace(text, "settings", _settings())
-    yield DOCS / "cli.md", _commands()
+    for path, text_of in GENERATED.items():
+        yield path, text_of()
+
+
+def _protocol() -> str:
+    text = _replace((DOCS / "protocol.md").read_text(), "requests", _requests())
+    return _replace(text, "settings", _settings())
 
 
 def help_pages() -> Iterator[tuple[Path, str]]:
@@ -136,6 +139,9 @@ def _keys(row: type | None) -> str:
 def _help(path: list[str]) -> str:
     shown = CliRunner().invoke(app, [*path, "--help"], prog_name="kgctl", terminal_width=100, color=False)
     return f"## {' '.join(['kgctl', *path])}\n\n```\n{shown.stdout.rstrip()}\n```\n"
+
+
+GENERATED = {DOCS / "protocol.md": _protocol, DOCS / "cli.md": _commands}
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from broker.protocol.messages.leave_group import LeaveGroupRequest
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.tui.app import KgctlApp
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.once import rendered
 from kgctl.tui.screens.groups import GroupsScreen
 

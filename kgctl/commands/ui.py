@@ -75,7 +75,7 @@ def ui(
 
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.cluster_label import ClusterLabel
-    from kgctl.tui.feed import ClusterFeed
+    from kgctl.tui.feed.cluster import ClusterFeed
 
     chosen = settings(ctx)
     connection, target = chosen.connection(), chosen.target()

@@ -15,19 +15,25 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 from textual.widgets import Input
+from textual.worker import Worker
 
+from kgctl.client.net.errors import KgctlError
+from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
-from kgctl.tui.feed import Feed
+from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.palette import GroupCommands, KeyCommands
 from kgctl.tui.screens.group import GroupScreen, Observations
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.plan import PlanDialog
-from kgctl.tui.screens.polled import PolledScreen
+from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
 from kgctl.tui.themes import DARK, THEMES
+from kgctl.watch.cluster import ClusterView
 
 INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 DEFAULT_INTERVAL_S = 2.0
+# All groups are read no more often than this while a screen is open that does not show them.
+COVERED_INTERVAL_S = 5.0
 
 
 class KgctlApp(App[None]):
@@ -74,8 +80,10 @@ class KgctlApp(App[None]):
         self.ready = asyncio.Event()
         self._clock = clock
         self._first_group = group
+        self.background = Background(feed, self._cluster_answered, self._cluster_failed, self._background_s, self.now_s)
         self._observations: dict[str, Observations] = {}  # by group, of those that were opened
         self._failure: Exception | None = None
+        self._watching: Worker[None] | None = None
         for one in THEMES:
             self.register_theme(one)
         self.theme = theme
@@ -90,6 +98,7 @@ class KgctlApp(App[None]):
                 asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
         if self._first_group is not None:
             self.open_group(self._first_group)
+        self._watching = self.run_worker(self.background.polling.run, exit_on_error=True)
 
     @property
     def is_over(self) -> bool:
@@ -126,8 +135,24 @@ class KgctlApp(App[None]):
     def open_group(self, group: str) -> None:
         self.push_screen(GroupScreen(group, self._observations.setdefault(group, Observations())))
 
+    @property
+    def cluster(self) -> ClusterView | None:
+        return self.background.view
+
     def group_names(self) -> list[str]:
-        return [row.group for screen in self.screen_stack if isinstance(screen, GroupsScreen) for row in screen.all]
+        return [row.group for row in self.cluster.rows] if self.cluster else []
+
+    def _cluster_answered(self, view: ClusterView) -> None:
+        if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
+            self.screen.cluster_answered(view)
+
+    def _cluster_failed(self, error: KgctlError) -> None:
+        if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
+            self.screen.cluster_failed(error)
+
+    def _background_s(self) -> float:
+        is_shown = isinstance(self.screen, ClusterScreen)
+        return self.interval_s if is_shown else max(self.interval_s, COVERED_INTERVAL_S)
 
     def now_s(self) -> float:
         return self._clock()
@@ -155,6 +180,7 @@ class KgctlApp(App[None]):
 
     def action_pause(self) -> None:
         self.is_paused = not self.is_paused
+        self.background.polling.is_paused = self.is_paused
         for screen in self._polled():
             screen.polling.is_paused = self.is_paused
         self._tick()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kgctl.tui.feed import Feed
+from kgctl.tui.background import Background
+from kgctl.tui.feed.protocol import Feed
+from kgctl.watch.cluster import ClusterView
 
 
 class Dashboard(Protocol):
     """`interval_s` is the refresh interval; `read_only` disables everything that changes a group."""
 
     feed: Feed
+    background: Background
     interval_s: float
     read_only: bool
     is_paused: bool
@@ -20,6 +23,11 @@ class Dashboard(Protocol):
         ...
 
     def open_group(self, group: str) -> None: ...
+
+    @property
+    def cluster(self) -> ClusterView | None:
+        """The newest view of all groups; None until the background has one."""
+        ...
 
     def group_names(self) -> list[str]:
         """All groups of the newest snapshot."""

@@ -14,6 +14,7 @@ from broker.light_dataclasses import dataclass, field, replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.tui import cells
+from kgctl.tui.feed.groups import OneGroup
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
@@ -41,8 +42,9 @@ NOT_KNOWN = "The assignment of this rebalance is not known."
 
 @dataclass
 class Observations:
-    """The timeline of a group. It outlives the screen, which is created each time the group is opened."""
+    """What is known of a group. It outlives the screen, which is created each time the group is opened."""
 
+    watch: GroupWatch = field(default_factory=GroupWatch)
     timeline: Timeline = field(default_factory=Timeline)
     since_ms: int = 0  # when the group was first opened
 
@@ -77,7 +79,7 @@ class GroupScreen(PolledScreen[GroupSnapshot]):
         self._passed_s = 0.0  # since the snapshot; stops while no answers arrive
         self._snapshot: GroupSnapshot | None = None
         self._view: GroupView | None = None
-        self._watch, self._timeline, self._observations = GroupWatch(), observations.timeline, observations
+        self._watch, self._timeline, self._observations = observations.watch, observations.timeline, observations
         self._names: Mapping[str, str] = {}  # of members by id, from the last good snapshot
         self.machine = StateMachine()
         self.pane_names = PaneNames(PANES)
@@ -92,7 +94,7 @@ class GroupScreen(PolledScreen[GroupSnapshot]):
         yield from self._panes
 
     async def ask(self) -> GroupSnapshot:
-        return await self.dashboard.feed.group_snapshot(self.group, whole_history=self._reads_whole_history)
+        return await self.dashboard.feed.read(OneGroup(self.group, self._reads_whole_history))
 
     def answered(self, answer: GroupSnapshot) -> None:
         self._observations.since_ms = self._observations.since_ms or answer.wall_ms

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from kgctl.model.health import Health
-from kgctl.model.watched import Snapshot, WatchedGroup
-from kgctl.tui.screens.polled import PolledScreen
+from kgctl.model.watched import WatchedGroup
+from kgctl.tui.screens.polled import ClusterScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
@@ -20,24 +19,15 @@ from kgctl.tui.widgets.frame.filter_bar import FilterBar
 from kgctl.tui.widgets.groups.columns import columns
 from kgctl.tui.widgets.groups.lines import Detail, FailedBrokers, Summary
 from kgctl.tui.widgets.table.rows import Rows
-from kgctl.watch.groups import GroupsWatch
+from kgctl.watch.cluster import ClusterView
 
 if TYPE_CHECKING:
     from textual.screen import ModalScreen
 
 NO_GROUPS, NO_MATCH = "No groups.", "No group matches. Press Esc to show all groups."
-# How many rows are computed in one go: a few milliseconds, so that keys do not wait for the rows of 10,000 groups.
-ROWS_AT_ONCE = 200
 
 
-class Observed(NamedTuple):
-    """A snapshot, and the rows that it leads to together with the snapshots before."""
-
-    snapshot: Snapshot
-    rows: Sequence[WatchedGroup]
-
-
-class GroupsScreen(PolledScreen[Observed]):
+class GroupsScreen(ClusterScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", tooltip="Filter by text, a regex, or !text to exclude"),
         Binding("s", "sort_next", "Sort", tooltip="Sort by the next column"),
@@ -57,7 +47,6 @@ class GroupsScreen(PolledScreen[Observed]):
 
     def __init__(self) -> None:
         super().__init__("Groups")
-        self._watch = GroupsWatch()
         self.all: Sequence[WatchedGroup] = ()
         self.only_faults = self.only_marked = False
 
@@ -75,16 +64,7 @@ class GroupsScreen(PolledScreen[Observed]):
     def rows(self) -> Rows[WatchedGroup]:
         return self.query_one(Rows)
 
-    async def ask(self) -> Observed:
-        snapshot = await self.dashboard.feed.snapshot()
-        rows = []
-        for row in self._watch.rows(snapshot):
-            rows.append(row)
-            if len(rows) % ROWS_AT_ONCE == 0:
-                await asyncio.sleep(0)
-        return Observed(snapshot, rows)
-
-    def answered(self, answer: Observed) -> None:
+    def answered(self, answer: ClusterView) -> None:
         self.all = answer.rows
         self.query_one(FailedBrokers).show(answer.snapshot.errors)
         self._show()

@@ -20,7 +20,7 @@ from textual.widgets import Button, Input, Static
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
 from kgctl.model.failure import RowError
 from kgctl.render.table import printable
-from kgctl.tui.feed import Feed
+from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.widgets.table.rows import Rows
 
 # Errors after which the change may have happened nevertheless.

@@ -15,6 +15,7 @@ from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.polling import Polling
 from kgctl.tui.widgets.frame.status import Status
 from kgctl.tui.widgets.frame.unreachable import Unreachable
+from kgctl.watch.cluster import ClusterView
 
 T = TypeVar("T")
 TICK_S = 0.5
@@ -33,7 +34,7 @@ class PolledScreen(Screen[None], Generic[T]):
     def __init__(self, place: str) -> None:
         super().__init__()
         self.place = place
-        self.polling: Polling[T] = Polling(
+        self._polling: Polling[T] = Polling(
             self.ask,
             self._on_answer,
             self._on_failure,
@@ -41,6 +42,10 @@ class PolledScreen(Screen[None], Generic[T]):
             lambda: self.dashboard.now_s(),
         )
         self._worker: Worker[None] | None = None
+
+    @property
+    def polling(self) -> Polling[T]:
+        return self._polling
 
     @property
     def dashboard(self) -> Dashboard:
@@ -60,6 +65,12 @@ class PolledScreen(Screen[None], Generic[T]):
         """Show the answer."""
         raise NotImplementedError
 
+    def cluster_answered(self, view: ClusterView) -> None:
+        """The background has a new view of all groups, while this screen is on top."""
+
+    def cluster_failed(self, error: KgctlError) -> None:
+        """The background failed to read all groups, while this screen is on top."""
+
     # ---- common to all
 
     def compose(self) -> ComposeResult:
@@ -76,6 +87,10 @@ class PolledScreen(Screen[None], Generic[T]):
 
     def on_screen_resume(self) -> None:
         self.polling.is_paused = self.dashboard.is_paused
+        self.start()
+
+    def start(self) -> None:
+        """Begin to poll."""
         if self._worker is None:
             self._worker = self.run_worker(self.polling.run, exit_on_error=True)
 
@@ -128,3 +143,30 @@ class PolledScreen(Screen[None], Generic[T]):
         if is_known and not contents.display and self.focused is None:
             self.call_after_refresh(self.focus_next)
         contents.display = is_known
+
+
+class ClusterScreen(PolledScreen[ClusterView]):
+    """A screen of what the background watches: it shows the newest view at once, and `answered` gets each new one."""
+
+    @property
+    def polling(self) -> Polling[ClusterView]:
+        return self.dashboard.background.polling
+
+    _was_covered = False
+
+    def start(self) -> None:
+        # The first answer may have come before this screen was ready.
+        if (view := self.dashboard.background.view) is not None:
+            self.cluster_answered(view)
+        if (error := self.polling.freshness.error) is not None:
+            self.cluster_failed(error)
+        if self._was_covered:
+            # A dialog may have changed something.
+            self.polling.now()
+        self._was_covered = True
+
+    def cluster_answered(self, view: ClusterView) -> None:
+        self._on_answer(view)
+
+    def cluster_failed(self, error: KgctlError) -> None:
+        self._on_failure(error)

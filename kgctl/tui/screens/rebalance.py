@@ -17,7 +17,7 @@ from kgctl.client.net.errors import Precondition
 from kgctl.model.changes import DONE, EVICTION, GONE, JOINED, PLANNED, REJOINED, TRIGGER, RebalanceRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
-from kgctl.tui.feed import Feed
+from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.screens.plan import PlanDialog, Stage, ended
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column

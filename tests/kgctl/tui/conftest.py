@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.kgctl.tui.dialogs import cluster_feed

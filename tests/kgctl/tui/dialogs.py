@@ -18,9 +18,9 @@ from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.steps import Endpoint
-from kgctl.model.watched import GroupSnapshot, Snapshot
 from kgctl.tui.cluster_label import ClusterLabel
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
+from kgctl.tui.feed.read import Read
 from kgctl.tui.screens.plan import PlanDialog, Stage
 from kgctl.tui.themes import THEMES
 from kgctl.tui.widgets.table.rows import Rows
@@ -134,10 +134,7 @@ class AnswersFeed:
     def __init__(self, answer: Any) -> None:
         self._answer = answer
 
-    async def snapshot(self) -> Snapshot:
-        raise NotImplementedError
-
-    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
+    async def read(self, read: Read[T]) -> T:
         raise NotImplementedError
 
     async def ask(self, question: Callable[[Admin], T]) -> T:

@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 from textual.pilot import Pilot
 
 from kgctl.tui.app import KgctlApp
-from kgctl.tui.feed import ClusterFeed, Feed
+from kgctl.tui.feed.cluster import ClusterFeed
+from kgctl.tui.feed.groups import OneGroup
+from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.screens.group import GroupScreen
 from tests.kgctl.tui.group_snapshots import AT_S
 from tests.kgctl.tui.prepared import PreparedFeed
@@ -41,9 +43,10 @@ class Scene:
         """Show the next prepared snapshot."""
         feed = self.app.feed
         assert isinstance(feed, PreparedFeed)
-        before = feed.asked
+        read = OneGroup(self.screen.group)
+        before = feed.asked(read)
         await self.pilot.press("ctrl+r")
-        await until(lambda: feed.asked > before)
+        await until(lambda: feed.asked(read) > before)
         await self.pilot.pause()
 
     async def see(self, words: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from textual.widgets import Checkbox
 
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog

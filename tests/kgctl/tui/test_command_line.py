@@ -14,7 +14,7 @@ import pytest
 
 from kgctl.tui import command_line
 from kgctl.tui.cluster_label import ClusterLabel
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog

@@ -13,7 +13,7 @@ from textual.widgets import Input
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.tui.cluster_label import ClusterLabel
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.plan import PlanDialog, Stage
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog

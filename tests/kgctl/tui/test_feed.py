@@ -9,7 +9,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.history import GroupEventRow
-from kgctl.tui.feed import group_snapshot
+from kgctl.tui.feed.groups import OneGroup
 
 
 class Slow(Admin):
@@ -24,7 +24,7 @@ class Slow(Admin):
 
 def test_a_group_snapshot_has_the_time_of_the_description() -> None:
     with LocalBroker() as broker, Slow(ConnectionSettings(parse(broker.bootstrap_servers))) as admin:
-        found = group_snapshot(admin, "g", whole_history=True)
+        found = OneGroup("g", whole_history=True).run(admin)
     assert found.group.error is not None
     assert found.events == ()
     assert found.at_s <= admin.asked_at_s

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from broker.local import LocalBroker
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.plan import Stage
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Unreachable
 from kgctl.model.watched import GroupSnapshot
+from kgctl.tui.feed.groups import OneGroup
+from kgctl.tui.feed.read import Read
 from kgctl.tui.screens.group import ASSIGNMENT, MEMBERS, OFFSETS, OVERVIEW
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
@@ -352,6 +354,9 @@ def test_hostile_names_are_shown_as_text() -> None:
     on([snapshot(described, [*history(), started(3, 12, evil, evil)])], play, MIDDLE)
 
 
+T = TypeVar("T")
+
+
 class RecordingFeed(PreparedFeed):
     """Records for each snapshot whether it was to include the whole history."""
 
@@ -359,9 +364,10 @@ class RecordingFeed(PreparedFeed):
         super().__init__([None], {GROUP: found})
         self.whole: list[bool] = []
 
-    async def group_snapshot(self, group: str, *, whole_history: bool) -> GroupSnapshot:
-        self.whole.append(whole_history)
-        return await super().group_snapshot(group, whole_history=whole_history)
+    async def read(self, read: Read[T]) -> T:
+        if isinstance(read, OneGroup):
+            self.whole.append(read.whole_history)
+        return await super().read(read)
 
 
 def test_the_whole_history_is_read_first_after_a_failure_and_after_a_dialog() -> None:

@@ -15,9 +15,8 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.failure import RowError
 from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.group import GroupScreen
-from kgctl.tui.screens.groups import ROWS_AT_ONCE
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
@@ -383,16 +382,3 @@ def test_ten_thousand_groups_can_be_navigated_and_filtered() -> None:
         assert scene.text(Summary) == "10,000 groups, 200 shown (faults): 100 STOPPED, 100 REBALANCING, 9,800 OK"
 
     watching([snapshots.snapshot(snapshots.many())], walk)
-
-
-def test_other_tasks_run_while_the_rows_of_many_groups_are_computed() -> None:
-    async def walk(scene: Scene) -> None:
-        asking = asyncio.ensure_future(scene.screen.ask())
-        turns = 0
-        while not asking.done():
-            await asyncio.sleep(0)
-            turns += 1
-        assert len(asking.result().rows) == 3_000
-        assert turns > 3_000 // ROWS_AT_ONCE
-
-    watching([snapshots.snapshot(snapshots.many(3_000))], walk)

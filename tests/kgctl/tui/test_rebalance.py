@@ -14,7 +14,7 @@ from textual.widgets import Checkbox, Input
 from broker.local import LocalBroker
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.groups import GroupDescription
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.plan import Stage
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from tests.harness.clusters import Cluster, fresh

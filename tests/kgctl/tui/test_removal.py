@@ -6,7 +6,7 @@ import asyncio
 
 from broker.local import LocalBroker
 from kgctl.model.changes import MemberChange
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, member_of

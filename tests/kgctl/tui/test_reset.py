@@ -12,7 +12,7 @@ from textual.widgets import Input
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
 from kgctl.model.changes import DONE
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.screens.plan import Stage
 from kgctl.tui.screens.reset import ResetDialog
 from tests.harness.clusters import Cluster, fresh

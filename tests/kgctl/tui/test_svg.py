@@ -12,6 +12,8 @@ from kgctl.model.failure import RowError
 from kgctl.model.watched import GroupSnapshot, Snapshot, WatchedPartition
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.cluster_label import ClusterLabel
+from kgctl.tui.feed.groups import AllGroups, OneGroup
+from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.widgets.assignment.pane import AssignmentPane
 from kgctl.tui.widgets.group.offsets import OffsetsPane
@@ -60,15 +62,18 @@ def shown(snap_compare):
         feed = app.feed
         assert isinstance(feed, PreparedFeed)
 
+        def asked() -> int:
+            return feed.asked(OneGroup(app.screen.group) if isinstance(app.screen, GroupScreen) else AllGroups())
+
         async def go(pilot) -> None:
-            await until(lambda: isinstance(app.screen, PolledScreen) and app.screen.is_running and feed.asked)
+            await until(lambda: isinstance(app.screen, PolledScreen) and app.screen.is_running and asked())
             if refreshes:
                 await until(app.ready.is_set)
             await pilot.pause()
             for _ in range(refreshes - 1):
-                before = feed.asked
+                before = asked()
                 await pilot.press("ctrl+r")
-                await until(lambda before=before: feed.asked > before)
+                await until(lambda before=before: asked() > before)
                 await pilot.pause()
             await pilot.press(*keys)
             await pilot.pause()

@@ -10,7 +10,8 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.health import Health
 from kgctl.model.watched import GroupSnapshot, Snapshot
-from kgctl.tui.feed import ClusterFeed
+from kgctl.tui.feed.cluster import ClusterFeed
+from kgctl.tui.feed.groups import AllGroups, OneGroup
 from kgctl.watch.group import GroupWatch
 from kgctl.watch.groups import GroupsWatch
 from kgctl.watch.timeline import Timeline
@@ -21,7 +22,7 @@ def snapshots(address: str) -> tuple[Snapshot, GroupSnapshot]:
     async def ask() -> tuple[Snapshot, GroupSnapshot]:
         feed = ClusterFeed(ConnectionSettings(parse(address), timeout=10))
         try:
-            return await feed.snapshot(), await feed.group_snapshot("g", whole_history=True)
+            return await feed.read(AllGroups()), await feed.read(OneGroup("g", whole_history=True))
         finally:
             feed.close()
 

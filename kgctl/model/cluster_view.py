@@ -1,0 +1,40 @@
+"""Rows about all groups of a cluster as the dashboard watches them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from broker.light_dataclasses import dataclass
+from kgctl.model.health import Health
+
+
+class EventKind(StrEnum):
+    VERDICT = "verdict"
+    REBALANCE = "rebalance"
+    MEMBER = "member"
+    GROUP = "group"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """What happened to a group, or to the cluster (`group` is None). `wall_ms` is the time in ms since 1970, `text` has no name
+    of the group. `health`: the verdict that began; `seconds`: how long it took.
+    """
+
+    wall_ms: int
+    kind: EventKind
+    group: str | None
+    text: str
+    health: Health | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over all groups with known values. Rates are in records/s; `lag_per_s` is how fast the lag grew over the last minute."""
+
+    lag: int | None = None
+    lag_per_s: float | None = None
+    rate_in: float | None = None
+    rate_out: float | None = None

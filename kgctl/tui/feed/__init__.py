@@ -1,0 +1,1 @@
+"""Where everything that the dashboard shows comes from: a cluster, a recording, or what a test has prepared."""

@@ -1,0 +1,45 @@
+"""The reads of groups: all of them, or one with its history."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from broker.light_dataclasses import dataclass, field
+from kgctl.client.admin.admin import Admin
+from kgctl.client.net.errors import KgctlError
+from kgctl.model.watched import GroupSnapshot, Snapshot
+from kgctl.tui.feed.read import Read
+
+
+@dataclass(frozen=True, slots=True)
+class AllGroups(Read[Snapshot]):
+    """All groups now. The app reads them in the background; screens take the view that it makes of them."""
+
+    is_long: ClassVar[bool] = True
+
+    def run(self, admin: Admin) -> Snapshot:
+        listing = admin.list_groups()
+        found = admin.describe_groups([row.group for row in listing.groups])
+        return Snapshot(
+            time.monotonic(), int(time.time() * 1000), {group.group: group for group in found}, errors=listing.errors
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OneGroup(Read[GroupSnapshot]):
+    """One group now, with its whole history or only the events since the last read of this group."""
+
+    group: str
+    whole_history: bool = field(default=False, compare=False)
+
+    def run(self, admin: Admin) -> GroupSnapshot:
+        (found,) = admin.describe_groups([self.group])
+        # Reading the history may take long; rates refer to the moment of the description.
+        at_s, wall_ms = time.monotonic(), int(time.time() * 1000)
+        events, reason = None, None
+        try:
+            events = admin.new_events(self.group, whole_history=self.whole_history)
+        except KgctlError as error:
+            reason = str(error)
+        return GroupSnapshot(at_s, wall_ms, found, events, reason)

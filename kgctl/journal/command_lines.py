@@ -8,7 +8,14 @@ from collections.abc import Sequence
 
 HIDDEN = "***"
 _SECRET = re.compile(r"(?i)passw|secret|token|credential|jaas|private|api[._-]?key|\bsasl\.mechanism\.oauth")
+# A setting with such a name, anywhere in a word, as in a=1,ssl.key.password=x or [iterations=1,password=x].
+_SETTING = re.compile(r"(?is)((?:passw|secret|token|credential|jaas|private|api[._-]?key)[^=,\s]*\s*=).*")
 _MOST = 2000
+
+
+def is_secret(name: str) -> bool:
+    """Whether a config with this name may have a secret value."""
+    return _SECRET.search(name) is not None
 
 
 def safe_command(words: Sequence[str]) -> str:
@@ -16,7 +23,7 @@ def safe_command(words: Sequence[str]) -> str:
     shown: list[str] = []
     hides_next = False
     for word in words:
-        name, equals, value = word.partition("=")
+        name, equals, _ = word.partition("=")
         if hides_next and not word.startswith("--"):
             shown.append(HIDDEN)
             hides_next = False
@@ -25,9 +32,8 @@ def safe_command(words: Sequence[str]) -> str:
         if _SECRET.search(name) and equals:
             shown.append(f"{name}={HIDDEN}")
             continue
-        # `--config sasl.jaas.config=...` has its name behind the first sign.
-        if equals and _SECRET.search(value.partition("=")[0]) and "=" in value:
-            shown.append(f"{name}={value.partition('=')[0]}={HIDDEN}")
+        if equals and (found := _SETTING.search(word)):
+            shown.append(word[: found.end(1)] + HIDDEN)
             continue
         hides_next = word.startswith("-") and _SECRET.search(name) is not None
         shown.append(re.sub(r"://[^/@\s]*@", f"://{HIDDEN}@", word))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kgctl.client.net.errors import BadValue
+from kgctl.model.items import ACTIONS as ITEM_ACTIONS
 from kgctl.model.plans import ACTIONS, ENTRY, PLAN, SNAPSHOT, VERSION, Entry, Plan, Snapshot
 
 T = TypeVar("T", Plan, Snapshot, Entry)
@@ -36,6 +37,9 @@ def read(kind: type[T], content: bytes, where: str) -> T:
         raise BadValue(f"{where} is not a {name} file{what}")
     if found.get("version") != VERSION:
         raise BadValue(f"{where} has version {found.get('version')!r}; this kgctl reads version {VERSION}")
+    if kind is Entry:
+        # Entries of earlier releases have none.
+        found.setdefault("items", [])
     try:
         document = _value(kind, found, "")
     except _Invalid as error:
@@ -85,8 +89,10 @@ def _value(declared: Any, found: Any, place: str) -> Any:
         raise _Invalid(f"{place} is not {' or '.join(_NAMES[one] for one in allowed)}")
     if isinstance(found, int) and place.endswith(("offset", "partition")) and found < 0:
         raise _Invalid(f"{place} is negative")
-    if place.endswith(".action") and found not in ACTIONS:
-        raise _Invalid(f"{place} is not one of {', '.join(ACTIONS)}")
+    if place.endswith(".action"):
+        actions = ITEM_ACTIONS if place.startswith("items[") else ACTIONS
+        if found not in actions:
+            raise _Invalid(f"{place} is not one of {', '.join(actions)}")
     return found
 
 

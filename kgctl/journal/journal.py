@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,15 @@ from kgctl.journal.documents import as_bytes, read_file
 from kgctl.journal.files import CannotKeep, make_folder
 from kgctl.journal.lines import FILE, append, locked, read_lines, replace_lines
 from kgctl.journal.places import cluster_folder, journal_folder
+from kgctl.journal.results import DONE, PARTLY, RUNNING, UNFINISHED, Results
+from kgctl.model.items import Item
 from kgctl.model.plans import ENTRY, VERSION, Entry, JournalRow, Plan, Snapshot
 
-DONE, PARTLY, FAILED, INTERRUPTED, RUNNING, UNFINISHED = (
-    "done",
-    "partly failed",
-    "failed",
-    "interrupted",
-    "running",
-    "unfinished",
-)
 MOST_ENTRIES, MOST_DAYS = 1000, 90
 # Old entries are removed some at a time, because this writes the whole file again.
 _SLACK = 50
+# Keys of rows, and what became of them.
+Exceptions = Sequence[tuple[tuple[Any, ...], str]]
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _DAY_MS = 86_400_000
 
@@ -69,11 +65,12 @@ class Begun:
             replace_file(self.folder / f"{self.id}.json", as_bytes(entry))
         self.entry = entry
 
-    def end(self, outcome: str, message: str | None = None) -> None:
-        """Raises CannotKeep: then the change counts as unfinished."""
+    def end(self, outcome: str, message: str | None = None, exceptions: Exceptions = ()) -> None:
+        """`exceptions`: the rows that were not done. Raises CannotKeep: then the change counts as unfinished."""
+        line = {"id": self.id, "ended_ms": _now_ms(), "outcome": outcome, "message": message}
         try:
             with _keeping(self.folder):
-                append(self.folder, {"id": self.id, "ended_ms": _now_ms(), "outcome": outcome, "message": message})
+                append(self.folder, line | {"exceptions": [[list(key), text] for key, text in exceptions]})
         finally:
             self.release()
 
@@ -89,13 +86,13 @@ class Journal:
     def __init__(self, environ: Mapping[str, str], cluster_id: str) -> None:
         self.folder = cluster_folder(environ, cluster_id)
 
-    def begin(self, plan: Plan, before: Snapshot, origin: Origin) -> Begun:
+    def begin(self, plan: Plan, before: Snapshot, origin: Origin, items: Sequence[Item] = ()) -> Begun:
         """Keep what is there before the change. Raises CannotKeep; then the change must not be made."""
         import fcntl
 
         moment = _now_ms()
         name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(moment / 1000))}-{secrets.token_hex(2)}"
-        entry = Entry(ENTRY, VERSION, name, plan, before)
+        entry = Entry(ENTRY, VERSION, name, plan, before, tuple(items))
         with _keeping(self.folder):
             make_folder(self.folder)
             path = self.folder / f"{name}.json"
@@ -156,6 +153,18 @@ def all_rows(environ: Mapping[str, str]) -> list[JournalRow]:
     return sorted(rows, key=lambda row: (row.time_ms, row.id))
 
 
+def results_of(environ: Mapping[str, str], row: JournalRow) -> Results:
+    """What became of the rows of a change. Raises CannotKeep."""
+    folder = Journal(environ, row.cluster_id).folder
+    found: Any = None
+    with _keeping(folder, "read"):
+        for line in read_lines(folder):
+            if line["id"] == row.id and "outcome" in line:
+                found = line.get("exceptions")
+    known = {tuple(key): str(text) for key, text in found} if isinstance(found, list) else None
+    return Results(row.outcome, row.message, known)
+
+
 def find_entry(environ: Mapping[str, str], name: str) -> tuple[Entry, JournalRow]:
     """A change of any cluster. Raises NotFound."""
     for row in all_rows(environ):
@@ -196,6 +205,7 @@ def _first_line(entry: Entry, origin: Origin, moment: int) -> dict[str, Any]:
         "time_ms": moment,
         "verb": entry.plan.verb,
         "groups": [one.group for one in entry.plan.groups],
+        "items": list(dict.fromkeys(item.subject for item in entry.items)),
         "user": origin.user,
         "host": origin.host,
         "cluster_id": entry.plan.cluster_id,
@@ -221,6 +231,7 @@ def _row(line: dict[str, Any]) -> JournalRow | None:
             _text(line.get("context")),
             str(line["command"]),
             _text(line.get("undoes")),
+            items=tuple(map(str, line.get("items", ()))),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.journal.files import CannotKeep
-from kgctl.journal.journal import DONE, FAILED, INTERRUPTED, PARTLY, Begun, Journal, Origin
-from kgctl.model.changes import FAILED as ROW_FAILED
-from kgctl.model.changes import SKIPPED
-from kgctl.model.failure import RowError
+from kgctl.journal.journal import Begun, Exceptions, Journal, Origin
+from kgctl.journal.results import FAILED, INTERRUPTED, UNKNOWN, exceptions_of, is_uncertain, outcome_of
+from kgctl.model.items import CONFIG, Item
 from kgctl.model.plans import Plan, Snapshot
 
 T = TypeVar("T")
@@ -24,6 +23,7 @@ def recorded(
     act: Callable[[], T],
     rows_of: Callable[[T], Sequence[Any]],
     *,
+    items: Sequence[Item] = (),
     correct: Callable[[T, Begun], None] = lambda _, __: None,
     warn: Callable[[str], None],
 ) -> T:
@@ -31,37 +31,39 @@ def recorded(
 
     Raises CannotKeep before anything is changed. If only the outcome cannot be kept, it warns.
     """
-    begun = journal.begin(plan, before, origin)
+    begun = journal.begin(plan, before, origin, items)
     try:
         result = act()
     except KeyboardInterrupt:
-        _end(begun, INTERRUPTED, None, warn)
+        _end(begun, INTERRUPTED, None, (), warn)
         raise
-    except KgctlError as error:
-        _end(begun, FAILED, str(error), warn)
+    except Exception as error:
+        # Also that of a tool of Kafka, which has a name, too.
+        name = getattr(error, "name", None)
+        if not isinstance(name, str):
+            begun.release()
+            raise
+        _end(begun, UNKNOWN if is_uncertain(name) else FAILED, str(error), (), warn)
         raise
     except BaseException:
         begun.release()
         raise
     try:
         correct(result, begun)
-    except CannotKeep as error:
+    except KgctlError as error:
         warn(str(error))
-    outcome, message = outcome_of(rows_of(result))
-    _end(begun, outcome, message, warn)
+    rows = rows_of(result)
+    outcome, message = outcome_of(rows)
+    _end(begun, outcome, message, exceptions_of(rows), warn)
     return result
 
 
-def outcome_of(rows: Sequence[Any]) -> tuple[str, str | None]:
-    errors: list[RowError] = [row.error for row in rows if row.error is not None]
-    done = sum(row.error is None and row.status not in (ROW_FAILED, SKIPPED) for row in rows)
-    if not errors:
-        return DONE, None
-    return (PARTLY if done else FAILED), errors[0].message
-
-
-def _end(begun: Begun, outcome: str, message: str | None, warn: Callable[[str], None]) -> None:
+def _end(begun: Begun, outcome: str, message: str | None, exceptions: Exceptions, warn: Callable[[str], None]) -> None:
+    if any(item.kind == CONFIG and not item.is_kept for item in begun.entry.items):
+        # Brokers quote the values that they refuse.
+        message = None if message is None else "the message may quote a secret and is not kept"
+        exceptions = [(key, text.partition(":")[0]) for key, text in exceptions]
     try:
-        begun.end(outcome, message)
+        begun.end(outcome, message, exceptions)
     except CannotKeep as error:
         warn(f"{error}; the journal shows change {begun.id} as unfinished")

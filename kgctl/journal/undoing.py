@@ -1,13 +1,18 @@
-"""The plan that takes a change back. Pure: the entry of the journal and the state of the groups are arguments."""
+"""The plan that takes a change of groups back; the entry of the journal and the state of the groups are arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import dataclass, field, replace
 from kgctl.client.net.errors import KgctlError
-from kgctl.model.plans import DELETION, OFFSETS, Entry, GroupPlan, Move, StoredGroup, StoredOffset
+from kgctl.model.changes import DONE, FAILED, GroupChange
+from kgctl.model.plans import DELETION, OFFSETS, ChangeRow, Entry, GroupPlan, Move, StoredGroup, StoredOffset
 from kgctl.model.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
 
 
 @dataclass(slots=True)
@@ -90,3 +95,33 @@ def _value(stored: StoredOffset | None) -> tuple[int, str | None] | None:
 
 def _text(offset: int | None) -> str:
     return "nothing" if offset is None else str(offset)
+
+
+def created_groups(entry: Entry) -> list[str]:
+    """The groups that did not exist before the change gave them offsets."""
+    before = {group.group: group for group in entry.before.groups}
+    return [
+        plan.group
+        for plan in entry.plan.groups
+        if plan.action == OFFSETS and before.get(plan.group, StoredGroup(plan.group, None)).state in (None, "Dead")
+    ]
+
+
+def remove_created(admin: Admin, done: list[ChangeRow], created: Sequence[str]) -> list[ChangeRow]:
+    """Delete groups that a change created and that have neither offsets nor members any more; also their rows."""
+    failed = {row.group for row in done if row.error}
+    names = [name for name in dict.fromkeys(row.group for row in done) if name in created and name not in failed]
+    if not names:
+        return done
+    states = admin.group_states(names)
+    empty = [
+        one.group
+        for one in states.values()
+        if isinstance(one, StoredGroup) and one.state is not None and not one.has_members and not one.offsets
+    ]
+    deleted = admin.delete_groups([GroupChange(name, None) for name in empty]) if empty else []
+    note = "the change created it"
+    return done + [
+        ChangeRow(row.group, DELETION, note=note, status=FAILED if row.error else DONE, error=row.error)
+        for row in deleted
+    ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from broker.light_dataclasses import dataclass, replace
 from kgctl.model.failure import RowError
 from kgctl.model.groups import EMPTY_STATES
+from kgctl.model.items import Item
 from kgctl.model.topic_partition import TopicPartition
 
 # What happens to a group.
@@ -128,13 +129,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the journal keeps of a change: its plan, and its groups before it."""
+    """What the journal keeps of a change: its plan, its groups before it, and what else changes, with the old values."""
 
     kind: str
     version: int
     id: str
     plan: Plan
     before: Snapshot
+    items: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class ChangeRow:
 class JournalRow:
     """A change that was made, or begun, with one of kgctl's commands.
 
-    `outcome` is done, partly failed, failed, interrupted, running, or unfinished: the command ended without saying more.
+    `outcome` is done, partly failed, failed, unknown (an answer was lost), interrupted, running, or unfinished: the command
+    ended without saying more. `items` is what changed besides groups.
     """
 
     id: str
@@ -175,6 +178,7 @@ class JournalRow:
     undoes: str | None = None
     undone_by: str | None = None
     message: str | None = None
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from kgctl.model.items import ItemRow
 from kgctl.model.plans import ChangeRow, DifferenceRow, JournalRow, SnapshotRow
 from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, ID, NAME, SENTENCE, STATUS
@@ -15,6 +16,7 @@ OUTCOME_TONES = {
     "done": Tone.GOOD,
     "running": Tone.CHANGING,
     "unfinished": Tone.BAD,
+    "unknown": Tone.BAD,
     "failed": Tone.BAD,
     "partly failed": Tone.BAD,
     "interrupted": Tone.BAD,
@@ -36,9 +38,10 @@ def _record_time(row: SnapshotRow) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _groups(row: JournalRow) -> str:
-    more = len(row.groups) - _NAMED
-    return ", ".join(row.groups[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _changed(row: JournalRow) -> str:
+    names = row.groups + row.items
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _outcome(row: JournalRow) -> str:
@@ -62,13 +65,27 @@ JOURNAL_LAYOUTS: dict[str, Layout] = {
             ERROR,
         ),
     ),
+    "plan-items": Layout(
+        ItemRow,
+        (
+            NAME("NAME", "name", 20),
+            Column("ACTION", "action", 10),
+            Column("SETTING", "setting", 20, Shown.IF_ANY, Fit.SHORTEN),
+            SENTENCE("OLD-VALUE", "old_value", 12, shown=Shown.IF_ANY, rank=2),
+            SENTENCE("NEW-VALUE", "new_value", 12, shown=Shown.IF_ANY, rank=2),
+            STATUS,
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY, rank=1),
+            ERROR,
+        ),
+        name="name",
+    ),
     "journal": Layout(
         JournalRow,
         (
             Column("ID", "id", 20),
             Column("TIME", _time, 20, rank=4, brief=_brief),
             Column("VERB", "verb", 14),
-            NAME("GROUPS", _groups, 20),
+            NAME("CHANGED", _changed, 20),
             Column("OUTCOME", _outcome, 13, tones=OUTCOME_TONES),
             ID("USER", "user", 10, rank=3),
             ID("HOST", "host", 10, shown=Shown.WIDE),

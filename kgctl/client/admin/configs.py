@@ -67,6 +67,14 @@ class Resource(NamedTuple):
         return _OWN[ALL_BROKERS if self.type == BROKER and self.name == ALL_BROKERS else self.type]
 
 
+class OwnValue(NamedTuple):
+    """A config as it is; `is_own`: it is set on the resource itself. Sensitive values are None."""
+
+    value: str | None
+    is_own: bool
+    is_sensitive: bool
+
+
 Found = dict[Resource, "DescribeConfigsResponse.Result | KgctlError"]
 
 
@@ -106,6 +114,24 @@ def describe_configs(
         absent = [name for name in names if name not in {row.name for row in own}]
         rows += [_failed(resource, NotFound(f"{resource} has no config {name!r}"), name) for name in absent]
     return rows
+
+
+def own_configs(
+    cluster: Cluster, resources: Sequence[Resource], names: Sequence[str] = ()
+) -> Steps[dict[Resource, dict[str, OwnValue] | KgctlError]]:
+    """The configs of each resource, all or those with these names, and which of them are set on it."""
+    found = yield from _described(cluster, resources, names)
+    return {
+        resource: result
+        if isinstance(result, KgctlError)
+        else {
+            row.name: OwnValue(
+                None if row.is_sensitive else row.value, row.config_source == resource.own_source, row.is_sensitive
+            )
+            for row in result.configs
+        }
+        for resource, result in found.items()
+    }
 
 
 def plan_configs(

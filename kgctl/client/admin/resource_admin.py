@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 from kgctl.client.admin.session import Session
 
 if TYPE_CHECKING:
-    from kgctl.client.admin.configs import Resource
+    from kgctl.client.admin.configs import OwnValue, Resource
     from kgctl.client.admin.quotas import Entity
     from kgctl.client.admin.record_deletions import Cut
+    from kgctl.client.admin.stored_topics import Stored
+    from kgctl.client.net.errors import KgctlError
     from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
     from kgctl.model.configs import ConfigChange, ConfigRow, TopicAlteration
     from kgctl.model.failure import RowError
+    from kgctl.model.items import StoredTopic
     from kgctl.model.peek import PeekRow
     from kgctl.model.quotas import QuotaChange, QuotaRow
     from kgctl.model.record_deletions import RecordDeletion
@@ -36,6 +39,23 @@ class ResourceAdmin(Session):
         from kgctl.client.admin import configs
 
         return self.run(configs.describe_configs(self.cluster, resources, names, all_of_them=all_of_them))
+
+    def own_configs(
+        self, resources: Sequence[Resource], names: Sequence[str] = ()
+    ) -> dict[Resource, dict[str, OwnValue] | KgctlError]:
+        from kgctl.client.admin import configs
+
+        return self.run(configs.own_configs(self.cluster, resources, names))
+
+    def stored_topics(self, names: Sequence[str]) -> Stored:
+        from kgctl.client.admin import stored_topics
+
+        return self.run(stored_topics.stored_topics(self.cluster, names))
+
+    def log_ends(self, topics: Sequence[StoredTopic]) -> dict[str, int | None]:
+        from kgctl.client.admin import stored_topics
+
+        return self.run(stored_topics.log_ends(self.cluster, topics))
 
     def plan_configs(self, resources: Sequence[Resource], changes: Mapping[str, str | None]) -> list[ConfigChange]:
         from kgctl.client.admin import configs

@@ -93,6 +93,8 @@ class Unsupported(KgctlError):
 class LeftOut(Unsupported):
     """The broker answered without this item, so its outcome is unknown."""
 
+    name = "NO_ANSWER"
+
     def __init__(self, about: str) -> None:
         super().__init__(f"{about}: the answer of the broker does not contain it")
 

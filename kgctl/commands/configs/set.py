@@ -18,9 +18,11 @@ from kgctl.commands.configs.secret_values import (
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.topics.arguments import pairs
+from kgctl.journal.items import config_rows_changed
 
 EPILOG = examples(
     "kgctl configs set topic orders retention.ms=86400000",
@@ -32,6 +34,7 @@ EPILOG = examples(
 
 
 @shows("config-changes")
+@journaled
 @changes(names="name", when="execute")
 def set_configs(
     ctx: typer.Context,
@@ -73,7 +76,14 @@ def set_configs(
         rows = marked(admin.plan_configs([resource], wanted), from_files)
         warn_of_readers(rows, from_files)
         if execute:
-            rows = admin.change_configs(rows)
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "configs set",
+                lambda: config_rows_changed(admin, plan),
+                lambda: admin.change_configs(plan),
+            )
     settings(ctx).show(without_secrets(rows), kind="config-changes")
     note_dry_run(execute, [row.error for row in rows], all_or_nothing=True)
     conclude((row.error for row in rows), len(rows))

@@ -11,8 +11,10 @@ from kgctl.commands.configs.secret_values import marked, without_secrets
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.items import config_rows_changed
 
 EPILOG = examples(
     "kgctl configs unset topic orders retention.ms",
@@ -21,6 +23,7 @@ EPILOG = examples(
 
 
 @shows("config-changes")
+@journaled
 @changes(names="name", when="execute")
 def unset(
     ctx: typer.Context,
@@ -38,7 +41,14 @@ def unset(
     with settings(ctx).admin() as admin:
         rows = marked(admin.plan_configs([resource], dict.fromkeys(configs)))
         if execute:
-            rows = admin.change_configs(rows)
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "configs unset",
+                lambda: config_rows_changed(admin, plan),
+                lambda: admin.change_configs(plan),
+            )
     settings(ctx).show(without_secrets(rows), kind="config-changes")
     note_dry_run(execute, [row.error for row in rows], all_or_nothing=True)
     conclude((row.error for row in rows), len(rows))

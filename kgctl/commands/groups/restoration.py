@@ -11,8 +11,9 @@ from broker.light_dataclasses import dataclass, replace
 from kgctl.client.admin.reset_targets import Scope, Target
 from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.commands.groups.reset_journal import keep_drained
-from kgctl.commands.shared.journaling import known_states, now_ms, record
+from kgctl.commands.shared.journaling import keeper
 from kgctl.journal.execution import Checked, execute, refusal, rows_of
+from kgctl.journal.keeping import known_states, now_ms
 from kgctl.journal.making import plan_of, snapshot_of
 from kgctl.model.changes import DONE, SKIPPED, ResetPlan
 from kgctl.model.groups import Committed
@@ -169,8 +170,7 @@ class Restoration:
             done = [self._drain(admin, one.plan, resets[one.plan.group], targets) for one in drained]
             return rows + [row for one in done for row in _rows_of_reset(one)], done
 
-        rows, _ = record(
-            chosen,
+        rows, _ = keeper(chosen).record(
             plan,
             snapshot_of(plan.cluster_id, moment, states.values()),
             act,

@@ -11,10 +11,11 @@ from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.commands.groups.selection import Groups, Match, selected
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.journaling import now_ms, write_document
+from kgctl.commands.shared.journaling import write_document
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
 from kgctl.journal.documents import as_bytes
+from kgctl.journal.keeping import now_ms
 from kgctl.journal.making import snapshot_of
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER

@@ -1,10 +1,10 @@
-"""`kgctl undo`: give groups back what a change took from them."""
+"""`kgctl undo`: take a change back."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,19 +12,26 @@ from broker.light_dataclasses import replace
 from kgctl.client.admin.reset import MOVED
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.journal.apply import Force
+from kgctl.commands.journal.undo_items import undo_items
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import check_change, decides_itself, shows
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.journaling import journaled, now_ms
+from kgctl.commands.shared.journaling import journaled
 from kgctl.commands.shared.plan_execution import KIND, conclude_plan, execute_all
 from kgctl.commands.shared.settings import settings
 from kgctl.journal.execution import Checked, check, rows_of
-from kgctl.journal.journal import FAILED, RUNNING, Journal
+from kgctl.journal.journal import Journal
+from kgctl.journal.keeping import now_ms
 from kgctl.journal.making import plan_of
-from kgctl.journal.undoing import Undo, offset_keys, undo_of
+from kgctl.journal.results import FAILED, RUNNING
+from kgctl.journal.reversal import obstacle
+from kgctl.journal.undoing import Undo, created_groups, offset_keys, remove_created, undo_of
 from kgctl.model.failure import RowError
 from kgctl.model.plans import DELETION, OFFSETS, Entry, JournalRow, Plan, StoredGroup
 from kgctl.render import note
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
 
 VERB = "undo"
 EPILOG = examples(
@@ -34,7 +41,7 @@ EPILOG = examples(
 )
 
 
-@shows(KIND)
+@shows(KIND, "plan-items")
 @journaled
 @decides_itself
 def undo(
@@ -45,49 +52,87 @@ def undo(
 ) -> None:
     """Take back a change that is in the journal.
 
-    Each committed offset gets the value that it had before, with its metadata; offsets that were not there are deleted,
-    a deleted group gets its offsets back. Without ID, it is the newest change of this cluster that has not been taken back.
-    Without --execute the plan is shown and nothing changes.
+    Committed offsets, configs, quotas and ACLs get the values that they had before; what the change created is deleted,
+    and a deleted group gets its offsets back. A deleted topic is created again, but empty. Each row says whether it can be
+    taken back, or what to do instead. Without ID, it is the newest change of this cluster that can be taken back and has
+    not been. Without --execute the plan is shown and nothing changes.
 
-    A group whose offsets have changed since is refused, unless --force is given. The removal of members cannot be
-    undone: consumers that run rejoin by themselves. An undo is a change, too: its ID takes it back.
+    What has changed since is refused, unless --force is given. An undo is a change, too: its ID takes it back.
     """
     with settings(ctx).admin() as admin:
         journal = Journal(os.environ, admin.cluster_id())
-        row = _chosen(journal, name)
-        entry = journal.entry(row.id)
-        names = [group.group for group in entry.plan.groups]
+        row, entry = _chosen(journal, name)
         if execute:
-            check_change(ctx, names, f"`{ctx.command_path}` with --execute")
-        states = admin.group_states(names)
-        found = undo_of(entry, states, admin.leader_epochs(offset_keys(entry)))
-        plan = plan_of(VERB, entry.plan.cluster_id, now_ms(), found.groups, f"undo of {row.id}")
-        checked = _checked(plan, states, found, force=force)
-        rows = execute_all(settings(ctx), admin, plan, checked, states, undoes=row.id) if execute else rows_of(checked)
+            names = [group.group for group in entry.plan.groups] or [str(item.parts[0]) for item in entry.items]
+            check_change(ctx, list(dict.fromkeys(names)), f"`{ctx.command_path}` with --execute")
+        if entry.items:
+            note(f"Change {row.id}: {row.command}")
+            undo_items(settings(ctx), admin, entry, row, force=force, execute=execute)
+        else:
+            _undo_groups(ctx, admin, entry, row, force=force, execute=execute)
+
+
+def _undo_groups(
+    ctx: typer.Context, admin: Admin, entry: Entry, row: JournalRow, *, force: bool, execute: bool
+) -> None:
+    states = admin.group_states([group.group for group in entry.plan.groups])
+    found = undo_of(entry, states, admin.leader_epochs(offset_keys(entry)))
+    plan = plan_of(VERB, entry.plan.cluster_id, now_ms(), found.groups, f"undo of {row.id}")
+    checked = _checked(plan, states, found, force=force)
+    if execute:
+        created = created_groups(entry)
+        rows = execute_all(
+            settings(ctx),
+            admin,
+            plan,
+            checked,
+            states,
+            undoes=row.id,
+            then=lambda done: remove_created(admin, done, created),
+        )
+    else:
+        rows = rows_of(checked)
     note(f"Change {row.id}: {row.command}")
     for sentence in found.notes[:20]:
         note(sentence)
     if not plan.groups and not found.errors:
-        _refuse_nothing(entry, row)
+        if not can_undo(entry):
+            raise Precondition(
+                f"change {row.id} cannot be undone: it changed no committed offsets; `kgctl journal` has the IDs of others"
+            )
+        note("All committed offsets are as they were before the change.")
     conclude_plan(settings(ctx), rows, execute=execute, errors=[error.as_row() for error in found.errors.values()])
 
 
-def _chosen(journal: Journal, name: str | None) -> JournalRow:
+def can_undo(entry: Entry) -> bool:
+    """Whether at least a part of the change can be taken back."""
+    return any(group.action in (OFFSETS, DELETION) for group in entry.plan.groups) or any(
+        obstacle(item) is None for item in entry.items
+    )
+
+
+def _chosen(journal: Journal, name: str | None) -> tuple[JournalRow, Entry]:
     """The change to take back. Raises NotFound, and Precondition for one that is still running."""
     rows = journal.rows()
     if name is None:
-        open_ones = [
-            row for row in rows if row.verb != VERB and row.undone_by is None and row.outcome not in (FAILED, RUNNING)
-        ]
-        if not open_ones:
-            raise NotFound(f"there is no change to take back in {journal.folder}")
-        return open_ones[-1]
+        return _newest(journal, rows)
     row = next((row for row in rows if row.id == name), None)
     if row is None:
         raise NotFound(f"there is no change {name!r} of this cluster in {journal.folder}; see `kgctl journal`")
     if row.outcome == RUNNING:
         raise Precondition(f"change {name} is still running")
-    return row
+    return row, journal.entry(row.id)
+
+
+def _newest(journal: Journal, rows: Sequence[JournalRow]) -> tuple[JournalRow, Entry]:
+    for row in reversed(rows):
+        if row.verb == VERB or row.undone_by is not None or row.outcome in (FAILED, RUNNING):
+            continue
+        entry = journal.entry(row.id)
+        if can_undo(entry):
+            return row, entry
+        note(f"Skipped change {row.id}, which cannot be undone: {row.command}")
+    raise NotFound(f"there is no change to take back in {journal.folder}")
 
 
 def _checked(
@@ -99,11 +144,3 @@ def _checked(
         return checked
     problems = {group: RowError(MOVED, sentence) for group, sentence in found.problems.items()}
     return [replace(one, error=problems.get(one.plan.group, one.error)) for one in checked]
-
-
-def _refuse_nothing(entry: Entry, row: JournalRow) -> None:
-    if not any(group.action in (OFFSETS, DELETION) for group in entry.plan.groups):
-        raise Precondition(
-            f"change {row.id} cannot be undone: it changed no committed offsets; `kgctl journal` has the IDs of others"
-        )
-    note("All committed offsets are as they were before the change.")

@@ -10,8 +10,10 @@ from kgctl.commands.quotas.entity import ClientDefault, ClientId, Ip, IpDefault,
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.items import quotas_changed
 
 EPILOG = examples(
     "kgctl quotas remove --user alice producer_byte_rate",
@@ -21,6 +23,7 @@ EPILOG = examples(
 
 
 @shows("quota-changes")
+@journaled
 @changes(names=("user", "client_id", "ip"), when="execute")
 def remove(
     ctx: typer.Context,
@@ -45,7 +48,14 @@ def remove(
     with settings(ctx).admin() as admin:
         rows = admin.plan_quota_removal(entity, list(dict.fromkeys(quotas or ())))
         if execute:
-            rows = admin.change_quotas(entity, rows)
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "quotas remove",
+                lambda: quotas_changed(plan),
+                lambda: admin.change_quotas(entity, plan),
+            )
     settings(ctx).show(rows, kind="quota-changes")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))

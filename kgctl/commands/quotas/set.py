@@ -11,9 +11,11 @@ from kgctl.commands.quotas.entity import ClientDefault, ClientId, Ip, IpDefault,
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.topics.arguments import pairs
+from kgctl.journal.items import quotas_changed
 
 EPILOG = examples(
     "kgctl quotas set --user alice producer_byte_rate=1048576",
@@ -24,6 +26,7 @@ EPILOG = examples(
 
 
 @shows("quota-changes")
+@journaled
 @changes(names=("user", "client_id", "ip"), when="execute")
 def set_quotas(
     ctx: typer.Context,
@@ -47,7 +50,14 @@ def set_quotas(
     with settings(ctx).admin() as admin:
         rows = admin.plan_quotas(entity, wanted)
         if execute:
-            rows = admin.change_quotas(entity, rows)
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "quotas set",
+                lambda: quotas_changed(plan),
+                lambda: admin.change_quotas(entity, plan),
+            )
     settings(ctx).show(rows, kind="quota-changes")
     note_dry_run(execute, [row.error for row in rows], all_or_nothing=True)
     conclude((row.error for row in rows), len(rows))

@@ -25,8 +25,10 @@ from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.classic import given_options
 from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.items import acls_added, acls_removed
 from kgctl.model.changes import PLANNED
 from kgctl.render import note
 
@@ -136,6 +138,7 @@ def list_acls(
     )
 )
 @shows("acl-changes")
+@journaled
 @changes(when="execute")
 def add(
     ctx: typer.Context,
@@ -186,7 +189,8 @@ def add(
     with settings(ctx).admin() as admin:
         rows = admin.plan_acl_addition(bindings)
         if execute:
-            rows = admin.add_acls(rows)
+            plan = rows
+            rows = keep(settings(ctx), admin, "acls add", lambda: acls_added(plan), lambda: admin.add_acls(plan))
     settings(ctx).show(rows, kind="acl-changes")
     note_dry_run(execute, [row.error for row in rows if row.status == PLANNED])
     conclude((row.error for row in rows), len(rows))
@@ -200,6 +204,7 @@ def add(
     )
 )
 @shows("acl-changes")
+@journaled
 @changes(when="execute")
 def remove(
     ctx: typer.Context,
@@ -248,7 +253,10 @@ def remove(
         if not rows:
             raise NotFound("no ACL fits what is given")
         if execute:
-            rows = admin.remove_acls(rows)
+            plan = rows
+            rows = keep(
+                settings(ctx), admin, "acls remove", lambda: acls_removed(plan), lambda: admin.remove_acls(plan)
+            )
     settings(ctx).show(rows, kind="acl-changes")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))

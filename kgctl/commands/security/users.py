@@ -11,9 +11,11 @@ import typer
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, reads, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.secret_files import STDIN, secret_text
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.items import passwords_set, users_deleted
 from kgctl.render import note
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def list_users(
     ),
 )
 @shows("user-changes")
+@journaled
 @changes(names="user")
 def set_password(
     ctx: typer.Context,
@@ -96,16 +99,24 @@ def set_password(
 
     password = _password(user, password_file)
     with settings(ctx).admin() as admin:
-        rows = [
-            admin.set_password(user, name, password, iterations=iterations, salt=secrets.token_bytes(SALT_BYTES))
-            for name in dict.fromkeys(mechanism or ["SCRAM-SHA-512"])
-        ]
+        names = list(dict.fromkeys(mechanism or ["SCRAM-SHA-512"]))
+        rows = keep(
+            settings(ctx),
+            admin,
+            "users set-password",
+            lambda: passwords_set(admin, user, names, iterations),
+            lambda: [
+                admin.set_password(user, name, password, iterations=iterations, salt=secrets.token_bytes(SALT_BYTES))
+                for name in names
+            ],
+        )
     settings(ctx).show(rows, kind="user-changes")
     conclude((row.error for row in rows), len(rows))
 
 
 @users_app.command(epilog=examples("kgctl users delete alice", "kgctl users delete alice bob --execute"))
 @shows("user-changes")
+@journaled
 @changes(names="users", when="execute")
 def delete(
     ctx: typer.Context,
@@ -126,7 +137,10 @@ def delete(
     with settings(ctx).admin() as admin:
         rows = admin.plan_user_deletion(users, mechanism)
         if execute:
-            rows = admin.delete_users(rows)
+            plan = rows
+            rows = keep(
+                settings(ctx), admin, "users delete", lambda: users_deleted(plan), lambda: admin.delete_users(plan)
+            )
     settings(ctx).show(rows, kind="user-changes")
     note_dry_run(execute, [row.error for row in rows])
     conclude((row.error for row in rows), len(rows))

@@ -1,10 +1,9 @@
-"""What verbs that change groups have in common: --plan writes the plan to a file, and executed changes go to the journal."""
+"""What verbs that change something have in common: --plan writes the plan to a file, and executed changes go to the journal."""
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,8 +13,10 @@ from typer.core import TyperGroup, TyperOption
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.commands.shared.settings import Settings
-    from kgctl.journal.journal import Begun, Journal, Origin
-    from kgctl.model.plans import GroupPlan, Plan, Snapshot, StoredGroup
+    from kgctl.journal.journal import Begun
+    from kgctl.journal.keeping import Keeper
+    from kgctl.model.items import Item
+    from kgctl.model.plans import GroupPlan, Plan, StoredGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -98,89 +99,44 @@ def carry_out(
         return rows
     if execute and chosen.plan_file is not None:
         raise typer.BadParameter("Write the plan or execute it, not both.", param_hint="'--plan', '--execute'")
-    if execute and not chosen.is_journaled:
-        return act()
+    if execute:
+        return keeper(chosen).change_groups(admin, verb, names, groups_of, act, rows_of, reason=reason, correct=correct)
     groups = list(dict.fromkeys(names))
-    if not groups:
-        return act() if execute else rows
-    moment = now_ms()
-    states = known_states(admin, groups, execute=execute)
-    from kgctl.journal.making import plan_of, snapshot_of
+    if groups:
+        from kgctl.journal.keeping import known_states, now_ms
+        from kgctl.journal.making import plan_of
 
-    plan = plan_of(verb, admin.cluster_id(), moment, groups_of(states), reason)
-    if not execute:
-        write_plan(chosen, plan)
-        return rows
-    before = snapshot_of(plan.cluster_id, moment, (states[group.group] for group in plan.groups))
-    return record(chosen, plan, before, act, rows_of, correct=correct)
+        states = known_states(admin, groups, execute=False)
+        write_plan(chosen, plan_of(verb, admin.cluster_id(), now_ms(), groups_of(states), reason))
+    return rows
 
 
-def known_states(admin: Admin, groups: Sequence[str], *, execute: bool) -> dict[str, StoredGroup]:
-    """The groups as they are. Raises the error of the first one that cannot be read."""
-    from kgctl.client.net.errors import KgctlError, from_row
-
-    known: dict[str, StoredGroup] = {}
-    for name, found in admin.group_states(groups).items():
-        if isinstance(found, KgctlError):
-            error = found.as_row()
-            end = "; nothing was changed; --no-journal skips this" if execute else ""
-            raise from_row(type(error)(error.name, f"cannot keep the state of group {name!r}: {error.message}{end}"))
-        known[name] = found
-    return known
-
-
-def record(
+def keep(
     chosen: Settings,
-    plan: Plan,
-    before: Snapshot,
+    admin: Admin,
+    verb: str,
+    items: Callable[[], Sequence[Item]],
     act: Callable[[], T],
-    rows_of: Callable[[T], Sequence[Any]],
-    *,
-    undoes: str | None = None,
-    correct: Callable[[T, Begun], None] = lambda _, __: None,
+    rows_of: Callable[[T], Sequence[Any]] = lambda rows: rows,  # type: ignore[assignment, return-value]
 ) -> T:
-    """Change something with an entry in the journal, unless --no-journal is given."""
-    if not chosen.is_journaled or not plan.groups:
-        return act()
-    from kgctl.journal.files import CannotKeep
-    from kgctl.journal.journal import Journal
-    from kgctl.journal.recording import recorded
+    """The outcome of `act`, which changes what is no group, with an entry in the journal."""
+    return keeper(chosen).change(admin, verb, items, act, rows_of) if chosen.is_journaled else act()
+
+
+def keeper(chosen: Settings, *, hints: bool = True) -> Keeper:
+    """Keeps the changes of this command, unless --no-journal is given."""
+    from kgctl.contexts.names import BOOTSTRAP
+    from kgctl.journal.keeping import Keeper, origin_of
     from kgctl.render import note
 
-    journal: Journal = Journal(os.environ, plan.cluster_id)
-    try:
-        result = recorded(
-            journal,
-            plan,
-            before,
-            origin_of(chosen, undoes),
-            act,
-            rows_of,
-            correct=correct,
-            warn=lambda sentence: note(f"Warning: {sentence}."),
-        )
-    except CannotKeep as error:
-        raise CannotKeep(f"{error}; nothing was changed. Free or fix it, or add --no-journal") from None
-    if sys.stderr.isatty():
-        note("`kgctl undo` shows how to take this back.")
-    return result
-
-
-def origin_of(chosen: Settings, undoes: str | None = None) -> Origin:
-    import getpass
-    import socket
-
-    from kgctl.contexts.names import BOOTSTRAP
-    from kgctl.journal.command_lines import safe_command
-    from kgctl.journal.journal import Origin
-
     target = chosen.target()
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
-    command = safe_command(["kgctl", *chosen.command_line])
-    return Origin(user, socket.gethostname(), target.text(BOOTSTRAP) or "", target.name, command, undoes)
+    origin = origin_of(target.text(BOOTSTRAP) or "", target.name, ["kgctl", *chosen.command_line])
+
+    def hint(sentence: str) -> None:
+        if hints and sys.stderr.isatty():
+            note(sentence)
+
+    return Keeper(origin, lambda sentence: note(f"Warning: {sentence}."), hint, chosen.is_journaled)
 
 
 def write_plan(chosen: Settings, plan: Plan) -> None:
@@ -215,7 +171,3 @@ def write_document(path: str, content: bytes) -> None:
             replace_file(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise CannotKeep(f"cannot write {path}: {error.strerror}") from None
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kgctl.commands.shared.journaling import now_ms, record
+from kgctl.commands.shared.journaling import keeper
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.journal.execution import Checked, execute, rows_of
+from kgctl.journal.keeping import now_ms
 from kgctl.journal.making import snapshot_of
 from kgctl.model.changes import DONE, SKIPPED
 from kgctl.model.failure import RowError
@@ -30,8 +31,12 @@ def execute_all(
     states: Mapping[str, StoredGroup | KgctlError],
     *,
     undoes: str | None = None,
+    then: Callable[[list[ChangeRow]], list[ChangeRow]] = lambda rows: rows,
 ) -> list[ChangeRow]:
-    """Execute the plan if no part of it is refused, with an entry in the journal; else only say what is refused."""
+    """Execute the plan if no part of it is refused, with an entry in the journal; else only say what is refused.
+
+    `then` does more with the rows of what was done, and returns its own rows, too.
+    """
     from broker.light_dataclasses import replace
 
     if not all(one.is_good for one in checked):
@@ -39,9 +44,7 @@ def execute_all(
     current = plan.with_groups(tuple(one.plan for one in checked))
     known = {name: found for name, found in states.items() if isinstance(found, StoredGroup)}
     before = snapshot_of(plan.cluster_id, now_ms(), (known[one.plan.group] for one in checked))
-    return record(
-        chosen, current, before, lambda: execute(admin, checked, plan.reason), lambda rows: rows, undoes=undoes
-    )
+    return keeper(chosen).record(current, before, lambda: then(execute(admin, checked, plan.reason)), undoes=undoes)
 
 
 def conclude_plan(

@@ -11,9 +11,11 @@ from kgctl.client.admin.topic_alterations import PARTITIONS
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.topics.arguments import TOOL, Topics, pairs
+from kgctl.journal.items import topics_altered
 from kgctl.model.changes import FAILED
 from kgctl.model.configs import TopicAlteration
 from kgctl.render import note
@@ -26,6 +28,7 @@ EPILOG = examples(
 
 
 @shows("topic-alterations")
+@journaled
 @changes(names="topics", when="execute")
 def alter(
     ctx: typer.Context,
@@ -63,7 +66,14 @@ def alter(
     with settings(ctx).admin() as admin:
         rows = admin.plan_topic_alterations(topics, partitions, wanted)
         if execute:
-            rows = admin.alter_topics(rows)
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "topics alter",
+                lambda: topics_altered(admin, plan),
+                lambda: admin.alter_topics(plan),
+            )
     settings(ctx).show(rows, kind="topic-alterations")
     _warn_of_keys(rows)
     note_dry_run(execute, [row.error for row in rows])

@@ -10,9 +10,11 @@ from broker.light_dataclasses import replace
 from kgctl.commands.shared.classic import given_options
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.topics.arguments import TOOL, Topics, pairs
+from kgctl.journal.items import topics_created
 from kgctl.model.changes import TopicChange
 from kgctl.model.topics import TopicRow
 from kgctl.render import note
@@ -24,6 +26,7 @@ EPILOG = examples(
 
 
 @shows("topic-changes")
+@journaled
 @changes(names="topics")
 def create(
     ctx: typer.Context,
@@ -52,9 +55,14 @@ def create(
     for topic in topics:
         given = given_options(ctx, "partitions", "replicas", "config", "if_not_exists")
         settings(ctx).explain_as(TOOL, "--create", "--topic", topic, *given)
+    configs = pairs(config or [], "--config")
     with settings(ctx).admin() as admin:
-        rows = admin.create_topics(
-            topics, partitions=partitions, replicas=replicas, configs=pairs(config or [], "--config"), note=note
+        rows = keep(
+            settings(ctx),
+            admin,
+            "topics create",
+            lambda: topics_created(admin, topics),
+            lambda: admin.create_topics(topics, partitions=partitions, replicas=replicas, configs=configs, note=note),
         )
         existing = [row.topic for row in rows if if_not_exists and _exists(row)]
         found = {row.topic: row for row in admin.list_topics(existing)} if existing else {}

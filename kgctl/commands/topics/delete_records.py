@@ -16,9 +16,11 @@ from kgctl.client.net.errors import BadValue
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_datetime
+from kgctl.journal.items import records_deleted
 from kgctl.model.changes import FAILED
 from kgctl.model.record_deletions import RecordDeletion
 from kgctl.render import note
@@ -37,6 +39,7 @@ _MOST_OFFSET = (1 << 63) - 1
 
 
 @shows("record-deletion")
+@journaled
 @changes(names="targets", when="execute")
 def delete_records(
     ctx: typer.Context,
@@ -84,7 +87,14 @@ def delete_records(
         except BadValue as error:
             raise typer.BadParameter(f"{error}.", param_hint="'TOPIC:P'") from None
         if execute:
-            rows = admin.delete_records(rows)
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "topics delete-records",
+                lambda: records_deleted(plan),
+                lambda: admin.delete_records(plan),
+            )
     settings(ctx).show(rows, kind="record-deletion", errors=missing)
     _warn_of_groups(rows, execute)
     note_dry_run(execute, [row.error for row in rows])

@@ -11,8 +11,10 @@ from kgctl.commands.shared.arguments import Execute, not_empty, only_one
 from kgctl.commands.shared.classic import given_options
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
+from kgctl.journal.items import transactions_aborted
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.transactions import TransactionAbort
 from kgctl.render import note
@@ -25,6 +27,7 @@ EPILOG = examples(
 
 
 @shows("transaction-aborts")
+@journaled
 @changes(names=("ids", "topic"), when="execute")
 def abort(
     ctx: typer.Context,
@@ -74,10 +77,17 @@ def abort(
     with settings(ctx).admin() as admin:
         if target is None:
             rows = admin.plan_fencing(ids or ())
-            rows = admin.fence(rows) if execute else rows
         else:
-            row = admin.plan_abort_marker(target, force=force)
-            rows = [admin.write_abort_marker(row) if execute else row]
+            rows = [admin.plan_abort_marker(target, force=force)]
+        if execute:
+            plan = rows
+            rows = keep(
+                settings(ctx),
+                admin,
+                "transactions abort",
+                lambda: transactions_aborted(plan),
+                lambda: admin.fence(plan) if target is None else [admin.write_abort_marker(plan[0])],
+            )
     settings(ctx).show(rows, kind="transaction-aborts")
     for row in rows:
         if row.error is None:

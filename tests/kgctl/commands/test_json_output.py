@@ -124,6 +124,8 @@ ELSEWHERE = {
     "offset-reset-summary",
     # See test_plans_and_undo.py.
     "plan-changes",
+    # See test_changes_and_undo.py.
+    "plan-items",
     # See test_snapshots.py.
     "group-diff",
     # See test_store.py.

@@ -33,7 +33,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def topic(kgctl: Kgctl) -> str:
     name = fresh("orders")
-    assert kgctl("topics", "create", name, "--partitions", 2).exit_code == 0
+    assert kgctl("topics", "create", name, "--partitions", 2, "--no-journal").exit_code == 0
     fill(kgctl, name, [100, 50])
     return name
 
@@ -194,7 +194,7 @@ def test_plan_and_execute_exclude_each_other(kgctl: Kgctl, group: str, tmp_path:
 def test_apply_and_undo_ask_for_consent(home: Home, our_cluster: Cluster, tmp_path: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group, file = fresh("t"), fresh("g"), tmp_path / "plan.json"
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(group, topic, p0=0)
     plan(ours, file, "delete", group)
     address = f'bootstrap.servers = "{our_cluster.bootstrap_servers}"'
@@ -248,6 +248,32 @@ def test_a_deleted_group_gets_its_offsets_back(kgctl: Kgctl, topic: str, group: 
     assert offsets_of(kgctl, group) == {0: 10, 1: 20}
 
 
+def test_a_group_that_a_reset_created_goes_with_its_undo(kgctl: Kgctl, topic: str) -> None:
+    created, others = fresh("g"), fresh("g")
+    for group in (created, others):
+        kgctl.commit(group, topic, p0=1)
+    first = newest(kgctl, others)["id"]
+    kgctl.commit(others, topic, p1=2)
+    undone = kgctl.rows("undo", newest(kgctl, created)["id"], "--execute")
+    assert [(row["action"], row["status"]) for row in undone] == [("offsets", "done"), ("deletion", "done")]
+    assert created not in {row["group"] for row in kgctl.rows("groups", "list")}
+    # A group with other offsets stays.
+    assert len(kgctl.rows("undo", first, "--execute")) == 1
+    assert offsets_of(kgctl, others) == {1: 2}
+
+
+def test_the_rows_of_a_change_say_what_became_of_them(kgctl: Kgctl, topic: str, group: str) -> None:
+    gone = fresh("g")
+    kgctl.commit(gone, topic, p0=1)
+    entry = newest(kgctl, gone)["id"]
+    assert [row["status"] for row in Kgctl().rows("journal", "show", entry)] == ["done"]
+    with member_of(kgctl, group, {topic: [0]}):
+        command = ("groups", "delete-offsets", group, "--topic", f"{topic}:0", "--topic", f"{topic}:1")
+        assert kgctl(*command, "--execute").exit_code != 0
+    rows = Kgctl().rows("journal", "show", newest(kgctl, group)["id"])
+    assert [row["status"].split(":")[0] for row in rows] == ["failed", "failed"]
+
+
 def test_a_leader_epoch_comes_back_unless_the_partition_does_not_have_it(kgctl: Kgctl, topic: str) -> None:
     """Consumers wait for a leader epoch that a topic, created again, does not have yet."""
     group = fresh("g")
@@ -263,7 +289,7 @@ def test_a_leader_epoch_comes_back_unless_the_partition_does_not_have_it(kgctl: 
 def test_a_plan_goes_into_a_pipe_and_does_not_replace_it(our_cluster: Cluster, tmp_path: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group, pipe = fresh("t"), fresh("g"), tmp_path / "pipe"
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(group, topic, p0=0)
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -354,7 +380,7 @@ def test_a_change_is_refused_before_it_happens_if_the_journal_cannot_be_written(
 def test_a_journal_that_cannot_be_read_is_one_line(our_cluster: Cluster, state: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic = fresh("t")
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(fresh("g"), topic, p0=0)
     (folder,) = state.iterdir()
     (folder / "journal.jsonl").unlink()
@@ -368,7 +394,7 @@ def test_a_journal_that_cannot_be_read_is_one_line(our_cluster: Cluster, state: 
 def test_a_full_disk_refuses_the_change_and_leaves_whole_lines(our_cluster: Cluster, state: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group = fresh("t"), fresh("g")
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(group, topic, p0=0)
     (folder,) = state.iterdir()
     # A write beyond the limit fails, as one to a full disk does.
@@ -407,7 +433,7 @@ CRASHES = {
 def test_whatever_moment_it_is_killed_at_undo_gives_back_what_was_there(our_cluster: Cluster, moment: str) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group = fresh("t"), fresh("g")
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(group, topic, p0=0)
     command = ["groups", "delete", group, "--execute", "--bootstrap", our_cluster.bootstrap_servers]
     code = KILLED.format(patch=CRASHES[moment])
@@ -428,7 +454,7 @@ def test_whatever_moment_it_is_killed_at_undo_gives_back_what_was_there(our_clus
 def test_two_processes_write_whole_lines_and_half_a_line_is_skipped(our_cluster: Cluster, state: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic = fresh("t")
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     groups = [fresh("g") for _ in range(4)]
     for group in groups:
         ours.commit(group, topic, p0=0)
@@ -452,7 +478,7 @@ def test_two_processes_write_whole_lines_and_half_a_line_is_skipped(our_cluster:
 def test_the_journal_has_a_bounded_number_of_changes(our_cluster: Cluster, state: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group = fresh("t"), fresh("g")
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(group, topic, p0=0)
     (folder,) = state.iterdir()
     (first, last) = read_lines(folder)
@@ -475,7 +501,7 @@ def test_the_journal_has_a_bounded_number_of_changes(our_cluster: Cluster, state
 def test_the_journal_keeps_no_secrets_and_shows_one_change(our_cluster: Cluster, state: Path) -> None:
     ours = Kgctl(our_cluster.bootstrap_servers)
     topic, group = fresh("t"), fresh("g")
-    assert ours("topics", "create", topic).exit_code == 0
+    assert ours("topics", "create", topic, "--no-journal").exit_code == 0
     ours.commit(group, topic, p0=0)
     entry = newest(ours, group)
     done = ours("journal", "show", entry["id"])

@@ -1,0 +1,148 @@
+"""Keeps changes in the journal, for commands, Kafka's tools and the dashboard alike.
+
+Each takes what is about to change and a function that changes it: the journal has the old values before the function runs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from broker.light_dataclasses import dataclass, replace
+from kgctl.client.net.errors import KgctlError, from_row
+from kgctl.journal.files import CannotKeep
+from kgctl.journal.journal import Begun, Journal, Origin
+from kgctl.journal.making import plan_of, snapshot_of
+from kgctl.journal.recording import recorded
+from kgctl.model.items import CREATE, TOPIC, Item
+from kgctl.model.plans import GroupPlan, Plan, Snapshot, StoredGroup
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
+
+T = TypeVar("T")
+_WAY_OUT = ". Free or fix it, or add --no-journal"
+
+
+def _itself(rows: Any) -> Sequence[Any]:
+    found: Sequence[Any] = rows
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Keeps changes that come from `origin`. `warn` takes sentences without a full stop, `hint` a sentence after a change.
+
+    `way_out` follows the error of a journal that cannot be written: what the user can do.
+    """
+
+    origin: Origin
+    warn: Callable[[str], None]
+    hint: Callable[[str], None] = lambda _: None
+    is_on: bool = True
+    way_out: str = _WAY_OUT
+
+    def change(
+        self,
+        admin: Admin,
+        verb: str,
+        items: Callable[[], Sequence[Item]],
+        act: Callable[[], T],
+        rows_of: Callable[[T], Sequence[Any]] = _itself,
+        *,
+        undoes: str | None = None,
+    ) -> T:
+        """The result of `act`, which changes these items. Raises CannotKeep before anything is changed."""
+        if not self.is_on:
+            return act()
+        kept = list(items())
+        if not kept:
+            return act()
+        moment = now_ms()
+        plan = plan_of(verb, admin.cluster_id(), moment, ())
+        before = snapshot_of(plan.cluster_id, moment, ())
+
+        def correct(_: T, begun: Begun) -> None:
+            if any(item.kind == TOPIC and item.action == CREATE for item in kept):
+                from kgctl.journal.items import with_ids
+
+                begun.correct(replace(begun.entry, items=tuple(with_ids(admin, kept))))
+
+        return self.record(plan, before, act, rows_of, items=kept, correct=correct, undoes=undoes)
+
+    def change_groups(
+        self,
+        admin: Admin,
+        verb: str,
+        names: Iterable[str],
+        groups_of: Callable[[Mapping[str, StoredGroup]], Sequence[GroupPlan]],
+        act: Callable[[], T],
+        rows_of: Callable[[T], Sequence[Any]] = _itself,
+        *,
+        reason: str = "",
+        correct: Callable[[T, Begun], None] = lambda _, __: None,
+    ) -> T:
+        """The result of `act`, which changes these groups; `groups_of` makes their plans from their state."""
+        groups = list(dict.fromkeys(names))
+        if not self.is_on or not groups:
+            return act()
+        moment = now_ms()
+        states = known_states(admin, groups, execute=True)
+        plan = plan_of(verb, admin.cluster_id(), moment, groups_of(states), reason)
+        before = snapshot_of(plan.cluster_id, moment, (states[group.group] for group in plan.groups))
+        return self.record(plan, before, act, rows_of, correct=correct)
+
+    def record(
+        self,
+        plan: Plan,
+        before: Snapshot,
+        act: Callable[[], T],
+        rows_of: Callable[[T], Sequence[Any]] = _itself,
+        *,
+        items: Sequence[Item] = (),
+        undoes: str | None = None,
+        correct: Callable[[T, Begun], None] = lambda _, __: None,
+    ) -> T:
+        """The result of `act`, with an entry for a plan and a snapshot that are made already."""
+        if not self.is_on or not (plan.groups or items):
+            return act()
+        origin = self.origin if undoes is None else replace(self.origin, undoes=undoes)
+        journal = Journal(os.environ, plan.cluster_id)
+        try:
+            result = recorded(journal, plan, before, origin, act, rows_of, items=items, correct=correct, warn=self.warn)
+        except CannotKeep as error:
+            raise CannotKeep(f"{error}; nothing was changed{self.way_out}") from None
+        self.hint("`kgctl undo` shows how to take this back.")
+        return result
+
+
+def origin_of(address: str, context: str | None, command: Sequence[str]) -> Origin:
+    """A change by this user on this machine. `command` are the words of a command line; secrets in it are hidden."""
+    import getpass
+    import socket
+
+    from kgctl.journal.command_lines import safe_command
+
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return Origin(user, socket.gethostname(), address, context, safe_command(command))
+
+
+def known_states(admin: Admin, groups: Sequence[str], *, execute: bool) -> dict[str, StoredGroup]:
+    """The groups as they are. Raises the error of the first one that cannot be read."""
+    known: dict[str, StoredGroup] = {}
+    for name, found in admin.group_states(groups).items():
+        if isinstance(found, KgctlError):
+            error = found.as_row()
+            end = "; nothing was changed; --no-journal skips this" if execute else ""
+            raise from_row(type(error)(error.name, f"cannot keep the state of group {name!r}: {error.message}{end}"))
+        known[name] = found
+    return known
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

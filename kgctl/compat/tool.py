@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from broker.light_dataclasses import dataclass
@@ -12,6 +12,10 @@ from kgctl.compat.java_errors import JavaError, java_error
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
+    from kgctl.journal.keeping import Keeper
+    from kgctl.journal.results import Outcome
+    from kgctl.model.items import Item
+    from kgctl.model.plans import GroupPlan, StoredGroup
 
 T = TypeVar("T")
 DIALECTS = {"3.9": "3.9.1", "4.1": "4.1.0"}
@@ -30,7 +34,7 @@ class Host:
     """`connect` takes the servers, the properties file and the time limit in seconds; `may_change` the names of what changes.
 
     `may_change` raises a KgctlError where the context is read-only or wants a confirmation. `read_line` reads a line of stdin,
-    and returns an empty text at its end.
+    and returns an empty text at its end. `keeper` keeps changes in the journal; call it after `connect`.
     """
 
     dialect: str
@@ -39,6 +43,7 @@ class Host:
     out: Callable[[str], None]
     err: Callable[[str], None]
     read_line: Callable[[], str]
+    keeper: Callable[[], Keeper]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,42 @@ class Session:
         """Raises JavaError, as a future does; `call` is the Java client's name for the request."""
         try:
             return self.admin.run(steps)
+        except KgctlError as error:
+            raise java_error(error, call=call).within() from error
+
+    def change(
+        self,
+        verb: str,
+        items: Callable[[], Sequence[Item]],
+        act: Callable[[], T],
+        outcomes: Callable[[T], Sequence[Outcome]],
+        call: str,
+    ) -> T:
+        """The result of `act`, which changes these items, with an entry in the journal. Raises JavaError and CannotKeep."""
+        return self._kept(lambda: self.host.keeper().change(self.admin, verb, items, act, outcomes), call)
+
+    def change_groups(
+        self,
+        verb: str,
+        names: Sequence[str],
+        plans: Callable[[Mapping[str, StoredGroup]], Sequence[GroupPlan]],
+        act: Callable[[], T],
+        outcomes: Callable[[T], Sequence[Outcome]],
+        call: str,
+    ) -> T:
+        """The same for groups."""
+        keeper = self.host.keeper()
+        return self._kept(
+            lambda: keeper.change_groups(self.admin, verb, names, plans, act, outcomes, needs_states=False), call
+        )
+
+    def _kept(self, act: Callable[[], T], call: str) -> T:
+        from kgctl.journal.files import CannotKeep
+
+        try:
+            return act()
+        except CannotKeep:
+            raise
         except KgctlError as error:
             raise java_error(error, call=call).within() from error
 

@@ -102,6 +102,13 @@ def topics_altered(admin: Admin, rows: Iterable[TopicAlteration]) -> list[Item]:
     return items + configs_changed(admin, configs)
 
 
+def partitions_added(admin: Admin, names: Sequence[str], count: int) -> list[Item]:
+    """Topics that get this many partitions."""
+    found = admin.stored_topics(names)
+    counts = {name: topic.partitions for name, topic in found.items() if isinstance(topic, StoredTopic)}
+    return [Item(PARTITIONS, SET, (name,), old=_text(counts.get(name)), new=str(count)) for name in names]
+
+
 def config_rows_changed(admin: Admin, rows: Sequence[ConfigChange]) -> list[Item]:
     from kgctl.client.admin.configs import Resource
 

@@ -17,7 +17,7 @@ from kgctl.journal.journal import Begun, Journal, Origin
 from kgctl.journal.making import plan_of, snapshot_of
 from kgctl.journal.recording import recorded
 from kgctl.model.items import CREATE, TOPIC, Item
-from kgctl.model.plans import GroupPlan, Plan, Snapshot, StoredGroup
+from kgctl.model.plans import OFFSETS, GroupPlan, Plan, Snapshot, StoredGroup
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -82,15 +82,26 @@ class Keeper:
         rows_of: Callable[[T], Sequence[Any]] = _itself,
         *,
         reason: str = "",
+        needs_states: bool = True,
         correct: Callable[[T, Begun], None] = lambda _, __: None,
     ) -> T:
-        """The result of `act`, which changes these groups; `groups_of` makes their plans from their state."""
+        """The result of `act`, which changes these groups; `groups_of` makes their plans from their state.
+
+        Raises the error of a group that cannot be read; without `needs_states`, it is only listed, and not among the states.
+        """
         groups = list(dict.fromkeys(names))
         if not self.is_on or not groups:
             return act()
         moment = now_ms()
-        states = known_states(admin, groups, execute=True)
-        plan = plan_of(verb, admin.cluster_id(), moment, groups_of(states), reason)
+        if needs_states:
+            states = known_states(admin, groups, execute=True)
+            plans = list(groups_of(states))
+        else:
+            found = admin.group_states(groups)
+            states = {name: one for name, one in found.items() if isinstance(one, StoredGroup)}
+            plans = [*groups_of(states), *(GroupPlan(name, OFFSETS, None) for name in found if name not in states)]
+            states |= {name: StoredGroup(name, None) for name in found if name not in states}
+        plan = plan_of(verb, admin.cluster_id(), moment, plans, reason)
         before = snapshot_of(plan.cluster_id, moment, (states[group.group] for group in plan.groups))
         return self.record(plan, before, act, rows_of, correct=correct)
 

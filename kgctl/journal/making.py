@@ -64,6 +64,12 @@ def _move(row: ResetRow, partition: int) -> Move:
     return Move(row.topic, partition, row.old_offset, row.new_offset, note=row.note)
 
 
+def of_commits(group: StoredGroup, offsets: Mapping[TopicPartition, int]) -> GroupPlan:
+    old = group.committed()
+    moves = (Move(*key, old[key].offset if key in old else None, offset) for key, offset in sorted(offsets.items()))
+    return _begin(group, OFFSETS, moves=tuple(moves))
+
+
 def of_deletions(rows: Iterable[GroupChange], states: States) -> list[GroupPlan]:
     """Each group with all its committed offsets, which go with it."""
     return [

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broker.light_dataclasses import dataclass
+from kgctl.client.net.errors import KgctlError
 from kgctl.journal.items import Key, key_of
 from kgctl.model.changes import DONE as ROW_DONE
+from kgctl.model.changes import FAILED as ROW_FAILED
 from kgctl.model.changes import SKIPPED
 from kgctl.model.failure import RowError
 
@@ -40,6 +42,10 @@ class Outcome:
     key: Key
     error: RowError | None = None
     status: str = ROW_DONE
+
+    @classmethod
+    def of(cls, key: Key, error: KgctlError | None) -> Outcome:
+        return cls(key, error.as_row() if error else None, ROW_FAILED if error else ROW_DONE)
 
 
 @dataclass(frozen=True, slots=True)

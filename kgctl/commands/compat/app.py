@@ -5,17 +5,21 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kgctl.client.admin.admin import Admin
 from kgctl.commands.shared.effects import check_change, decides_itself
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled, keeper
 from kgctl.commands.shared.settings import Settings, settings
 from kgctl.compat.tool import DIALECTS, Host
 from kgctl.compat.tools import TOOLS, run
 from kgctl.contexts.names import BOOTSTRAP
+
+if TYPE_CHECKING:
+    from kgctl.journal.keeping import Keeper
 
 # What follows the name of the tool belongs to the tool.
 PARSING = {"allow_interspersed_args": False}
@@ -32,6 +36,7 @@ EPILOG = (
 )
 
 
+@journaled
 @decides_itself
 def compat(
     ctx: typer.Context,
@@ -72,7 +77,10 @@ def compat(
         sys.stdout.flush()
         return sys.stdin.readline()
 
-    host = Host(dialect, connect, may_change, _writer(sys.stdout), _writer(sys.stderr), read_line)
+    def keep() -> Keeper:
+        return keeper(chosen, hints=False)
+
+    host = Host(dialect, connect, may_change, _writer(sys.stdout), _writer(sys.stderr), read_line, keep)
     ended = run(name, list(arguments or ()), host)
     raise typer.Exit(ended.kafkas if ak_exit_codes else ended.code)
 

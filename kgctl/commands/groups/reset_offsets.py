@@ -8,7 +8,6 @@ import typer
 
 from kgctl.client.admin.reset_targets import Target
 from kgctl.commands.groups.reset_execution import Drain, drain_seconds, execute_plans, make_plans
-from kgctl.commands.groups.reset_journal import effective, journal_rows, keep_drained
 from kgctl.commands.groups.reset_outcome import Outcome, explain_classic
 from kgctl.commands.groups.reset_strategy import (
     ByDuration,
@@ -32,6 +31,7 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.settings import settings
 from kgctl.journal.making import of_resets
+from kgctl.journal.resets import effective, journal_rows, keep_drained
 from kgctl.model.groups import CLASSIC, CONSUMER
 
 RESETTABLE = (CLASSIC, CONSUMER)

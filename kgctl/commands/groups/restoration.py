@@ -10,11 +10,11 @@ import typer
 from broker.light_dataclasses import dataclass, replace
 from kgctl.client.admin.reset_targets import Scope, Target
 from kgctl.client.net.errors import KgctlError, Precondition
-from kgctl.commands.groups.reset_journal import keep_drained
 from kgctl.commands.shared.journaling import keeper
 from kgctl.journal.execution import Checked, execute, refusal, rows_of
 from kgctl.journal.keeping import known_states, now_ms
 from kgctl.journal.making import plan_of, snapshot_of
+from kgctl.journal.resets import keep_drained
 from kgctl.model.changes import DONE, SKIPPED, ResetPlan
 from kgctl.model.groups import Committed
 from kgctl.model.plans import OFFSETS, ChangeRow, GroupPlan, Move, StoredGroup, StoredMember, StoredOffset

@@ -10,9 +10,10 @@ from broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from broker.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from kgctl.client.admin.configs import ALL_BROKERS, BROKER, CLIENT_METRICS, GROUP, TOPIC, Resource
 from kgctl.client.admin.groups import list_groups
 from kgctl.client.net.cluster import Ask, Cluster
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.compat.configs.options import BROKERS, GROUPS, METRICS, TOPICS, Entity, added, deleted, parsed
 from kgctl.compat.hash_order import in_hash_order
@@ -20,6 +21,9 @@ from kgctl.compat.java_errors import JavaError, of_code
 from kgctl.compat.options import Arguments, BadOption, UsageError
 from kgctl.compat.tool import DIALECTS, Ended, Host, Session
 from kgctl.exit_codes import NOT_FOUND
+from kgctl.journal.items import configs_changed
+from kgctl.journal.results import Outcome
+from kgctl.model.items import CONFIG
 
 SUMMARY = "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip, client-metrics or group"
 # Kafka's numbers of the resources, and of the sources of what was set dynamically for one of them.
@@ -36,6 +40,7 @@ _SOURCES = {
     7: "DYNAMIC_CLIENT_METRICS_CONFIG",
     8: "DYNAMIC_GROUP_CONFIG",
 }
+_KINDS = {TOPICS: TOPIC, BROKERS: BROKER, METRICS: CLIENT_METRICS, GROUPS: GROUP}
 _SET, _DELETE = 0, 1
 _FAILED = 1
 
@@ -151,8 +156,17 @@ def _alter(session: Session, found: Arguments, entity: Entity) -> Ended:
         resource_type=_RESOURCE[entity.kind], resource_name=name, configs=configs
     )
     request = IncrementalAlterConfigsRequest(resources=[resource])
-    asked = session.admin.cluster.ask_any(request, IncrementalAlterConfigsResponse)
-    (row,) = session.run(asked, "incrementalAlterConfigs").responses
+    kept = Resource(_KINDS[entity.kind], name or ALL_BROKERS)
+    answer = session.change(
+        "configs set" if values else "configs unset",
+        lambda: configs_changed(session.admin, {kept: {**dict.fromkeys(removed), **values}}),
+        lambda: session.run(
+            session.admin.cluster.ask_any(request, IncrementalAlterConfigsResponse), "incrementalAlterConfigs"
+        ),
+        lambda answer: _outcomes(kept, [*removed, *values], answer),
+        "incrementalAlterConfigs",
+    )
+    (row,) = answer.responses
     if row.error_code:
         raise of_code(row.error_code, row.error_message).within()
     if name:
@@ -160,3 +174,9 @@ def _alter(session: Session, found: Arguments, entity: Entity) -> Ended:
     else:
         session.out(f"Completed updating default config for {entity.kind} in the cluster.\n")
     return Ended(0, 0)
+
+
+def _outcomes(resource: Resource, names: Sequence[str], answer: IncrementalAlterConfigsResponse) -> list[Outcome]:
+    (row,) = answer.responses
+    error = BrokerError(row.error_code, str(resource), row.error_message) if row.error_code else None
+    return [Outcome.of((CONFIG, *resource, name), error) for name in names]

@@ -17,7 +17,10 @@ from kgctl.compat.java_errors import JavaError, java_error, of_code
 from kgctl.compat.options import Arguments
 from kgctl.compat.tool import Ended, Session, columns, ended_by
 from kgctl.exit_codes import PARTLY_FAILED
-from kgctl.model.changes import PLANNED, GroupChange
+from kgctl.journal.making import of_deletions, of_offset_deletions
+from kgctl.journal.results import Outcome
+from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, OffsetChange
+from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition
 
 _BY_PARTITION = ("GROUP_SUBSCRIBED_TO_TOPIC", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION")
@@ -27,7 +30,14 @@ def run_delete(session: Session, arguments: Arguments, release: Release) -> Ende
     names = all_groups(session) if arguments.has("all-groups") else arguments.values("group")
     session.host.may_change(names)
     plan = [GroupChange(name, None, PLANNED) for name in dict.fromkeys(names)]
-    rows = session.run(delete_groups(session.admin.cluster, plan), "findCoordinator")
+    rows = session.change_groups(
+        "delete",
+        names,
+        lambda states: of_deletions([row for row in plan if row.group in states], states),
+        lambda: session.run(delete_groups(session.admin.cluster, plan), "findCoordinator"),
+        lambda rows: [Outcome((row.group, None, None, None), row.error, row.status) for row in rows],
+        "findCoordinator",
+    )
     failed = {row.group: java_error(row.error, call="findCoordinator") for row in rows if row.error}
     deleted = in_hash_order(row.group for row in rows if not row.error)
     if not failed:
@@ -58,7 +68,14 @@ def run_delete_offsets(session: Session, arguments: Arguments, release: Release)
         partitions += [TopicPartition(topic.name or "", row.partition_index) for row in topic.partitions]
     session.host.may_change([group])
     wanted = in_hash_order(partitions)
-    failure, by_partition = _deleted(session, group, wanted)
+    failure, by_partition = session.change_groups(
+        "delete-offsets",
+        [group],
+        lambda states: of_offset_deletions([OffsetChange(group, *key, None) for key in wanted if states], states),
+        lambda: _deleted(session, group, wanted),
+        lambda found: _outcomes(group, wanted, *found),
+        "findCoordinator",
+    )
     outcome |= {key: failure or by_partition.get(key) for key in wanted}
     first = failure or next(filter(None, (outcome[key] for key in wanted)), None)
     session.out(_verdict(group, topics, first, release))
@@ -67,6 +84,20 @@ def run_delete_offsets(session: Session, arguments: Arguments, release: Release)
     if errors and len(errors) < len(outcome):
         return Ended(PARTLY_FAILED, 0)
     return ended_by([*errors, *([failure] if failure else [])])
+
+
+def _outcomes(
+    group: str,
+    wanted: Sequence[TopicPartition],
+    failure: JavaError | None,
+    by_partition: dict[TopicPartition, JavaError | None],
+) -> list[Outcome]:
+    found = []
+    for key in wanted:
+        error = failure or by_partition.get(key)
+        row = RowError(error.name, error.message or str(error)) if error else None
+        found.append(Outcome((group, *key, None), row, FAILED if row else DONE))
+    return found
 
 
 def _deleted(

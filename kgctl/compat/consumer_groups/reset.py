@@ -21,6 +21,8 @@ from kgctl.compat.java_errors import JavaError, java_error, of_code
 from kgctl.compat.options import Arguments, UsageError, listed
 from kgctl.compat.tool import Ended, Session, columns, ended_by
 from kgctl.exit_codes import NOT_FOUND, PARTLY_FAILED, WRONG_STATE
+from kgctl.journal.making import of_commits
+from kgctl.journal.results import Outcome
 from kgctl.model.groups import EMPTY_STATES
 from kgctl.model.topic_partition import TopicPartition
 
@@ -196,7 +198,14 @@ class _Reset:
     def _commit(self, group: str, moved: Mapping[TopicPartition, int]) -> None:
         if not moved:
             return
-        done = self.session.run(offsets.commit(self.session.admin.cluster, group, moved), "findCoordinator")
+        done = self.session.change_groups(
+            "reset-offsets",
+            [group],
+            lambda states: [of_commits(state, moved) for state in states.values()],
+            lambda: self.session.run(offsets.commit(self.session.admin.cluster, group, moved), "findCoordinator"),
+            lambda done: [Outcome.of((group, *key, None), done.get(key)) for key in moved],
+            "findCoordinator",
+        )
         errors = {key: error for key, error in done.items() if isinstance(error, KgctlError)}
         if errors:
             raise self._passed_on(java_error(next(iter(errors.values())), call="findCoordinator"))

@@ -12,11 +12,15 @@ from broker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from broker.protocol.wire_types import ZERO_UUID, Message
 from kgctl.client.admin.topics import BROKER_DEFAULT, SERVER_WAIT_MS
 from kgctl.client.net.cluster import Ask
+from kgctl.client.net.errors import BrokerError
 from kgctl.client.net.steps import Steps
 from kgctl.compat.java_errors import JavaError, illegal_argument, of_code
 from kgctl.compat.options import Arguments
 from kgctl.compat.tool import Session
 from kgctl.compat.topics.describe import existing
+from kgctl.journal.items import partitions_added, topics_created, topics_deleted
+from kgctl.journal.results import Outcome
+from kgctl.model.items import PARTITIONS, TOPIC
 
 R = TypeVar("R", bound=Message)
 _MOST_REPLICAS = 32767
@@ -37,7 +41,14 @@ def run_create(session: Session, arguments: Arguments) -> None:
     if partitions is not None and partitions < 1:
         raise illegal_argument("The partitions must be greater than 0")
     session.host.may_change([name])
-    (row,) = _ask(session, request, CreateTopicsResponse, "createTopics").topics
+    answer = session.change(
+        "topics create",
+        lambda: topics_created(session.admin, [name]),
+        lambda: _ask(session, request, CreateTopicsResponse, "createTopics"),
+        lambda answer: _outcomes(TOPIC, answer.topics),
+        "createTopics",
+    )
+    (row,) = answer.topics
     error = of_code(row.error_code, row.error_message) if row.error_code else None
     if error and error.name == "TOPIC_ALREADY_EXISTS" and arguments.has("if-not-exists"):
         return
@@ -55,7 +66,14 @@ def run_alter(session: Session, arguments: Arguments) -> None:
     assignments = [CreatePartitionsRequest.Assignment(broker_ids=one.broker_ids) for one in _assignments(arguments)]
     rows = [CreatePartitionsRequest.Topic(name=name, count=count, assignments=assignments or None) for name in names]
     request = CreatePartitionsRequest(topics=rows, timeout_ms=SERVER_WAIT_MS)
-    _raise_first(_ask(session, request, CreatePartitionsResponse, "createPartitions").results)
+    answer = session.change(
+        "topics alter",
+        lambda: partitions_added(session.admin, names, count),
+        lambda: _ask(session, request, CreatePartitionsResponse, "createPartitions"),
+        lambda answer: _outcomes(PARTITIONS, answer.results),
+        "createPartitions",
+    )
+    _raise_first(answer.results)
 
 
 def run_delete(session: Session, arguments: Arguments) -> None:
@@ -65,7 +83,22 @@ def run_delete(session: Session, arguments: Arguments) -> None:
     session.host.may_change(names)
     rows = [DeleteTopicsRequest.Topic(name=name, topic_id=ZERO_UUID) for name in names]
     request = DeleteTopicsRequest(topics=rows, topic_names=names, timeout_ms=SERVER_WAIT_MS)
-    _raise_first(_ask(session, request, DeleteTopicsResponse, "deleteTopics").responses)
+    answer = session.change(
+        "topics delete",
+        lambda: topics_deleted(session.admin, names),
+        lambda: _ask(session, request, DeleteTopicsResponse, "deleteTopics"),
+        lambda answer: _outcomes(TOPIC, answer.responses),
+        "deleteTopics",
+    )
+    _raise_first(answer.responses)
+
+
+def _outcomes(kind: str, rows: Any) -> list[Outcome]:
+    errors = {
+        row.name: BrokerError(row.error_code, f"topic {row.name!r}", row.error_message) if row.error_code else None
+        for row in rows
+    }
+    return [Outcome.of((kind, name, None), error) for name, error in errors.items()]
 
 
 def _raise_first(rows: Any) -> None:

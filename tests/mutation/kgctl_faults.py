@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutation.faults import Fault
 
+CHANGES = ("tests/kgctl/commands/test_changes_and_undo.py",)
 PLANS = ("tests/kgctl/journal", "tests/kgctl/commands/test_plans_and_undo.py")
 SNAPSHOTS = ("tests/kgctl/commands/test_snapshots.py",)
 RESETS = (
@@ -162,23 +163,65 @@ KGCTL_FAULTS = (
     fault(
         "undo without an ID takes back a change twice",
         "commands/journal/undo.py",
-        "row.verb != VERB and row.undone_by is None and row.outcome not in (FAILED, RUNNING)",
-        "row.verb != VERB and row.outcome not in (FAILED, RUNNING)",
+        "row.verb == VERB or row.undone_by is not None or row.outcome in (FAILED, RUNNING)",
+        "row.verb == VERB or row.outcome in (FAILED, RUNNING)",
         PLANS,
     ),
     fault(
         "a change is made before the journal has its entry",
         "journal/recording.py",
-        "    begun = journal.begin(plan, before, origin)\n    try:\n        result = act()\n",
-        "    result = act()\n    begun = journal.begin(plan, before, origin)\n    try:\n        pass\n",
+        "    begun = journal.begin(plan, before, origin, items)\n    try:\n        result = act()\n",
+        "    result = act()\n    begun = journal.begin(plan, before, origin, items)\n    try:\n        pass\n",
         PLANS,
     ),
     fault(
         "an interrupted change counts as done",
         "journal/recording.py",
-        "        _end(begun, INTERRUPTED, None, warn)\n",
-        "        _end(begun, DONE, None, warn)\n",
+        "        _end(begun, INTERRUPTED, None, (), warn)\n",
+        '        _end(begun, "done", None, (), warn)\n',
         (*PLANS, "tests/kgctl/commands/test_reset_offsets.py"),
+    ),
+    fault(
+        "a lost answer counts as a failure",
+        "journal/results.py",
+        "    if uncertain is not None:\n",
+        "    if False:\n",
+        PLANS,
+    ),
+    fault(
+        "undo deletes a new topic that has records",
+        "journal/reversal.py",
+        "        if now.records != 0:\n",
+        "        if False:\n",
+        CHANGES,
+    ),
+    fault(
+        "undo deletes a topic that was created again since",
+        "journal/reversal.py",
+        "        if item.topic_id is not None and now.topic_id != item.topic_id:\n",
+        "        if False:\n",
+        CHANGES,
+    ),
+    fault(
+        "undo overwrites a config that was changed since",
+        "journal/reversal.py",
+        "    if now.value != item.new:\n",
+        "    if False:\n",
+        CHANGES,
+    ),
+    fault(
+        "undo sets a config to the default that was in force before",
+        "journal/items.py",
+        "            old = known.value if known is not None and known.is_own else None\n",
+        "            old = known.value if known is not None else None\n",
+        CHANGES,
+    ),
+    fault(
+        "the undo of a new group leaves the group",
+        "journal/undoing.py",
+        "    deleted = admin.delete_groups([GroupChange(name, None) for name in empty]) if empty else []\n",
+        "    deleted: list[GroupChange] = []\n",
+        PLANS,
     ),
     # ---- conditions
     fault(

@@ -11,7 +11,7 @@ from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.lag import Sample
 from kgctl.watch.overview import Behind
-from kgctl.watch.standing import key_of
+from kgctl.watch.rows import key_of
 from kgctl.watch.tracker import generation_of, has_offsets, is_gone
 
 DEAD = "Dead"

@@ -173,6 +173,12 @@ class GroupDescription:
     state_since_ms: int | None = None
     # When offsets were committed, ms since 1970 by the coordinator's clock; partitions without a known time are absent.
     committed_at: Mapping[TopicPartition, int] = field(default_factory=dict)
+    # Of partitions that members own and that have no committed offset: the offset and the time of the first record.
+    # Without records, the offset is the log end.
+    unread_from: Mapping[TopicPartition, int] = field(default_factory=dict)
+    unread_since: Mapping[TopicPartition, int] = field(default_factory=dict)
+    # The coordinator's clock when it answered, ms since 1970; None where it does not report it.
+    clock_ms: int | None = None
     pending: tuple[PendingOffsets, ...] = ()
     # The partition of __consumer_offsets that holds the group.
     offsets_partition: int | None = None

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot, WatchedGroup
-from kgctl.watch.health import health
+from kgctl.watch.health import UNUSED_S, health
 from kgctl.watch.rates import WINDOW_S
+from kgctl.watch.standing import newest_ms
 from kgctl.watch.tracker import GroupTracker, generation_of, is_gone
 
 
 class GroupsWatch:
     """Tracks every group over a window of WINDOW_S. Groups that have been absent for longer are forgotten."""
 
-    def __init__(self) -> None:
+    def __init__(self, unused_after_s: float = UNUSED_S) -> None:
+        self._unused_after_s = unused_after_s
         self._trackers: dict[str, GroupTracker] = {}
 
     def add(self, snapshot: Snapshot) -> list[WatchedGroup]:
@@ -25,6 +27,7 @@ class GroupsWatch:
     def rows(self, snapshot: Snapshot) -> Iterator[WatchedGroup]:
         """As `add`, one row at a time: a caller with 10,000 groups can do other things in between."""
         count = 0
+        cluster_ms = newest_ms(snapshot.groups.values())
         for name in sorted(snapshot.groups):
             group = snapshot.groups[name]
             if group.error is not None:
@@ -35,9 +38,9 @@ class GroupsWatch:
             tracker = self._trackers.get(name)
             if tracker is None:
                 tracker = self._trackers[name] = GroupTracker()
-            tracker.add(snapshot.at_s, snapshot.wall_ms, group)
+            tracker.add(snapshot.at_s, snapshot.wall_ms, group, cluster_ms)
             count += 1
-            yield row_of(tracker, group)
+            yield row_of(tracker, group, self._unused_after_s)
         if len(self._trackers) > count:
             self._forget(snapshot)
 
@@ -53,9 +56,9 @@ class GroupsWatch:
         return (group is not None and is_gone(group.error)) or tracker.at_s < snapshot.at_s - WINDOW_S
 
 
-def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
+def row_of(tracker: GroupTracker, group: GroupDescription, unused_after_s: float = UNUSED_S) -> WatchedGroup:
     """The row of a group whose newest snapshot the tracker has."""
-    judgement = health(tracker)
+    judgement = health(tracker, group.unread_since, unused_after_s=unused_after_s)
     throughput = tracker.throughput
     return WatchedGroup(
         group=group.group,

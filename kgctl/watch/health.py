@@ -1,30 +1,28 @@
 """Judges the health of a group: one word of model.health and one sentence with figures.
 
-Only facts raise an alarm from a single snapshot: an error, a state, the age of a heartbeat, the time since a group is Empty.
-All else needs snapshots over STALLED_S or GROWTH_SPAN_S. The sentence contains names that clients chose, so a user interface
-must make it printable.
+Facts raise an alarm from a single snapshot: an error, a state, the age of a heartbeat, the times of commits and of unread
+records. All else needs snapshots over STALLED_S or GROWTH_SPAN_S; until then there is no verdict, and the judgement says how
+much time is missing. Ages count by the cluster's clock, and an alarm counts only what is proven of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from kgctl.model.groups import REBALANCING, MemberRow
-from kgctl.model.health import Health, Judgement
+from kgctl.model.groups import EMPTY_STATES, REBALANCING, PartitionLag
+from kgctl.model.health import Evidence, Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, rate, span
 from kgctl.watch.rates import eta_s
-from kgctl.watch.tracker import GroupTracker
+from kgctl.watch.rows import is_left, key_of, lagging
+from kgctl.watch.silence import is_silent, rebalancing, silent_members
+from kgctl.watch.tracker import GroupTracker, has_offsets
 
 # A partition with lag is stalled if its commit has not moved for this long; a group with lag is stopped if it has had no
 # members for this long. Kafka Connect sinks and many jobs with checkpoints commit once a minute.
 STALLED_S = 90.0
-# A member is silent if its last heartbeat is older than this share of its session timeout,
-SILENT_SHARE = 0.5
-# and older than this: a client with Kafka's default interval of 3 s may merely be late,
-HEARTBEAT_MS = 4_000
-# unless the session is so short that it would time out first.
-SILENT_SHARE_AT_MOST = 0.75
+# For the same reason, a group that has been Stable with records to read for this long and has no commit never commits.
+UNCOMMITTED_S = STALLED_S
 # Snapshots must cover this much time before growth of the lag means anything.
 GROWTH_SPAN_S = 30.0
 # Lag grows between two commits (every 5 s by default) without meaning. It must exceed the records of this many seconds.
@@ -33,130 +31,260 @@ GROWTH_S = 6.0
 BEHIND_S = 90.0
 # because the group consumes this many times as fast as records arrive.
 CATCHING_UP = 1.1
-NAMED = 3
-# During a rebalance, members in these phases have done their part.
-_PRESENT = {"PreparingRebalance": ("joined",), "CompletingRebalance": ("synced",)}
+# A group without members and commits for this long is unused. A consumer that died an hour ago is a fault.
+UNUSED_S = 86_400.0
+
+Times = Mapping[TopicPartition, int]
+"""Milliseconds since 1970 by partition. Partitions with unknown times are absent."""
+NO_TIMES: Times = {}
 
 
-def health(tracker: GroupTracker) -> Judgement:
-    """The health word and its reason; what people must act on first takes precedence. See the constants for the limits."""
+def health(tracker: GroupTracker, unread_since: Times = NO_TIMES, *, unused_after_s: float = UNUSED_S) -> Judgement:
+    """The judgement about a group after its snapshots so far. While evidence is missing, the reason says how much.
+
+    `unread_since` has the timestamp of the oldest unread record of partitions with lag, where it is known.
+    """
+    found = judge(tracker, unread_since, unused_after_s)
+    if found.health is not None or found.evidence is None:
+        return found
+    seen_s, needed_s = found.evidence
+    return found._replace(reason=f"judging {seen_s:.0f}/{needed_s:.0f} s: {found.reason}")
+
+
+def judge(tracker: GroupTracker, unread_since: Times, unused_after_s: float) -> Judgement:
+    """As `health`, with the reason alone. What people must act on first takes precedence."""
     group = tracker.group
     if group is None:
         return Judgement(Health.UNKNOWN, "no snapshot yet")
     if group.error is not None:
         return Judgement(Health.UNKNOWN, group.error.message)
     if group.state in REBALANCING:
-        return Judgement(Health.REBALANCING, _rebalancing(tracker, group.state or "", group.members))
-    if silent := [member for member in group.members if is_silent(member)]:
-        return Judgement(Health.SILENT, _silent(silent))
-    lag = tracker.lag or 0
-    if lag and not group.members:
-        if (judgement := _without_members(tracker, lag)) is not None:
-            return judgement
-    elif tracker.stalled_since and (judgement := _stalled(tracker)) is not None:
-        return judgement
+        found = Judgement(Health.REBALANCING, rebalancing(tracker))
+    elif any(map(is_silent, group.members)):
+        found = Judgement(Health.SILENT, silent_members(group.members))
+    elif group.members:
+        found = _with_members(tracker, unread_since)
+    else:
+        found = _without_members(tracker, unread_since, unused_after_s)
+    if found.health in (None, Health.OK) and (doubt := _past_end(tracker)) is not None:
+        found = Judgement(None, doubt)
+    return found._replace(uncommitted_records=tracker.uncommitted or None)
+
+
+# --- groups with members ---
+
+
+def _with_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
+    group = tracker.group
+    assert group is not None
+    if not has_offsets(group):
+        return Judgement(None, f"groups of type {group.type} have no committed offsets, so the lag is not known")
+    if (stalled := _stalled(tracker, unread_since)) is not None:
+        return stalled
+    if tracker.uncommitted and not tracker.has_commits:
+        return _uncommitted(tracker)
     if tracker.failed is not None and tracker.failed.error is not None:
-        return Judgement(
-            Health.UNKNOWN, f"{tracker.failed.topic} {tracker.failed.partition}: {tracker.failed.error.message}"
+        row, error = tracker.failed, tracker.failed.error
+        return Judgement(Health.UNKNOWN, f"{row.topic} {row.partition}: {error.message}")
+    if tracker.rewound:
+        return _rewound(tracker)
+    if tracker.lag:
+        return _by_throughput(tracker, tracker.lag, unread_since)
+    text = "nothing to read so far" if tracker.lag is None else "no lag"
+    return Judgement(Health.OK, text + _left_over(tracker))
+
+
+def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
+    """Partitions whose commit did not move in the snapshots, or whose records have provably waited for a commit."""
+    group = tracker.group
+    assert group is not None
+    found: list[tuple[int, PartitionLag, float, float | None]] = []
+    for row in lagging(group):
+        key = key_of(row)
+        since_s, commit_ms, unread_ms = (
+            tracker.stalled_since.get(key),
+            group.committed_at.get(key),
+            unread_since.get(key),
         )
-    return _by_throughput(tracker, lag) if lag else Judgement(Health.OK, _without_lag(tracker, bool(group.members)))
-
-
-def is_silent(member: MemberRow) -> bool:
-    """Whether the last heartbeat is too old. A member that has joined and waits for the others sends no heartbeats."""
-    age_ms, session_ms = member.heartbeat_age_ms, member.session_timeout_ms
-    if age_ms is None or not session_ms or age_ms <= session_ms * SILENT_SHARE or member.phase == "joined":
-        return False
-    return age_ms > min(HEARTBEAT_MS, session_ms * SILENT_SHARE_AT_MOST)
-
-
-def _rebalancing(tracker: GroupTracker, state: str, members: Sequence[MemberRow]) -> str:
-    text = state + _since(tracker.state_s, is_least=tracker.is_state_s_least)
-    present = _PRESENT.get(state, ())
-    if not present or any(member.phase is None for member in members):
-        return f"{text}, {counted(len(members), 'member')}"
-    missing = [member for member in members if member.phase not in present]
-    text += f": {len(members) - len(missing)} of {counted(len(members), 'member')} {present[0]}"
-    return f"{text}, waiting for {_named([_with_silence(member) for member in missing])}" if missing else text
-
-
-def _since(seconds: float, *, is_least: bool) -> str:
-    """A clause such as " for at least 3 s"; "" right after the first snapshot, which shows nothing of the past."""
-    return "" if is_least and seconds < 1 else f" for {'at least ' if is_least else ''}{span(seconds)}"
-
-
-def _silent(silent: Sequence[MemberRow]) -> str:
-    return _named([f"{_with_silence(member)}, evicted in {span(evicted_in_s(member) or 0.0)}" for member in silent])
-
-
-def evicted_in_s(member: MemberRow) -> float | None:
-    """Seconds until the coordinator evicts a member that stays silent; None if the cluster does not report heartbeats."""
-    if member.heartbeat_age_ms is None or not member.session_timeout_ms:
+        still_s = 0.0 if since_s is None else tracker.at_s - since_s
+        commit_s = None if commit_ms is None else tracker.age_s(commit_ms)
+        unread_s = None if unread_ms is None else tracker.age_s(unread_ms)
+        if commit_s is not None and unread_s is not None and min(commit_s, unread_s) >= STALLED_S:
+            found.append((row.lag or 0, row, commit_s, unread_s))
+        elif still_s >= STALLED_S:
+            found.append((row.lag or 0, row, max(still_s, commit_s or 0.0), None))
+    if not found:
         return None
-    return max(0, member.session_timeout_ms - member.heartbeat_age_ms) / 1000
-
-
-def _with_silence(member: MemberRow) -> str:
-    name = member.consumer_id or "a member"
-    return f"{name}: no heartbeat for {span((member.heartbeat_age_ms or 0) / 1000)}" if is_silent(member) else name
-
-
-def _named(texts: Sequence[str]) -> str:
-    more = len(texts) - NAMED
-    return ", ".join(texts[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _without_members(tracker: GroupTracker, lag: int) -> Judgement | None:
-    """None if commits moved a moment ago: some consumer reads without being a member."""
-    if tracker.moved_at_s is not None and tracker.at_s - tracker.moved_at_s < STALLED_S:
-        return None
-    since = _since(tracker.memberless_s, is_least=tracker.is_memberless_s_least)
-    text = f"no members{since}, lag {lag:,}"
-    return Judgement(Health.LAGGING if tracker.memberless_s < STALLED_S else Health.STOPPED, text)
-
-
-def _stalled(tracker: GroupTracker) -> Judgement | None:
-    stalled = {key for key, since_s in tracker.stalled_since.items() if tracker.at_s - since_s >= STALLED_S}
-    if not stalled or tracker.group is None:
-        return None
-    rows = [row for row in tracker.group.partitions if (row.topic, row.partition) in stalled and row.lag is not None]
-    if not rows:
-        return None
-    worst = max(rows, key=lambda row: row.lag or 0)
-    since_s = tracker.at_s - tracker.stalled_since[TopicPartition(worst.topic or "", worst.partition or 0)]
-    owner = f"owned by {worst.consumer_id}" if worst.consumer_id else "owned by no member"
-    text = f"{worst.topic} {worst.partition} ({owner}) has not moved for {span(since_s)}, lag {worst.lag or 0:,}"
-    if len(rows) > 1:
-        text += f"; {counted(len(rows) - 1, 'other partition')} likewise"
+    lag, row, commit_s, unread_s = max(found, key=lambda one: one[0])
+    owner = f"owned by {row.consumer_id}" if row.consumer_id else "owned by no member"
+    text = f"{row.topic} {row.partition} ({owner}): no commit for {span(commit_s)}, lag {lag:,}"
+    if unread_s is not None:
+        text += f", oldest unread record from {span(unread_s)} ago"
+    if len(found) > 1:
+        text += f"; {counted(len(found) - 1, 'other partition')} likewise"
     return Judgement(Health.STALLED, text)
 
 
-def _by_throughput(tracker: GroupTracker, lag: int) -> Judgement:
+def _uncommitted(tracker: GroupTracker) -> Judgement:
+    """No commit at all, although members own partitions with records: a fault once a consumer would have committed."""
+    group = tracker.group
+    assert group is not None
+    observed_s = 0.0 if tracker.uncommitted_at_s is None else tracker.at_s - tracker.uncommitted_at_s
+    waited_s = max(map(tracker.age_s, group.unread_since.values()), default=0.0)
+    seen_s = max(observed_s, min(tracker.proven_state_s, waited_s))
+    text = f"no commit at all, up to {counted(tracker.uncommitted, 'unread record')} from the start of the log"
+    if seen_s < UNCOMMITTED_S:
+        return Judgement(None, text, Evidence(seen_s, UNCOMMITTED_S))
+    return Judgement(Health.NEVER_COMMITTED, f"{text}; Stable for {span(max(seen_s, tracker.proven_state_s))}")
+
+
+def _rewound(tracker: GroupTracker) -> Judgement:
+    key, one = max(tracker.rewound.items(), key=lambda found: found[1].highest - found[1].offset)
+    text = f"{key.topic} {key.partition} went back from {one.highest:,} to {one.offset:,} {span(tracker.at_s - one.at_s)} ago"
+    if len(tracker.rewound) > 1:
+        text += f"; {counted(len(tracker.rewound) - 1, 'other partition')} likewise"
+    return Judgement(Health.REWOUND, text)
+
+
+def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judgement:
+    """Growth of the lag shows in snapshots over GROWTH_SPAN_S with a commit; before, a lag that is young in time is fine."""
     throughput = tracker.throughput
-    rate_in, rate_out = throughput.rate_in, throughput.rate_out
-    if rate_in is None or rate_out is None:
-        return Judgement(Health.OK, f"lag {lag:,}; whether it grows is not known yet")
+    rate_in, rate_out, span_s = throughput.rate_in, throughput.rate_out, throughput.span_s
+    observed_s = tracker.at_s - tracker.first_at_s
+    has_moved = _within(tracker, tracker.moved_at_s) or _within(tracker, tracker.caught_up_at_s)
+    if rate_in is not None and rate_out is not None and span_s >= GROWTH_SPAN_S and has_moved:
+        return _measured(tracker, lag, rate_in, rate_out)
+    if (young := _young(tracker, unread_since)) is not None:
+        return Judgement(Health.OK, f"lag {lag:,}; {young}")
+    if has_moved or observed_s < GROWTH_SPAN_S:
+        seen_s, needed_s = min(span_s, GROWTH_SPAN_S), GROWTH_SPAN_S
+    else:
+        seen_s, needed_s = min(observed_s, STALLED_S), STALLED_S
+    text = f"lag {lag:,}, whether it grows is not known yet"
+    if (commit_s := _last_commit_s(tracker)) is not None:
+        text = f"lag {lag:,}, last commit {span(commit_s)} ago; whether it grows is not known yet"
+    return Judgement(None, text, Evidence(seen_s, needed_s))
+
+
+def _within(tracker: GroupTracker, at_s: float | None) -> bool:
+    return at_s is not None and tracker.at_s - at_s < STALLED_S
+
+
+def _measured(tracker: GroupTracker, lag: int, rate_in: float, rate_out: float) -> Judgement:
+    throughput = tracker.throughput
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
-    if throughput.span_s >= GROWTH_SPAN_S and rate_in:
-        # Without any commit this is the time between two commits, or the group will be STALLED soon.
+    if rate_in:
         is_growing = throughput.records_in - throughput.records_out > GROWTH_S * rate_in and throughput.is_lag_rising()
+        # Without any commit in this time it is the time between two commits, or the group will be STALLED soon.
         if throughput.records_out and is_growing:
             return Judgement(Health.LAGGING, f"lag {lag:,} grows by {rate(rate_in - rate_out)}: {text}")
-        if lag > BEHIND_S * rate_in and rate_out < CATCHING_UP * rate_in:
-            return Judgement(
-                Health.LAGGING, f"lag {lag:,} equals {span(lag / rate_in)} of records and does not shrink: {text}"
-            )
+        if throughput.records_out and lag > BEHIND_S * rate_in and rate_out < CATCHING_UP * rate_in:
+            behind = f"equals {span(lag / rate_in)} of records and does not shrink"
+            return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}")
     left_s = eta_s(lag, rate_in, rate_out)
-    if left_s is not None and throughput.span_s >= GROWTH_SPAN_S and rate_out > CATCHING_UP * rate_in:
+    if left_s is not None and rate_out > CATCHING_UP * rate_in:
         return Judgement(Health.OK, f"lag {lag:,} shrinks, {span(left_s)} left: {text}")
     return Judgement(Health.OK, f"lag {lag:,}: {text}")
 
 
-def _without_lag(tracker: GroupTracker, has_members: bool) -> str:
-    if tracker.lag is None:
-        text = "no committed offsets are known" if has_members else "no members"
+def _young(tracker: GroupTracker, unread_since: Times) -> str | None:
+    """Why no record has waited for long: the group had no lag a moment ago, or the oldest unread records are new."""
+    if _within(tracker, tracker.caught_up_at_s):
+        return f"no lag {span(tracker.at_s - (tracker.caught_up_at_s or 0.0))} ago"
+    group = tracker.group
+    assert group is not None
+    ages = [unread_since.get(key_of(row)) for row in lagging(group)]
+    known = [tracker.apparent_age_s(at_ms) for at_ms in ages if at_ms is not None]
+    if not known or len(known) < len(ages) or max(known) >= BEHIND_S:
+        return None
+    return f"the oldest unread record is from {span(max(known))} ago"
+
+
+def _last_commit_s(tracker: GroupTracker) -> float | None:
+    newest_ms = None if tracker.group is None else tracker.group.last_commit_ms
+    if newest_ms is not None:
+        return tracker.apparent_age_s(newest_ms)
+    return None if tracker.moved_at_s is None else tracker.at_s - tracker.moved_at_s
+
+
+# --- groups without members ---
+
+
+def _without_members(tracker: GroupTracker, unread_since: Times, unused_after_s: float) -> Judgement:
+    group = tracker.group
+    assert group is not None
+    lag = tracker.lag or 0
+    unused_s = _unused_s(tracker)
+    if group.state in EMPTY_STATES and unused_s is not None and unused_s >= unused_after_s:
+        text = f"no members and no commits for {span(unused_s)}"
+        return Judgement(Health.UNUSED, f"{text}, lag {lag:,}" if lag else text)
+    if not lag:
+        return Judgement(
+            Health.OK, ("no members" if tracker.lag is None else "no members, no lag") + _left_over(tracker)
+        )
+    if (
+        tracker.moved_before_s is not None
+        and _within(tracker, tracker.moved_before_s)
+        and _within(tracker, tracker.moved_at_s)
+    ):
+        # Commits go on: a consumer reads that is not a member. A single one may be a reset.
+        return _by_throughput(tracker, lag, unread_since)
+    least = "at least " if tracker.is_memberless_s_least else ""
+    away_s = tracker.memberless_s
+    text = "no members" + (f" for {least}{span(away_s)}" if away_s >= 1 else "") + f", lag {lag:,}"
+    quiet_s = _quiet_s(tracker)
+    if quiet_s is not None:
+        text += f", last commit {span(quiet_s)} ago"
+    if quiet_s is None:
+        proven_s = away_s
     else:
-        text = "no lag" if has_members else "no members, no lag"
-    if tracker.left_over_lag:
-        text += f"; {tracker.left_over_lag:,} records in topics that no member subscribes to"
-    return text
+        # A commit long ago is enough where nobody reports when the last member left.
+        proven_s = quiet_s if group.state_since_ms is None else min(away_s, quiet_s)
+    waiting = [unread_since.get(key_of(row)) for row in lagging(group)]
+    if waiting and None not in waiting:
+        proven_s = min(proven_s, max(tracker.apparent_age_s(at_ms) for at_ms in waiting if at_ms is not None))
+    if proven_s >= STALLED_S:
+        return Judgement(Health.STOPPED, text)
+    return Judgement(None, text, Evidence(proven_s, STALLED_S))
+
+
+def _quiet_s(tracker: GroupTracker) -> float | None:
+    """At least how long nobody has committed, where it is known."""
+    newest_ms = None if tracker.group is None else tracker.group.last_commit_ms
+    moved_s = None if tracker.moved_at_s is None else tracker.at_s - tracker.moved_at_s
+    reported_s = None if newest_ms is None else tracker.age_s(newest_ms)
+    if moved_s is not None:
+        return moved_s
+    observed_s = tracker.at_s - tracker.first_at_s
+    return None if reported_s is None else max(reported_s, observed_s)
+
+
+def _unused_s(tracker: GroupTracker) -> float | None:
+    """At least how long the group has had neither members nor commits; None if nothing shows it."""
+    group = tracker.group
+    assert group is not None
+    times = [at_ms for at_ms in (group.state_since_ms, group.last_commit_ms) if at_ms is not None]
+    reported_s = tracker.age_s(max(times)) if times else 0.0
+    observed_s = min(tracker.memberless_s, tracker.at_s - (tracker.moved_at_s or tracker.first_at_s))
+    return max(reported_s, observed_s) or None
+
+
+# --- shared ---
+
+
+def _past_end(tracker: GroupTracker) -> str | None:
+    """Why the offsets of a group do not show that it keeps up: one is past the end of its log."""
+    group = tracker.group
+    assert group is not None
+    for row in group.partitions:
+        if row.lag is not None and row.lag < 0 and not is_left(group, row):
+            return (
+                f"{row.topic} {row.partition}: committed {row.current_offset}, but the log ends at {row.log_end_offset}"
+            )
+    return None
+
+
+def _left_over(tracker: GroupTracker) -> str:
+    if not tracker.left_over_lag:
+        return ""
+    return f"; {tracker.left_over_lag:,} records in topics that no member subscribes to"

@@ -13,7 +13,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted
 from kgctl.watch.health import CATCHING_UP, STALLED_S
 from kgctl.watch.rates import eta_s
-from kgctl.watch.standing import is_left, key_of
+from kgctl.watch.rows import is_left, key_of
 
 # Rates measured for at least this long are sure.
 LONG_S = 30.0

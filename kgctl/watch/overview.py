@@ -9,8 +9,9 @@ from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.health import Judgement
 from kgctl.model.lag import LagFacts, LagRow
+from kgctl.watch.health import UNUSED_S
 from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
-from kgctl.watch.standing import standing
+from kgctl.watch.standing import newest_ms, standing
 from kgctl.watch.tracker import generation_of, has_offsets
 
 MISSING_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -23,20 +24,35 @@ class Behind(NamedTuple):
     judgement: Judgement
 
 
-def behind_of(samples: Sequence[Sample], facts: LagFacts) -> dict[str, Behind]:
+def behind_of(samples: Sequence[Sample], facts: LagFacts, *, unused_after_s: float = UNUSED_S) -> dict[str, Behind]:
     """By group; the groups of the newest sample that have partitions."""
     from kgctl.watch.doctor.facts import verdict_of
 
+    cluster_ms = newest_ms(samples[-1].groups.values())
     return {
-        row.group: Behind(row, verdict_of(samples, row.group, facts))
+        row.group: Behind(
+            row, verdict_of(samples, row.group, facts, unused_after_s=unused_after_s, cluster_ms=cluster_ms)
+        )
         for row in summed(lag_rows(samples, facts), GROUP)
         if row.error is None
     }
 
 
-def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None) -> GroupOverview:
-    """The row of a group as it is at `wall_ms`."""
-    judgement = standing(group, wall_ms, group.committed_at) if behind is None else behind.judgement
+def overview(
+    group: GroupDescription,
+    wall_ms: int,
+    behind: Behind | None = None,
+    *,
+    cluster_ms: int | None = None,
+    unused_after_s: float = UNUSED_S,
+) -> GroupOverview:
+    """The row of a group as it is at `wall_ms`; `cluster_ms` as for `standing`."""
+    if behind is None:
+        judgement = standing(
+            group, wall_ms, None, group.unread_since, cluster_ms=cluster_ms, unused_after_s=unused_after_s
+        )
+    else:
+        judgement = behind.judgement
     word, reason = judgement.health, judgement.reason
     if group.error is not None:
         return GroupOverview(
@@ -72,7 +88,7 @@ def overview(group: GroupDescription, wall_ms: int, behind: Behind | None = None
         lag=lag,
         uncommitted_records=judgement.uncommitted_records,
         last_commit_ms=committed_ms,
-        last_commit_age_ms=None if committed_ms is None else max(0, wall_ms - committed_ms),
+        last_commit_age_ms=None if committed_ms is None else max(0, (group.clock_ms or wall_ms) - committed_ms),
         verdict=None if word is None else str(word),
         verdict_reason=reason,
         protocol=group.protocol_type or None,

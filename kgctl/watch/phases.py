@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker.light_dataclasses import dataclass
 from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, MemberRow
-from kgctl.watch.health import is_silent
+from kgctl.watch.silence import is_silent
 
 JOINED, AWAITING_SYNC, SYNCED, STABLE, RECONCILING = "joined", "awaiting sync", "synced", "stable", "reconciling"
 NOT_REJOINED = "not rejoined yet"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition
@@ -9,6 +11,16 @@ from kgctl.watch.clock_skew import ClockSkew
 from kgctl.watch.rates import Throughput, paired
 
 GONE = ("NOT_FOUND", "GROUP_ID_NOT_FOUND")
+# A commit that went back counts until it reaches where it was, or for this long.
+REWOUND_S = 600.0
+
+
+class Rewind(NamedTuple):
+    """A committed offset that went back to `offset` from `highest`, at a time of the snapshots' clock."""
+
+    at_s: float
+    highest: int
+    offset: int
 
 
 class GroupTracker:
@@ -16,36 +28,53 @@ class GroupTracker:
 
     `stalled_since` has the partitions with lag whose commit has not moved since the previous snapshot, each with the time of
     its last move. Partitions of topics that no member subscribes to any more count only in `left_over_lag`.
+    `uncommitted` is how many records partitions have that members own without a committed offset, and `has_commits` whether
+    the group has any.
     """
 
     __slots__ = (
         "at_s",
+        "caught_up_at_s",
         "changed_at_s",
         "failed",
+        "first_at_s",
         "group",
         "had_members",
+        "has_commits",
         "is_state_change_observed",
         "lag",
+        "least_ms",
         "left_over_lag",
         "memberless_at_s",
         "moved_at_s",
+        "moved_before_s",
+        "rewound",
         "skew",
         "stalled_since",
         "state_at_s",
         "throughput",
+        "uncommitted",
+        "uncommitted_at_s",
         "wall_ms",
     )
 
     def __init__(self) -> None:
         self.group: GroupDescription | None = None
-        self.at_s = 0.0
+        self.at_s = self.first_at_s = 0.0
         self.wall_ms = 0
+        self.least_ms: int | None = None
         self.throughput = Throughput()
         self.skew = ClockSkew()
         self.lag: int | None = None
         self.left_over_lag = 0
         self.stalled_since: dict[TopicPartition, float] = {}
         self.moved_at_s: float | None = None
+        self.moved_before_s: float | None = None
+        self.caught_up_at_s: float | None = None
+        self.uncommitted = 0
+        self.uncommitted_at_s: float | None = None
+        self.has_commits = False
+        self.rewound: dict[TopicPartition, Rewind] = {}
         self.memberless_at_s: float | None = None
         self.had_members = False
         self.changed_at_s: float | None = None
@@ -53,13 +82,20 @@ class GroupTracker:
         self.is_state_change_observed = False
         self.failed: PartitionLag | None = None
 
-    def add(self, at_s: float, wall_ms: int, group: GroupDescription) -> None:
-        """Add a description without error. Ignores one that is not newer than the previous one."""
+    def add(self, at_s: float, wall_ms: int, group: GroupDescription, cluster_ms: int | None = None) -> None:
+        """Add a description without error. Ignores one that is not newer than the previous one.
+
+        `cluster_ms` is the latest time that brokers of the cluster are known to have reported.
+        """
         before = self.group
         if before is not None and at_s <= self.at_s:
             return
+        if before is None:
+            self.first_at_s = at_s
+        self._add_clock(at_s, group, cluster_ms)
         self._add_partitions(at_s, before, group)
-        self.skew.observe(group.state_since_ms, wall_ms, round((at_s - self.at_s) * 1000))
+        if group.clock_ms is None:
+            self.skew.observe(group.state_since_ms, wall_ms, round((at_s - self.at_s) * 1000))
         has_changed = before is not None and is_changed(before, group)
         if before is None:
             self.state_at_s = at_s
@@ -74,14 +110,26 @@ class GroupTracker:
             self.memberless_at_s = at_s
         self.group, self.at_s, self.wall_ms = group, at_s, wall_ms
 
+    def _add_clock(self, at_s: float, group: GroupDescription, cluster_ms: int | None) -> None:
+        """Raise the lower bound of the cluster's time, which goes on between snapshots."""
+        known = [self.least_ms + round((at_s - self.at_s) * 1000)] if self.least_ms is not None else []
+        if group.clock_ms is not None:
+            known = [group.clock_ms]
+        else:
+            known += [one for one in (group.state_since_ms, group.last_commit_ms, cluster_ms) if one is not None]
+        self.least_ms = max(known, default=None)
+
     def _add_partitions(self, at_s: float, before: GroupDescription | None, group: GroupDescription) -> None:
-        records_in = records_out = lag_sum = left_over = 0
+        records_in = records_out = lag_sum = left_over = uncommitted = 0
+        has_commits = False
         is_in_known = is_out_known = is_lag_known = has_moved = False
         failed: PartitionLag | None = None
         stalled: dict[TopicPartition, float] = {}
         wanted = group.subscribed if group.members else None
         for was, row in paired(before.partitions if before else (), group.partitions):
             lag = row.lag
+            if row.current_offset is not None:
+                has_commits = True
             if wanted is not None and row.consumer_id is None and row.topic not in wanted:
                 left_over += lag if lag is not None and lag > 0 else 0
                 continue
@@ -91,6 +139,9 @@ class GroupTracker:
                     lag_sum += lag
             elif row.error is not None and row.consumer_id is not None and failed is None:
                 failed = row
+            if row.current_offset is None and row.log_end_offset and row.consumer_id is not None and row.error is None:
+                first = group.unread_from.get(TopicPartition(row.topic or "", row.partition or 0), 0)
+                uncommitted += max(0, row.log_end_offset - first)
             if was is None:
                 continue
             end, was_end = row.log_end_offset, was.log_end_offset
@@ -106,6 +157,8 @@ class GroupTracker:
                 has_moved = True
                 if commit > was_commit:
                     records_out += commit - was_commit
+                elif end is not None and was_end is not None and end >= was_end:
+                    self._rewind(TopicPartition(row.topic or "", row.partition or 0), at_s, was_commit, commit)
                 continue
             key = TopicPartition(row.topic or "", row.partition or 0)
             if lag is None or was.lag is None:
@@ -115,11 +168,52 @@ class GroupTracker:
             elif lag > 0 and was.lag > 0:
                 stalled[key] = self.stalled_since.get(key, self.at_s)
         if has_moved:
-            self.moved_at_s = at_s
+            self.moved_before_s, self.moved_at_s = self.moved_at_s, at_s
+        if self.rewound:
+            self._forget_rewinds(at_s, group)
+        self.has_commits, self.uncommitted = has_commits, uncommitted
+        if not uncommitted or group.state != "Stable" or (before is not None and is_changed(before, group)):
+            self.uncommitted_at_s = None
+        if uncommitted and group.state == "Stable" and self.uncommitted_at_s is None:
+            self.uncommitted_at_s = at_s
         # A group without partitions has no lag.
         self.lag = lag_sum if (is_lag_known or not group.partitions or left_over) and has_offsets(group) else None
+        if self.lag == 0:
+            self.caught_up_at_s = at_s
         self.left_over_lag, self.stalled_since, self.failed = left_over, stalled, failed
         self.throughput.add(at_s, records_in if is_in_known else None, records_out if is_out_known else None, lag_sum)
+
+    def _rewind(self, key: TopicPartition, at_s: float, highest: int, offset: int) -> None:
+        known = self.rewound.get(key)
+        self.rewound[key] = Rewind(at_s, highest if known is None else max(highest, known.highest), offset)
+
+    def _forget_rewinds(self, at_s: float, group: GroupDescription) -> None:
+        commits = {
+            TopicPartition(row.topic or "", row.partition or 0): row.current_offset
+            for row in group.partitions
+            if row.current_offset is not None
+        }
+        self.rewound = {
+            key: one
+            for key, one in self.rewound.items()
+            if at_s - one.at_s < REWOUND_S and commits.get(key, one.highest) < one.highest
+        }
+
+    def age_s(self, at_ms: int) -> float:
+        """The least time in seconds since a moment by the cluster's clock: proven, whatever our clock says."""
+        return max(0, (self.least_ms or 0) - at_ms) / 1000
+
+    def apparent_age_s(self, at_ms: int) -> float:
+        """The time in seconds since a moment by the cluster's clock, if it goes like ours where the cluster does not report it."""
+        if self.group is not None and self.group.clock_ms is not None:
+            return self.age_s(at_ms)
+        return max(0, self.wall_ms + self.skew.ahead_ms - at_ms, (self.least_ms or 0) - at_ms) / 1000
+
+    @property
+    def proven_state_s(self) -> float:
+        """At least how long the group has been in its state, in seconds."""
+        since_ms = None if self.group is None else self.group.state_since_ms
+        return max(self.at_s - self.state_at_s, 0.0 if since_ms is None else self.age_s(since_ms))
 
     @property
     def rebalanced_s(self) -> float | None:
@@ -147,21 +241,22 @@ class GroupTracker:
 
     @property
     def memberless_s(self) -> float:
-        """Seconds without members, reported or observed; 0 if the group has members."""
+        """At least how many seconds the group has been without members; 0 if it has members."""
         if self.memberless_at_s is None:
             return 0.0
-        return max(self.at_s - self.memberless_at_s, self._reported_state_s() or 0.0)
+        return max(self.at_s - self.memberless_at_s, self.proven_state_s)
 
     @property
     def is_memberless_s_least(self) -> bool:
-        """Whether `memberless_s` is a lower bound, because no snapshot showed the group with members."""
-        return self._reported_state_s() is None and not self.had_members
+        """Whether `memberless_s` is a lower bound: no snapshot showed the group with members, nor a clock when they left."""
+        is_reported = self.group is not None and None not in (self.group.state_since_ms, self.group.clock_ms)
+        return not is_reported and not self.had_members
 
     def _reported_state_s(self) -> float | None:
         group = self.group
         if group is None or group.state_since_ms is None:
             return None
-        return self.skew.age_ms(group.state_since_ms, self.wall_ms) / 1000
+        return self.apparent_age_s(group.state_since_ms)
 
 
 def has_offsets(group: GroupDescription) -> bool:

@@ -6,18 +6,18 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, INT64, STRING,
 
 
 class DescribeGroupDetailsRequest(Message):
-    """v1 adds the times of commits, and pending offsets."""
+    """v1 adds the times of commits, and pending offsets; v2 adds the clock of the broker."""
 
-    API_KEY, VERSIONS, FLEXIBLE_SINCE = 10000, range(2), 0
+    API_KEY, VERSIONS, FLEXIBLE_SINCE = 10000, range(3), 0
 
     groups: list[str] = wire(ARRAY(STRING))
     include_commits: bool = wire(BOOL, default=False, since=1)
 
 
 class DescribeGroupDetailsResponse(Message):
-    """`state_since_ms` and `committed_ms` are wall-clock time. An age of -1 is unknown."""
+    """`state_since_ms` and `committed_ms` are wall-clock time; `wall_ms` is that clock now. An age of -1 is unknown."""
 
-    API_KEY, VERSIONS, FLEXIBLE_SINCE = 10000, range(2), 0
+    API_KEY, VERSIONS, FLEXIBLE_SINCE = 10000, range(3), 0
 
     class Member(Struct):
         member_id: str = wire(STRING)
@@ -58,4 +58,5 @@ class DescribeGroupDetailsResponse(Message):
         pending: list[DescribeGroupDetailsResponse.Pending] = wire(ARRAY("Pending"), default=[], since=1)
 
     throttle_time_ms: int = wire(INT32, default=0)
+    wall_ms: int = wire(INT64, default=-1, since=2)
     groups: list[Group] = wire(ARRAY(Group))

@@ -49,7 +49,8 @@ def add_details(
         has_commits = isinstance(version, int) and version >= COMMITS_SINCE
         for row in answer.groups:
             if not row.error_code:
-                found[row.group_id] = _detailed(described[row.group_id], row, keys if has_commits else None)
+                known = _detailed(described[row.group_id], row, keys if has_commits else None)
+                found[row.group_id] = known if answer.wall_ms < 0 else replace(known, clock_ms=answer.wall_ms)
     return found
 
 

@@ -101,6 +101,7 @@ def _overviews(
     admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None
 ) -> list[GroupOverview]:
     from kgctl.watch.overview import overview
+    from kgctl.watch.standing import newest_ms
 
     known = {row.group: row for row in listed}
     *earlier, newest = take_samples(admin, list(known), seconds)
@@ -108,9 +109,10 @@ def _overviews(
     if chosen.output == "wide" or any(not (group.error or group.committed_at) for group in described):
         described = add_facts(admin, chosen, described, seconds=FACTS_S, most_bytes=FACTS_BYTES)
     groups = {group.group: group for group in described if not is_gone(group.error)}
+    cluster_ms = newest_ms(groups.values())
     behind = _behind(admin, chosen, [*earlier, replace(newest, groups=groups)])
     return [
-        overview(group, newest.wall_ms, behind.get(name))
+        overview(group, newest.wall_ms, behind.get(name), cluster_ms=cluster_ms)
         if group.error is None
         else overview(replace(group, type=known[name].type, state=known[name].state), newest.wall_ms)
         for name, group in groups.items()

@@ -1,8 +1,10 @@
-"""Which groups have not been used for a while: without members, and the newest commit is that old."""
+"""Which groups have not been used for a while: without members, and the newest commit is that old.
+
+Only what the cluster's own times prove makes a group old: our clock may be wrong.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ from kgctl.commands.groups.facts import add_facts
 from kgctl.model.groups import EMPTY_STATES
 from kgctl.render import note
 from kgctl.watch.figures import counted
+from kgctl.watch.standing import newest_ms
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -24,11 +27,14 @@ def unused(admin: Admin, chosen: Settings, groups: Sequence[str], age_ms: int) -
     described = admin.describe_groups(groups, commit_times=True)
     idle = [group for group in described if group.error is None and group.state in EMPTY_STATES]
     idle = add_facts(admin, chosen, idle, seconds=FACTS_S, most_bytes=FACTS_BYTES)
-    before = int(time.time() * 1000) - age_ms
+    now_ms = newest_ms([*described, *idle]) or 0
     times = {group.group: group.last_used_ms for group in idle}
     unknown = sum(found is None for found in times.values())
     if unknown:
         note(
             f"{counted(unknown, 'group')} without members left out: it is not known when they were last used; --explain says more."
         )
-    return [group for group, found in times.items() if found is not None and found <= before]
+    if idle and not all(group.clock_ms for group in idle):
+        chosen.explain("The brokers do not report their clocks: ages count to the newest commit of these groups.")
+    clocks = {group.group: group.clock_ms or now_ms for group in idle}
+    return [group for group, found in times.items() if found is not None and found <= clocks[group] - age_ms]

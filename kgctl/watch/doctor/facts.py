@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from broker.light_dataclasses import dataclass, field
 from kgctl.model.groups import GroupDescription, MemberRow
-from kgctl.model.health import Health, Judgement
+from kgctl.model.health import Judgement
 from kgctl.model.history import GroupEventRow
 from kgctl.model.lag import LagFacts, LagRow
 from kgctl.model.transactions import GroupHold
-from kgctl.watch.health import health
+from kgctl.watch.health import UNUSED_S, health
 from kgctl.watch.lag import Sample, lag_rows
-from kgctl.watch.standing import doubtful, standing, unknown_position
+from kgctl.watch.rows import key_of, lagging
+from kgctl.watch.standing import newest_ms, standing
 from kgctl.watch.tracker import GroupTracker
 
 # Kinds of facts that may be missing; the rules name those that they need.
@@ -65,6 +66,8 @@ def facts_of(
     holds: Sequence[GroupHold],
     events: Sequence[GroupEventRow] | None,
     missing: Mapping[str, str],
+    *,
+    unused_after_s: float = UNUSED_S,
 ) -> Iterator[GroupFacts]:
     """The facts about each group of the newest sample that has no error, by group id; `events` are those of all groups."""
     newest = samples[-1]
@@ -81,6 +84,7 @@ def facts_of(
     absent = dict(missing) | dict(lag.missing)
     if len(samples) < 2:
         absent[SAMPLES] = "one snapshot only; --sample takes more"
+    cluster_ms = newest_ms(found.values())
     for name in sorted(found):
         group = found[name]
         course = tuple(one.groups[name] for one in samples if name in one.groups and one.groups[name].error is None)
@@ -88,7 +92,7 @@ def facts_of(
         yield GroupFacts(
             group=group,
             wall_ms=newest.wall_ms,
-            verdict=verdict_of(samples, name, lag),
+            verdict=verdict_of(samples, name, lag, unused_after_s=unused_after_s, cluster_ms=cluster_ms),
             rows=tuple(rows.get(name, ())),
             course=course,
             sampled_s=newest.at_s - samples[0].at_s,
@@ -99,31 +103,31 @@ def facts_of(
         )
 
 
-def verdict_of(samples: Sequence[Sample], name: str, lag: LagFacts) -> Judgement:
-    """What the newest sample proves; else what all of them show together."""
+def verdict_of(
+    samples: Sequence[Sample],
+    name: str,
+    lag: LagFacts,
+    *,
+    unused_after_s: float = UNUSED_S,
+    cluster_ms: int | None = None,
+) -> Judgement:
+    """What the samples show together with the times of unread records; `cluster_ms` as for `standing`."""
     newest = samples[-1]
     group = newest.groups[name]
-    times = group.committed_at
-    unread = {
-        key: lag.record_times[(*key, position)]
-        for key, offset in doubtful(group, newest.wall_ms, times).items()
-        if (*key, position := max(offset, lag.log_starts.get(key, 0))) in lag.record_times
-    }
-    found = standing(group, newest.wall_ms, times, unread)
-    if len(samples) < 2 or found.health not in (None, Health.OK):
-        return found
+    unread = dict(group.unread_since)
+    for row in lagging(group):
+        key = key_of(row)
+        position = (*key, max(row.current_offset or 0, lag.log_starts.get(key, 0)))
+        if position in lag.record_times:
+            unread[key] = lag.record_times[position]
+    if len(samples) < 2:
+        return standing(group, newest.wall_ms, None, unread, cluster_ms=cluster_ms, unused_after_s=unused_after_s)
     tracker = GroupTracker()
     for sample in samples:
         known = sample.groups.get(name)
         if known is not None and known.error is None:
-            tracker.add(sample.at_s, sample.wall_ms, known)
-    if found.health is Health.OK and tracker.lag and not group.members and tracker.moved_at_s is None:
-        return found  # the samples are shorter than the time between two commits
-    word, reason = health(tracker)[:2]
-    if word is Health.OK and found.health is None and (doubt := unknown_position(group)) is not None:
-        return Judgement(None, doubt)
-    has_read = bool(tracker.throughput.records_out)
-    return Judgement(word, reason) if word is not Health.OK or has_read or not tracker.lag else found
+            tracker.add(sample.at_s, sample.wall_ms, known, cluster_ms)
+    return health(tracker, unread, unused_after_s=unused_after_s)
 
 
 def _missing_about(group: GroupDescription) -> dict[str, str]:

@@ -9,7 +9,7 @@ from kgctl.model.groups import REBALANCING
 from kgctl.model.history import EMPTY, REQUESTED, STABLE, STARTED
 from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, span
-from kgctl.watch.health import is_silent
+from kgctl.watch.silence import is_silent
 
 # A rebalance takes as long as the slowest member, up to its rebalance timeout: nothing is read for longer than this.
 STUCK_S = 60.0

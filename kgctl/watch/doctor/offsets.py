@@ -9,14 +9,13 @@ from kgctl.model.health import Health
 from kgctl.model.lag import LagRow
 from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, rate, span
-from kgctl.watch.standing import is_left
+from kgctl.watch.rows import is_left
 
 # A partition is hot with this share of the lag or of the new records, this many times the mean, and at least so much.
 HOT_SHARE, HOT_TIMES, HOT_LAG, HOT_RATE = 0.5, 3, 1_000, 10.0
 # The oldest unread record is near its end with this share of the retention time left.
 NEAR_SHARE = 0.2
 SOON_S = 3_600.0
-ABANDONED_S = 86_400.0
 HOLD_S = 10.0
 # Members of a cooperative assignor give up partitions, and rejoin, within this time.
 SETTLED_S = 10.0
@@ -34,6 +33,10 @@ def stalled(facts: GroupFacts) -> Iterator[str]:
 
 def lagging(facts: GroupFacts) -> Iterator[str]:
     yield from _with_verdict(facts, Health.LAGGING)
+
+
+def never_committed(facts: GroupFacts) -> Iterator[str]:
+    yield from _with_verdict(facts, Health.NEVER_COMMITTED)
 
 
 def _with_verdict(facts: GroupFacts, word: Health) -> Iterator[str]:
@@ -126,15 +129,8 @@ def left_topic(facts: GroupFacts) -> Iterator[str]:
         yield f"committed offsets of topic {topic!r}, to which no member subscribes; lag {lag:,}"
 
 
-def abandoned(facts: GroupFacts) -> Iterator[str]:
-    group = facts.group
-    used_ms = group.last_used_ms
-    if group.state != "Empty" or not group.partitions or used_ms is None:
-        return
-    unused_s = (facts.wall_ms - used_ms) / 1000
-    if unused_s >= ABANDONED_S:
-        offsets = counted(len(group.partitions), "committed offset")
-        yield f"{offsets}, no members and no commits for {span(unused_s)}"
+def unused(facts: GroupFacts) -> Iterator[str]:
+    yield from _with_verdict(facts, Health.UNUSED)
 
 
 def missing_topic(facts: GroupFacts) -> Iterator[str]:
@@ -172,7 +168,13 @@ def _is_settled(facts: GroupFacts) -> bool:
 def nothing_committed(facts: GroupFacts) -> Iterator[str]:
     found = [row for row in facts.rows if row.consumer_id and row.committed is None and (row.log_end or 0) > 0]
     waiting = [row for row in found if row.log_start is None or (row.log_end or 0) > row.log_start]
-    if waiting and facts.group.state == "Stable" and (facts.state_s is None or facts.state_s > SOON_S / 60):
+    has_commits = any(row.committed is not None for row in facts.rows)
+    if (
+        waiting
+        and has_commits
+        and facts.group.state == "Stable"
+        and (facts.state_s is None or facts.state_s > SOON_S / 60)
+    ):
         names = ", ".join(_name(row) for row in waiting[:3]) + (", ..." if len(waiting) > 3 else "")
         yield f"no committed offset in {counted(len(waiting), 'assigned partition')} with records: {names}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgctl.model.findings import Finding, RuleRow, Severity
+from kgctl.model.health import Health
 from kgctl.watch.doctor import members, offsets
 from kgctl.watch.doctor.facts import HEARTBEATS, HISTORY, HOLDS, LOG_STARTS, RETENTION, SAMPLES, GroupFacts
 from kgctl.watch.doctor.rule import Rule
@@ -73,6 +74,13 @@ RULES = (
         offsets.unavailable,
     ),
     Rule(
+        "never-committed",
+        WARNING,
+        "members own partitions with records, and the group has no committed offset at all",
+        "make the consumers commit; without commits, a restart begins where auto.offset.reset says",
+        offsets.never_committed,
+    ),
+    Rule(
         "silent-member",
         WARNING,
         "members that are silent: no heartbeat for most of their session timeout, at which they are evicted",
@@ -115,7 +123,7 @@ RULES = (
     Rule(
         "lag-grows",
         WARNING,
-        "the group commits more slowly than records arrive, or has no members since a moment (Burrow: WARN)",
+        "the group commits more slowly than records arrive (Burrow: WARN)",
         "add members, up to one per partition, or make them faster",
         offsets.lagging,
     ),
@@ -173,7 +181,7 @@ RULES = (
     Rule(
         "nothing-committed",
         INFO,
-        "assigned partitions with records, and no committed offset",
+        "some assigned partitions with records and no committed offset, while others have one",
         "check that the consumers commit, or that something is to be read",
         offsets.nothing_committed,
     ),
@@ -185,11 +193,11 @@ RULES = (
         offsets.left_topic,
     ),
     Rule(
-        "abandoned",
+        "unused",
         INFO,
-        "committed offsets of a group that has had no members and no commits for a day",
+        "a group that has had no members and no commits for a day (--unused-after)",
         "delete the group if its offsets are not needed",
-        offsets.abandoned,
+        offsets.unused,
     ),
 )
 
@@ -210,20 +218,22 @@ def diagnose(facts: GroupFacts, *, verbose: bool = False) -> Iterator[Finding]:
 
     `verbose` adds a row for each rule that found nothing or could not look.
     """
-    word, found = facts.verdict.health, 0
-    verdict = None if word is None else str(word)
-    others: list[Finding] = []
+    found: list[tuple[Rule, str]] = []
+    others: list[tuple[Rule, Severity, str]] = []
     for rule in RULES:
         why = next((f"no {kind}: {facts.missing[kind]}" for kind in rule.needs if kind in facts.missing), None)
         evidence = [] if why else list(rule.check(facts))
-        for sentence in _shortened(evidence):
-            found += 1
-            yield Finding(facts.group.group, verdict, rule.severity, rule.name, sentence, rule.advice)
+        found += ((rule, sentence) for sentence in _shortened(evidence))
         if not evidence:
-            severity = Severity.UNKNOWN if why else Severity.OK
-            others.append(Finding(facts.group.group, verdict, severity, rule.name, why or rule.looks_at))
+            others.append((rule, Severity.UNKNOWN if why else Severity.OK, why or rule.looks_at))
+    word = facts.verdict.health
+    if word is Health.OK and any(rule.severity is ERROR for rule, _ in found):
+        word = None
+    verdict = None if word is None else str(word)
+    for rule, sentence in found:
+        yield Finding(facts.group.group, verdict, rule.severity, rule.name, sentence, rule.advice)
     if not found:
-        severity = Severity.UNKNOWN if word is None else Severity.OK
+        severity = Severity.OK if word in (Health.OK, Health.REBALANCING) else Severity.UNKNOWN
         yield Finding(facts.group.group, verdict, severity, None, facts.verdict.reason)
     if verbose:
-        yield from others
+        yield from (Finding(facts.group.group, verdict, severity, rule.name, why) for rule, severity, why in others)

@@ -46,7 +46,7 @@ def four() -> Snapshot:
 def test_groups_are_sorted_by_name_and_counted_by_health_worst_first() -> None:
     async def walk(scene: Scene) -> None:
         assert scene.names == ["billing", "checkout", "fraud", "ledger"]
-        assert scene.text(Summary) == "4 groups: 1 UNKNOWN, 1 SILENT, 1 REBALANCING, 1 OK"
+        assert scene.text(Summary) == "4 groups: 1 UNKNOWN, 1 SILENT, 1 REBALANCING, 1 without verdict"
 
     watching([four()], walk)
 
@@ -379,6 +379,9 @@ def test_ten_thousand_groups_can_be_navigated_and_filtered() -> None:
         await scene.press("slash", *"99.?$", "enter")
         assert len(scene.names) == 190
         await scene.press("escape", "f", "V", "g")
-        assert scene.text(Summary) == "10,000 groups, 200 shown (faults): 100 STOPPED, 100 REBALANCING, 9,800 OK"
+        assert (
+            scene.text(Summary)
+            == "10,000 groups, 200 shown (faults): 100 STOPPED, 100 REBALANCING, 8,400 without verdict, 1,400 OK"
+        )
 
     watching([snapshots.snapshot(snapshots.many())], walk)

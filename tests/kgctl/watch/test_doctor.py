@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kgctl.model.failure import RowError
 from kgctl.model.findings import WORST_FIRST, Severity
 from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.health import Health
 from kgctl.model.history import GroupEventRow
 from kgctl.model.lag import LagFacts, Retention
 from kgctl.model.topic_partition import TopicPartition
@@ -40,7 +41,10 @@ def facts(
 ) -> GroupFacts:
     """Facts from samples `seconds` apart; times are seconds ago, by partition."""
     times = {KEYS[n]: int(NOW - ago * 1000) for n, ago in (committed_s or {}).items()}
-    samples = [Sample(at * seconds, NOW, {"g": replace(one, committed_at=times)}) for at, one in enumerate(course)]
+    samples = [
+        Sample(at * seconds, NOW, {"g": replace(one, committed_at=times, clock_ms=NOW)})
+        for at, one in enumerate(course)
+    ]
     written = {
         ("orders", n, max(row.current_offset or 0, starts[n])): int(NOW - ago * 1000)
         for n, ago in (unread_s or {}).items()
@@ -75,6 +79,11 @@ def owning(*counts: int, **fields: Any) -> GroupDescription:
         members.append(member(f"c-{number}", range(first, first + count)))
         first += count
     return group(members=members, **fields)
+
+
+def reads(commits: int) -> list[GroupDescription]:
+    """4,000 records arrive between two samples, and this many are committed."""
+    return [group(partitions=[partition(0, commits * n, 4_000 * n + 1)]) for n in range(1, 5)]
 
 
 def subscribed_apart(found: GroupDescription) -> GroupDescription:
@@ -194,7 +203,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
             group(partitions=[partition(0, 50, 90)]),
         ),
     ),
-    ("lag-grows", facts(lags(7, **EMPTY, state_since_ms=NOW - 9_000)), facts(lags(7), committed_s={0: 1})),
+    ("lag-grows", facts(*reads(2_000)), facts(*reads(4_000))),
     (
         "retention-near",
         facts(lags(7), committed_s={0: 1}, unread_s={0: 0.9 * DAY / 1000}),
@@ -226,18 +235,20 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
     ),
     ("idle-member", facts(owning(1, 0)), facts(owning(1, 1))),
     ("idle-member", facts(owning(1, 0)), facts(owning(0, 0, state="CompletingRebalance"))),
-    ("nothing-committed", facts(lags(None)), facts(lags(None), starts=(100, 0, 0, 0))),
-    ("nothing-committed", facts(lags(None)), facts(lags(None, state_since_ms=NOW - 5_000))),
+    ("nothing-committed", facts(lags(None, 0)), facts(lags(None, 0), starts=(100, 0, 0, 0))),
+    ("nothing-committed", facts(lags(None, 0)), facts(lags(None, 0, state_since_ms=NOW - 5_000))),
+    ("never-committed", facts(lags(None), lags(None), seconds=91), facts(lags(None, 0), lags(None, 0), seconds=91)),
+    ("never-committed", facts(lags(None), lags(None), seconds=91), facts(lags(None), lags(None), seconds=60)),
     ("left-topic", facts(group(partitions=[LEFT], subscribed=BY)), facts(group(partitions=[LEFT], subscribed=None))),
     (
-        "abandoned",
-        facts(lags(0, **EMPTY, state_since_ms=NOW - 2 * DAY), committed_s={0: 2 * DAY}),
+        "unused",
+        facts(lags(0, **EMPTY, state_since_ms=NOW - 2 * DAY), committed_s={0: 2 * DAY / 1000}),
         facts(lags(0, **EMPTY, state_since_ms=NOW - 2 * DAY), committed_s={0: 60}),
     ),
     (
-        "abandoned",
-        facts(lags(0, **EMPTY, protocol_type=""), committed_s={0: 2 * DAY}),
-        facts(lags(0, **EMPTY, protocol_type="consumer"), committed_s={0: 2 * DAY}),
+        "unused",
+        facts(lags(0, **EMPTY), committed_s={0: 2 * DAY / 1000}),
+        facts(lags(0, **EMPTY), committed_s={0: 3_600}),
     ),
 ]
 
@@ -265,24 +276,32 @@ def test_a_healthy_group_is_one_row_with_its_verdict() -> None:
 def test_without_proof_there_is_no_verdict_and_no_alarm() -> None:
     (row,) = diagnose(facts(lags(1_000_000)))
     assert (row.verdict, row.severity) == (None, Severity.UNKNOWN)
-    assert row.evidence == "lag 1,000,000; one snapshot does not show whether it grows"
+    assert row.evidence == "lag 1,000,000, whether it grows is not known yet"
 
 
 def test_a_sample_with_progress_gives_a_verdict() -> None:
-    (row,) = diagnose(
-        facts(lags(9), group(members=[member("c-1", [0])], partitions=[partition(0, 105, 109)]), seconds=5)
-    )
+    progress = lags(9), group(members=[member("c-1", [0])], partitions=[partition(0, 105, 109)])
+    (row,) = diagnose(facts(*progress, seconds=30))
     assert (row.verdict, row.severity) == ("OK", Severity.OK)
+    (row,) = diagnose(facts(*progress, seconds=5))
+    assert (row.verdict, row.evidence) == (
+        None,
+        "judging 5/30 s: lag 4, last commit 0.0 s ago; whether it grows is not known yet",
+    )
 
 
-def test_a_consumer_that_is_no_member_and_committed_a_moment_ago_is_well_with_and_without_samples() -> None:
+def test_a_commit_without_members_may_be_a_reset_and_proves_nothing() -> None:
     simple = lags(7, **EMPTY)
     for course in ([simple], [simple, simple]):
         (row,) = diagnose(facts(*course, committed_s={0: 3}, seconds=2))
-        assert (row.verdict, row.evidence) == (
-            "OK",
-            "lag 7; committed 3.0 s ago by a consumer that is not a member, or by a reset",
-        )
+        assert (row.verdict, row.severity) == (None, Severity.UNKNOWN)
+        assert (row.evidence or "").endswith("lag 7, last commit 3.0 s ago")
+
+
+def test_ok_does_not_stand_beside_an_error() -> None:
+    found = facts(lags(7), unread_s={0: 1}, starts=(101, 0, 0, 0))
+    assert found.verdict.health is Health.OK
+    assert {(row.rule, row.verdict) for row in diagnose(found)} == {("records-lost", None)}
 
 
 def test_rules_that_cannot_look_say_so() -> None:
@@ -303,10 +322,10 @@ def test_many_partitions_with_one_trouble_are_a_few_rows() -> None:
 
 def test_two_groups_on_one_partition_are_not_mixed_up() -> None:
     one = lags(7, committed_at={KEYS[0]: NOW - 200_000})
-    two = replace(one, group="h", committed_at={KEYS[0]: NOW - 1_000})
+    two = replace(one, group="h", committed_at={KEYS[0]: NOW - 1_000}, clock_ms=NOW)
     lost = LagFacts(NOW, log_starts={KEYS[0]: 100}, record_times={("orders", 0, 100): NOW - 500_000})
     found = list(facts_of([Sample(0, NOW, {"g": one, "h": two})], lost, [], [], {}))
-    assert [(each.group.group, str(each.verdict.health)) for each in found] == [("g", "STALLED"), ("h", "OK")]
+    assert [(each.group.group, str(each.verdict.health)) for each in found] == [("g", "STALLED"), ("h", "None")]
 
 
 @given(

@@ -82,7 +82,7 @@ def test_clock_skew_does_not_change_durations() -> None:
         for at_s in (10_002, 10_010, 10_020):
             (row,) = watch.add(snapshot(at_s, group("Empty", (), lag, state_since_ms=emptied_ms)))
             times.append(row.rebalanced_s or 0.0)
-            assert row.health is Health.LAGGING, row.health_reason
+            assert row.health is None, row.health_reason
         assert times[0] < 8, times
         assert [time - times[0] for time in times] == [0, 8, 18]
 
@@ -115,10 +115,10 @@ def test_replacing_a_member_within_a_generation_is_not_a_rebalance() -> None:
 
 def test_an_owned_partition_counts_whatever_the_subscription() -> None:
     watch = GroupsWatch()
-    for at_s in (0, 10):
+    for at_s in (0, 40):
         rows = [partition(0, at_s, 2 * at_s, topic="other")]
         (row,) = watch.add(snapshot(at_s, group(partitions=rows, subscribed=frozenset({"orders"}))))
-    assert (row.rate_in, row.rate_out, row.health_reason) == (2.0, 1.0, "lag 10: 2.0/s in, 1.0/s out")
+    assert (row.rate_in, row.rate_out, row.health_reason) == (2.0, 1.0, "lag 40 grows by 1.0/s: 2.0/s in, 1.0/s out")
 
 
 def test_lag_in_unsubscribed_topics_counts_and_raises_no_alarm() -> None:

@@ -291,21 +291,21 @@ KGCTL_FAULTS = (
     # ---- verdicts
     fault(
         "a member is silent as soon as it is a little late",
-        "watch/health.py",
+        "watch/silence.py",
         "    return age_ms > min(HEARTBEAT_MS, session_ms * SILENT_SHARE_AT_MOST)\n",
         "    return True\n",
         ("tests/kgctl/watch/test_health.py", "tests/kgctl/watch/test_standing.py"),
     ),
     fault(
         "a quiet topic is stalled",
-        "watch/standing.py",
-        "        return all(age is not None and age >= STALLED_S for age in ages)\n",
-        "        return any(age is not None and age >= STALLED_S for age in ages)\n",
+        "watch/health.py",
+        "unread_s is not None and min(commit_s, unread_s) >= STALLED_S",
+        "unread_s is not None and max(commit_s, unread_s) >= STALLED_S",
         ("tests/kgctl/watch/test_standing.py",),
     ),
     fault(
         "the lag of topics that nobody subscribes to any more counts",
-        "watch/standing.py",
+        "watch/rows.py",
         "    return wanted is not None and row.consumer_id is None and row.topic not in wanted\n",
         "    return False\n",
         ("tests/kgctl/watch",),
@@ -316,6 +316,20 @@ KGCTL_FAULTS = (
         "throughput.records_in - throughput.records_out > GROWTH_S * rate_in and throughput.is_lag_rising()",
         "throughput.is_lag_rising()",
         ("tests/kgctl/watch/test_health.py",),
+    ),
+    fault(
+        "our own clock makes a commit old",
+        "watch/tracker.py",
+        "        return max(0, (self.least_ms or 0) - at_ms) / 1000\n",
+        "        return max(0, self.wall_ms - at_ms) / 1000\n",
+        ("tests/kgctl/watch/test_standing.py",),
+    ),
+    fault(
+        "a group that has just joined never commits",
+        "watch/health.py",
+        "    if seen_s < UNCOMMITTED_S:\n",
+        "    if seen_s < 0:\n",
+        ("tests/kgctl/watch/test_standing.py",),
     ),
     # ---- output
     fault(

@@ -69,7 +69,8 @@ def test_only_groups_that_are_proven_to_be_unused_are_deleted(kgctl: Kgctl, topi
         assert "0 of 0 groups deleted." in young.stderr
         done = kgctl(*chosen, "1ms", "--execute")
         assert done.exit_code == 0, done.output
-        assert listed(kgctl, stem) == {live}
+        # Without the clock of the cluster, the newest group may be in use.
+        assert listed(kgctl, stem) in ({live}, {left, live})
 
 
 def test_offsets_of_a_topic_are_deleted_from_all_groups_that_have_them(kgctl: Kgctl, topic: str) -> None:

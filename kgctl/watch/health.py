@@ -227,7 +227,7 @@ def _without_members(tracker: GroupTracker, unread_since: Times, unused_after_s:
         and _within(tracker, tracker.moved_before_s)
         and _within(tracker, tracker.moved_at_s)
     ):
-        # Commits go on: a consumer reads that is not a member. A single one may be a reset.
+        # Commits advance: a consumer that is not a member reads. A single one may be a reset.
         return _by_throughput(tracker, lag, unread_since)
     least = "at least " if tracker.is_memberless_s_least else ""
     away_s = tracker.memberless_s
@@ -238,7 +238,7 @@ def _without_members(tracker: GroupTracker, unread_since: Times, unused_after_s:
     if quiet_s is None:
         proven_s = away_s
     else:
-        # A commit long ago is enough where nobody reports when the last member left.
+        # A commit long ago is enough where the cluster does not report when the last member left.
         proven_s = quiet_s if group.state_since_ms is None else min(away_s, quiet_s)
     waiting = [unread_since.get(key_of(row)) for row in lagging(group)]
     if waiting and None not in waiting:
@@ -249,7 +249,7 @@ def _without_members(tracker: GroupTracker, unread_since: Times, unused_after_s:
 
 
 def _quiet_s(tracker: GroupTracker) -> float | None:
-    """At least how long nobody has committed, where it is known."""
+    """The least time since the newest commit, where it is known."""
     newest_ms = None if tracker.group is None else tracker.group.last_commit_ms
     moved_s = None if tracker.moved_at_s is None else tracker.at_s - tracker.moved_at_s
     reported_s = None if newest_ms is None else tracker.age_s(newest_ms)

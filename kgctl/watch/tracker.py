@@ -111,7 +111,7 @@ class GroupTracker:
         self.group, self.at_s, self.wall_ms = group, at_s, wall_ms
 
     def _add_clock(self, at_s: float, group: GroupDescription, cluster_ms: int | None) -> None:
-        """Raise the lower bound of the cluster's time, which goes on between snapshots."""
+        """Raise the lower bound of the cluster's time, which advances between snapshots."""
         known = [self.least_ms + round((at_s - self.at_s) * 1000)] if self.least_ms is not None else []
         if group.clock_ms is not None:
             known = [group.clock_ms]

@@ -129,6 +129,8 @@ def _of_level(given: Given, environ: Mapping[str, str]) -> Target:
     if given.context is not None:
         found = _of_context(given.context, context_word, environ)
     elif given.command_config is not None:
+        if not given.command_config:
+            raise BadContext(f"{file_word} is empty: name a client.properties")
         found = _of_java_file(Path(given.command_config), file_word)
     else:
         found = Target(None, bootstrap_word, {})

@@ -75,11 +75,12 @@ def check(plan: Plan, states: States, *, force: bool = False) -> list[Checked]:
     return found
 
 
-def refusal(plan: GroupPlan) -> RowError | None:
-    """What the state of the group forbids."""
+def refusal(plan: GroupPlan, *, drains: bool = False) -> RowError | None:
+    """What the state of the group forbids. `drains`: the command has --drain."""
     if plan.action == OFFSETS and plan.has_members and any(move.new_offset is not None for move in plan.moves):
         members = tuple(_member_row(plan.group, one) for one in plan.members)
-        return not_inactive(ResetPlan(plan.group, plan.state, (), plan.type, members)).as_row()
+        reset = ResetPlan(plan.group, plan.state, (), plan.type, members)
+        return (not_inactive(reset, "add --drain to evict them") if drains else not_inactive(reset)).as_row()
     if plan.action == DELETION and plan.has_members:
         return Precondition(
             f"group {plan.group!r} is {plan.state}: a group that has members cannot be deleted"

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from broker.light_dataclasses import dataclass, field, replace
 from broker.protocol.record_batch import Record
+from kgctl.client.admin.groups import describe_groups
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, committed, list_offsets
 from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetched import Damaged, Fetched
@@ -67,7 +68,10 @@ def peek(
         raise found
     offsets = {key: one for key, one in sorted(found.items()) if _is_wanted(key, topics)}
     if not offsets:
-        where = " there" if topics else ""
+        (described,) = yield from describe_groups(cluster, [group], offsets=False)
+        if described.error is not None and described.error.name == NotFound.name:
+            raise NotFound(described.error.message)
+        where = " for these topics" if topics else ""
         raise NotFound(f"Group '{group}' has no committed offsets{where}.")
     logs, failed = yield from _logs(cluster, offsets)
     pending = {key: log for key, log in logs.items() if log.start < log.end}

@@ -82,9 +82,11 @@ def apply_resets(
     return done
 
 
-def not_inactive(plan: ResetPlan) -> Precondition:
+def not_inactive(
+    plan: ResetPlan, way_out: str = "evict them with `kgctl groups reset-offsets --drain`"
+) -> Precondition:
     # Kafka can remove members of classic groups only.
-    removal = ", or evict them with `kgctl groups reset-offsets --drain`" if plan.type in (CLASSIC, None) else ""
+    removal = f", or {way_out}" if plan.type in (CLASSIC, None) else ""
     return Precondition(
         f"Assignments can only be reset if the group '{plan.group}' is inactive, but the current state is "
         f"{plan.state}. Stop its consumers{removal}."

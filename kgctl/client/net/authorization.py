@@ -78,7 +78,9 @@ def missing_permission(code: int, asked: Asked) -> str | None:
         return None
     operation = _OPERATIONS.get(asked.request.API_KEY, {}).get(resource)
     if resource == CLUSTER and asked.request.API_KEY == _INIT_PRODUCER_ID:
-        return "not authorised for WRITE on any topic, or for IDEMPOTENT_WRITE on the cluster"
+        # A broker asks for WRITE on any topic; a user has one in mind.
+        topic = f"topic {asked.topic}, nor on any other topic" if asked.topic else "any topic"
+        return f"not authorised for WRITE on {topic}, nor for IDEMPOTENT_WRITE on the cluster"
     name = {GROUP: asked.group, TOPIC: asked.topic, TRANSACTION: asked.transactional_id}.get(resource, "")
     what = "the cluster" if resource == CLUSTER else f"{resource} {name}".rstrip()
     return f"not authorised for {operation or asked.request.__name__.removesuffix('Request')} on {what}"

@@ -46,14 +46,14 @@ def open_topic(cluster: Cluster, topic: str) -> Steps[OpenedTopic]:
     raise error
 
 
-def init_producer_id(cluster: Cluster) -> Steps[ProducerIdentity]:
-    """A producer id for idempotent writes (KIP-98), from any broker."""
+def init_producer_id(cluster: Cluster, topic: str) -> Steps[ProducerIdentity]:
+    """A producer id for idempotent writes (KIP-98), from any broker. `topic` is for errors."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFFFFFF)
     for wait in (*cluster.retry_waits, None):
         answer = yield from cluster.ask_any(request, InitProducerIdResponse)
         if not answer.error_code:
             break
-        error = BrokerError(answer.error_code, "producer id", asked=Asked(InitProducerIdRequest))
+        error = BrokerError(answer.error_code, f"topic {topic!r}", asked=Asked(InitProducerIdRequest, topic=topic))
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))

@@ -111,7 +111,7 @@ class Producer:
             self._transaction = Transaction(self._settings.transaction, is_implicit=is_implicit)
             self._initialize(self._transaction, timeout)
         elif self._settings.sender.idempotent:
-            self._identity = self._connector.run(init_producer_id(self._connector.cluster), timeout)
+            self._identity = self._connector.run(init_producer_id(self._connector.cluster, self.topic), timeout)
         self._look_up_leaders()
 
     def check_partition(self, partition: int | None) -> None:

@@ -141,7 +141,7 @@ class Restoration:
             StoredMember(one.consumer_id or "", one.group_instance_id, one.host, one.client_id) for one in reset.members
         )
         plan = GroupPlan(group.group, OFFSETS, reset.state, reset.type, members, tuple(moves))
-        refused = None if self.drain is not None else refusal(plan)
+        refused = None if self.drain is not None else refusal(plan, drains=True)
         return Checked(plan, reset.error or refused, errors)
 
     def _is_unread(self, one: StoredOffset) -> bool:

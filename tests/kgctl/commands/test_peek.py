@@ -104,8 +104,13 @@ def test_contents_cannot_command_the_terminal_and_json_has_them_whole(kgctl: Kgc
 
 
 def test_a_group_without_offsets_is_not_found(kgctl: Kgctl, topic: str) -> None:
-    assert kgctl("groups", "peek", fresh("absent")).exit_code == 5
+    absent = fresh("absent")
+    missing = kgctl("groups", "peek", absent)
+    assert (missing.exit_code, missing.stderr) == (5, f"Error: Consumer group '{absent}' does not exist.\n")
     group = fresh("g")
     kgctl.commit(group, topic, p0=0)
     elsewhere = kgctl("groups", "peek", group, "--topic", f"{topic}:1")
-    assert (elsewhere.exit_code, elsewhere.stderr) == (5, f"Error: Group '{group}' has no committed offsets there.\n")
+    assert (elsewhere.exit_code, elsewhere.stderr) == (
+        5,
+        f"Error: Group '{group}' has no committed offsets for these topics.\n",
+    )

@@ -137,6 +137,10 @@ def test_a_group_with_members_is_refused_or_drained(kgctl: Kgctl, topic: str, gr
 
 def test_a_clone_has_the_offsets_and_metadata_of_its_source(kgctl: Kgctl, topic: str, group: str) -> None:
     copy = fresh("copy")
+    with member_of(kgctl, copy, {topic: [0]}):
+        refused = kgctl("groups", "clone", group, copy)
+        assert (refused.exit_code, "Stop its consumers, or add --drain to evict them." in refused.stderr) == (6, True)
+    assert kgctl("groups", "delete", copy, "--execute").exit_code == 0
     assert kgctl("groups", "clone", group, copy).exit_code == 0
     assert copy not in [row["group"] for row in kgctl.rows("groups", "list")]
     assert kgctl("groups", "clone", group, copy, "--execute").exit_code == 0

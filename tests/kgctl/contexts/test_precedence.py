@@ -71,6 +71,7 @@ def test_a_context_without_an_address_is_for_the_local_broker(home: Home) -> Non
         (Given(context="nope"), {}, "--context: there is no context 'nope': the contexts are dev, prod"),
         (Given(), {"KGCTL_CONTEXT": "nope"}, "KGCTL_CONTEXT: there is no context 'nope'"),
         (Given(context="prod", command_config="x"), {}, "--context and --command-config exclude each other"),
+        (Given(command_config=""), {}, "--command-config is empty: name a client.properties"),
         (
             Given(),
             {"KGCTL_CONTEXT": "a", "KGCTL_COMMAND_CONFIG": "b"},

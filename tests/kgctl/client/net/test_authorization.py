@@ -46,7 +46,12 @@ REFUSALS = (GROUP, TOPIC, CLUSTER, TRANSACTION)
         (
             CLUSTER,
             Asked(InitProducerIdRequest),
-            "not authorised for WRITE on any topic, or for IDEMPOTENT_WRITE on the cluster",
+            "not authorised for WRITE on any topic, nor for IDEMPOTENT_WRITE on the cluster",
+        ),
+        (
+            CLUSTER,
+            Asked(InitProducerIdRequest, topic="sales"),
+            "not authorised for WRITE on topic sales, nor on any other topic, nor for IDEMPOTENT_WRITE on the cluster",
         ),
     ],
 )

@@ -47,7 +47,10 @@ def undo_items(chosen: Settings, admin: Admin, entry: Entry, row: JournalRow, *,
     lost = [one for one in rows if one.status == NOT_UNDOABLE]
     for one in lost[:20]:
         note(f"{one.name[:1].upper()}{one.name[1:]}: {one.note}.")
-    if all(obstacle(item) is not None for item in entry.items):
+    if not items:
+        note("There is nothing left to take back: the change failed.")
+        return
+    if all(obstacle(item) is not None for item in items):
         raise Precondition(f"change {entry.id} cannot be undone; `kgctl journal` has the IDs of others")
     if all(one.status in (SAME, NOT_UNDOABLE) for one in rows):
         note(

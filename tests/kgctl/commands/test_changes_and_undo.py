@@ -253,3 +253,57 @@ def test_a_journal_that_cannot_be_written_refuses_every_change_before_it_happens
     assert topics(kgctl)[topic] == 2
     assert new not in topics(kgctl)
     assert own_configs(kgctl, "topic", topic) == {}
+
+
+def tool(kgctl: Kgctl, name: str, *arguments: object) -> dict[str, Any]:
+    """Run one of Kafka's tools; its row in the journal."""
+    return change(Kgctl(), "compat", name, "--bootstrap-server", kgctl.bootstrap, *arguments)
+
+
+def test_changes_of_kafkas_tools_are_kept_and_undone(kgctl: Kgctl) -> None:
+    name, group = fresh("t"), fresh("g")
+    created = tool(kgctl, "kafka-topics", "--create", "--topic", name, "--partitions", 2)
+    assert (created["verb"], created["items"], created["outcome"]) == ("topics create", [f"topic {name}"], "done")
+    assert created["command"].startswith("kgctl compat kafka-topics --bootstrap-server ")
+    grown = tool(kgctl, "kafka-topics", "--alter", "--topic", name, "--partitions", 3)
+    (row,) = Kgctl().rows("journal", "show", grown["id"])
+    assert (row["old_value"], row["new_value"], row["status"]) == ("2", "3", "done")
+    what = ("--entity-type", "topics", "--entity-name", name)
+    altered = tool(kgctl, "kafka-configs", "--alter", *what, "--add-config", "retention.ms=5000")
+    assert [row["status"] for row in undo(kgctl, altered["id"])] == ["done"]
+    assert own_configs(kgctl, "topic", name) == {}
+    kgctl.commit(group, name, p0=0)
+    fill(kgctl, name, [5])
+    where = ("--group", group, "--topic", name)
+    reset = tool(kgctl, "kafka-consumer-groups", "--reset-offsets", *where, "--to-latest", "--execute")
+    assert (reset["verb"], reset["groups"]) == ("reset-offsets", [group])
+    undo(kgctl, reset["id"])
+    offsets = {row["partition"]: row["current_offset"] for row in kgctl.rows("groups", "describe", group)}
+    assert offsets == {0: 0}
+    for action in (("--delete-offsets", "--topic", name), ("--delete",)):
+        gone = tool(kgctl, "kafka-consumer-groups", *action, "--group", group)
+        assert [row["status"] for row in undo(kgctl, gone["id"])] == ["done"]
+    deleted = tool(kgctl, "kafka-topics", "--delete", "--topic", name)
+    assert [row["status"] for row in undo(kgctl, deleted["id"])] == ["done"]
+    assert topics(kgctl)[name] == 3
+
+
+def test_acls_that_kafkas_tool_adds_and_removes_are_undone(kgctl: Kgctl) -> None:
+    acl = ("--topic", fresh("t"), "--allow-principal", "User:al")
+    listing = ("acls", "list", "--principal", "User:al")
+    added = tool(kgctl, "kafka-acls", "--add", *acl, "--operation", "Read", "--operation", "Write")
+    removed = tool(kgctl, "kafka-acls", "--remove", *acl, "--operation", "Read", "--force")
+    assert len(removed["items"]) == 1
+    assert [row["status"] for row in undo(kgctl, removed["id"])] == ["done"]
+    assert len(kgctl.rows(*listing)) == 2
+    assert [row["status"] for row in undo(kgctl, added["id"])] == ["done", "done"]
+    assert kgctl.rows(*listing) == []
+
+
+def test_what_a_tool_cannot_change_is_in_the_journal_as_failed(kgctl: Kgctl, topic: str) -> None:
+    done = Kgctl()("compat", "kafka-topics", "--bootstrap-server", kgctl.bootstrap, "--create", "--topic", topic)
+    assert done.exit_code == 6
+    (entry,) = Kgctl().rows("journal")
+    assert entry["outcome"] == "failed"
+    assert kgctl("undo").exit_code == 5
+    assert "nothing left to take back" in kgctl("undo", entry["id"], "--execute").stderr

@@ -18,6 +18,7 @@ from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.tui.widgets.text.plain_line import PlainLine
+from kgctl.watch.trend import levels
 
 NOTHING = "No partitions are assigned, and no offsets are committed."
 # The largest offset that is shown with all its digits: 13 cells.
@@ -106,7 +107,8 @@ class OffsetsPane(Vertical):
         self._why.show(self.why)
 
     def _trend(self, row: WatchedPartition) -> str:
-        return sparkline(row.lags, self._rows.width_of(_TREND))
+        width = self._rows.width_of(_TREND)
+        return sparkline(levels(row.lags[-width:] if width else (), row.rate_in), width)
 
     def _make_columns(self) -> list[Column[WatchedPartition]]:
         return [

@@ -53,11 +53,7 @@ def check_pages(directory: DataDirectory) -> Found:
         content = os.pread(copy.database, CHUNK_PAGES * PAGE_BYTES, (first - 1) * PAGE_BYTES)
         for number in range(first, min(first + CHUNK_PAGES, pages + 1)):
             at = (number - first) * PAGE_BYTES
-            if (
-                number not in newer
-                and number != LOCKED_PAGE
-                and not page_is_intact(content[at : at + PAGE_BYTES], number)
-            ):
+            if number not in newer and not page_is_intact(content[at : at + PAGE_BYTES], number):
                 damages.append((f"page {number}, position {(number - 1) * PAGE_BYTES}", "the page fails its checksum"))
     # Without SQLite, the count in the first page.
     last = copy.page_count or int.from_bytes(os.pread(copy.database, 4, 28), "big")

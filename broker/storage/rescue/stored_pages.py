@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker.storage.rescue.reading import SourceFile
-from broker.storage.store.checked_pages import LOCKED_PAGE, PAGE_BYTES, page_is_intact
+from broker.storage.store.checked_pages import PAGE_BYTES, page_is_intact
 from broker.storage.store.wal_frames import frames
 
 _U32 = struct.Struct(">I")
@@ -75,7 +75,7 @@ class StoredPages:
         damaged = 0
         for number in range(1, -(-size // PAGE_BYTES) + 1):
             place = _Place(file, (number - 1) * PAGE_BYTES, number)
-            if number == LOCKED_PAGE or page_is_intact(self._content(place), number):
+            if page_is_intact(self._content(place), number):
                 self._intact[number] = place
             else:
                 damaged += 1

@@ -29,8 +29,8 @@ _crc = google_crc32c.value
 
 
 def page_is_intact(content: bytes, number: int) -> bool:
-    """Whether the bytes are the page with this number as a checkpoint wrote it."""
-    return (
+    """Whether the bytes are the page with this number as a checkpoint wrote it, or the one that is never written."""
+    return number == LOCKED_PAGE or (
         len(content) == PAGE_BYTES
         and _NUMBER.unpack_from(content, _BODY_BYTES)[0] == _crc(content[:_BODY_BYTES])
         and _NUMBER.unpack_from(content, _BODY_BYTES - 4)[0] == number

@@ -16,7 +16,7 @@ from broker.protocol.record_batch import BatchHeader, batches
 from broker.rescue import NoData, Unusable, holding, plan_rescue, rescue
 from broker.storage import OFFSETS_TOPIC, Appended, DamageError, Log, TopicRow
 from broker.storage.rescue.plan import RescuePlan
-from broker.storage.store.checked_pages import PAGE_BYTES
+from broker.storage.store.checked_pages import LOCKED_PAGE, PAGE_BYTES, page_is_intact
 from tests.harness.store_damages import DAMAGES, flip
 from tests.harness.stores import NOW, append, batch, open_log, segment_files, stored, sweep, topic_log
 
@@ -557,3 +557,9 @@ def test_a_batch_that_was_cut_out_does_not_shift_the_ones_behind_it(copy: tuple[
     assert ends == {key: end for key, end in expected.ends.items() if key[0] == "plain"}
     assert records["plain", 0] == [record for record in expected.records["plain", 0] if record[0] not in lost]
     log.close()
+
+
+def test_the_page_that_sqlite_locks_and_never_writes_is_no_damage() -> None:
+    assert page_is_intact(bytes(PAGE_BYTES), LOCKED_PAGE)
+    assert not page_is_intact(bytes(PAGE_BYTES), LOCKED_PAGE - 1)
+    assert LOCKED_PAGE == 0x40000000 // PAGE_BYTES + 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from confluent_kafka import Producer
 
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, fill, opened
+from tests.harness.running import RunningBroker, until
 
 
 @pytest.fixture
@@ -114,3 +118,22 @@ def test_a_group_without_offsets_is_not_found(kgctl: Kgctl, topic: str) -> None:
         5,
         f"Error: Group '{group}' has no committed offsets for these topics.\n",
     )
+
+
+def test_an_offset_that_compaction_removed_leads_to_the_next_record(tmp_path: Path) -> None:
+    with RunningBroker(tmp_path, log_cleaner_backoff_ms="20") as running:
+        kgctl = Kgctl("{}:{}".format(*running.address))
+        configs = ("cleanup.policy=compact", "segment.ms=100", "min.cleanable.dirty.ratio=0.01")
+        options = [word for config in configs for word in ("--config", config)]
+        assert kgctl("topics", "create", "latest", *options).exit_code == 0
+        first = int(time.time() * 1000) - 60_000
+        for number in range(6):
+            record = {"key": "k", "value": f"v{number}", "timestamp": first + 1000 * number}
+            assert kgctl("produce", "latest", "--json", text=json.dumps(record)).exit_code == 0
+        kgctl.commit("readers", "latest", p0=2)
+        until(lambda: shown(kgctl, "readers") == [(0, "next", 4, None), (0, "after", 5, None)])
+        stderr = kgctl("groups", "peek", "readers").stderr
+        assert (
+            stderr
+            == "latest-0: the committed offset 2 has no record: compaction removed it; the next record is at 4.\n"
+        )

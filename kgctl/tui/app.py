@@ -28,6 +28,7 @@ from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.plan import PlanDialog
 from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
 from kgctl.tui.themes import DARK, THEMES
+from kgctl.tui.widgets.frame.zoom import Zoom
 from kgctl.watch.cluster import ClusterView
 
 INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -45,16 +46,19 @@ class KgctlApp(App[None]):
     TITLE = "kgctl"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands, GroupCommands}
-    CSS = """
+    CSS = (
+        """
     Screen { background: $surface; color: $foreground; }
     CommandPalette SearchIcon { display: none; }
     CommandPalette CommandList { scrollbar-size-vertical: 1; }
     """
+        + Zoom.CSS
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("colon", "command_palette", "Find", key_display=":", tooltip="Find actions and groups"),
+        Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
         Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
-        Binding("question_mark", "help", "Help", key_display="?"),
-        Binding("colon", "command_palette", "Commands", key_display=":"),
         Binding("plus,equals_sign", "slower", "Refresh less often", show=False, key_display="+"),
         Binding("minus", "faster", "Refresh more often", show=False, key_display="-"),
         Binding("p", "pause", "Pause", show=False),

@@ -54,6 +54,11 @@ def duration(seconds: float | None) -> str:
     raise AssertionError(seconds)
 
 
+def age(seconds: float | None) -> str:
+    """A duration in at most five characters, for columns: 40ms, 1.8s, 12s, 10m, 3h, 5d."""
+    return duration(seconds).replace(" min", "m").replace(" ", "")
+
+
 def milliseconds(span_ms: float | None) -> str:
     return duration(None if span_ms is None else span_ms / 1000)
 

@@ -19,13 +19,15 @@ EVERYWHERE, HERE = "Everywhere", "On this screen"
 
 @dataclass(frozen=True)
 class Key:
-    """One action with its keys. `node` is the app, screen or widget that has the action."""
+    """One action with its keys. `node` is the app, screen or widget that has the action; `label` is a word or two."""
 
     keys: tuple[str, ...]
+    label: str
     description: str
     action: str
     node: DOMNode
     is_enabled: bool
+    is_shown: bool  # in the last line of the screen, too
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,10 @@ def shown(binding: Binding) -> str:
 
 def _key(node: DOMNode, action: str, bindings: list[tuple[Binding, bool]]) -> Key:
     keys = tuple(dict.fromkeys(shown(binding) for binding, _ in bindings))
-    first, is_enabled = bindings[0]
-    return Key(keys, first.tooltip or first.description, action, node, is_enabled)
+    shown_ones = [binding for binding, _ in bindings if binding.show]
+    (first, is_enabled), is_shown = bindings[0], bool(shown_ones)
+    first = shown_ones[0] if shown_ones else first
+    return Key(keys, first.description, first.tooltip or first.description, action, node, is_enabled, is_shown)
 
 
 def _title(node: DOMNode) -> str:

@@ -18,6 +18,7 @@ DARK = Theme(
     panel="#222a31",
     dark=True,
     variables={
+        "frame": "#3f4d59",
         # A fixed colour: text that a widget renders itself has no background to blend with.
         "text-muted": "#8a9ba8",
         "block-cursor-background": "#2f5d7c",
@@ -40,6 +41,7 @@ LIGHT = Theme(
     panel="#e9ecee",
     dark=False,
     variables={
+        "frame": "#b4bec6",
         "text-muted": "#5b6770",
         "block-cursor-background": "#c5e0f0",
         "block-cursor-foreground": "#0b1f2b",
@@ -61,6 +63,7 @@ CONTRAST = Theme(
     panel="#303030",
     dark=True,
     variables={
+        "frame": "#ffffff",
         "text-muted": "#ffffff",
         "block-cursor-background": "#ffff00",
         "block-cursor-foreground": "#000000",

@@ -1,20 +1,25 @@
-"""The base of screens that show a cluster: status line, polling while the screen is on top, and an error page."""
+"""The base of screens that show a cluster: header, panels that zoom, polling while the screen is on top, an error page."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar, cast
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar, cast
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer
 from textual.worker import Worker
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.polling import Polling
-from kgctl.tui.widgets.frame.status import Status
+from kgctl.tui.widgets.frame.header import Header, facts_of
+from kgctl.tui.widgets.frame.key_line import KeyLine
+from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.frame.unreachable import Unreachable
+from kgctl.tui.widgets.frame.zoom import Zoom
 from kgctl.watch.cluster import ClusterView
 
 T = TypeVar("T")
@@ -22,14 +27,26 @@ TICK_S = 0.5
 
 
 class PolledScreen(Screen[None], Generic[T]):
-    """A screen implements `contents`, `ask` and `answered`; `place` is its name in the status line."""
+    """A screen implements `contents`, `ask` and `answered`; `place` is its name in the header, `HINTS` begin its last line.
+
+    It has the classes -narrow (below 100 columns), -normal or -wide (from 160), and -low (below 32 lines), -usual or -high
+    (from 50), which its style sheet may use.
+    """
 
     DEFAULT_CSS = """
     PolledScreen { background: $surface; color: $foreground; }
     PolledScreen #contents { height: 1fr; }
-    PolledScreen Footer { background: $panel; color: $foreground; }
     """
     AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-low"), (32, "-usual"), (50, "-high")]
+    HINTS: ClassVar[Sequence[tuple[str, str]]] = ()
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "zoom(1)", "Zoom the panel with this number, or show all panels", show=False, key_display="1-9"),
+        *[Binding(str(number), f"zoom({number})", "", show=False) for number in range(2, 10)],
+        Binding("tab", "next_panel(1)", "Next panel", show=False),
+        Binding("shift+tab", "next_panel(-1)", "Previous panel", show=False),
+    ]
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -42,6 +59,7 @@ class PolledScreen(Screen[None], Generic[T]):
             lambda: self.dashboard.now_s(),
         )
         self._worker: Worker[None] | None = None
+        self.zoom = Zoom(self)
 
     @property
     def polling(self) -> Polling[T]:
@@ -54,7 +72,7 @@ class PolledScreen(Screen[None], Generic[T]):
     # ---- implemented by each screen
 
     def contents(self) -> ComposeResult:
-        """The widgets between the status line and the footer."""
+        """The widgets between the header and the line of keys: panels, mostly."""
         raise NotImplementedError
 
     async def ask(self) -> T:
@@ -71,14 +89,22 @@ class PolledScreen(Screen[None], Generic[T]):
     def cluster_failed(self, error: KgctlError) -> None:
         """The background failed to read all groups, while this screen is on top."""
 
+    def facts(self) -> Sequence[str]:
+        """What the header says about the cluster."""
+        return facts_of(self.dashboard.feed.cluster)
+
+    def headline(self) -> Sequence[Content]:
+        """What the header says about the subject of the screen instead, the most important first."""
+        return ()
+
     # ---- common to all
 
     def compose(self) -> ComposeResult:
-        yield Status(self.place)
+        yield Header(self.place)
         yield Unreachable()
         with Vertical(id="contents"):
             yield from self.contents()
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self.HINTS)
 
     def on_mount(self) -> None:
         self._show_contents(False)
@@ -108,11 +134,13 @@ class PolledScreen(Screen[None], Generic[T]):
         """Update what changes with time alone, such as the age of the data."""
         dashboard, polling = self.dashboard, self.polling
         now_s = dashboard.now_s()
-        self.query_one(Status).show(
+        self.query_one(Header).show(
             dashboard.feed.cluster,
             polling.freshness,
             now_s,
             dashboard.interval_s,
+            facts=self.facts(),
+            headline=self.headline(),
             paused=dashboard.is_paused,
             read_only=dashboard.read_only,
         )
@@ -128,7 +156,7 @@ class PolledScreen(Screen[None], Generic[T]):
         if error.is_final and self.polling.freshness.answered_at_s is None:
             self.dashboard.fail(error)
             return
-        # Earlier contents stay on the screen; the status line shows how old they are. What does not pass is explained.
+        # Earlier contents stay on the screen; the header shows how old they are. What does not pass is explained.
         is_known = self.polling.freshness.answered_at_s is not None
         self._show_contents(is_known)
         page = self.query_one(Unreachable)
@@ -143,6 +171,22 @@ class PolledScreen(Screen[None], Generic[T]):
         if is_known and not contents.display and self.focused is None:
             self.call_after_refresh(self.focus_next)
         contents.display = is_known
+
+    # ---- panels
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "zoom":
+            return any(panel.number == parameters[0] for panel in self.query(Panel))
+        return super().check_action(action, parameters)
+
+    def action_zoom(self, number: int) -> None:
+        self.zoom.toggle(next(panel for panel in self.query(Panel) if panel.number == number))
+
+    def action_next_panel(self, by: int) -> None:
+        if by > 0:
+            self.focus_next()
+        else:
+            self.focus_previous()
 
 
 class ClusterScreen(PolledScreen[ClusterView]):

@@ -14,7 +14,7 @@ from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.screens.groups import GroupsScreen
-from kgctl.tui.widgets.frame.status import Status
+from kgctl.tui.widgets.frame.header import Header
 from kgctl.tui.widgets.groups.lines import FailedBrokers, Line
 from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.prepared import LOCAL, PreparedFeed
@@ -46,8 +46,13 @@ class Scene:
         return str(found.content if isinstance(found, FailedBrokers) else found.render())
 
     @property
+    def title(self) -> str:
+        """The title of the table."""
+        return self.screen.panel.title_text
+
+    @property
     def status(self) -> str:
-        return self.screen.query_one(Status).text
+        return self.screen.query_one(Header).text
 
     @property
     def filter_note(self) -> str:

@@ -80,7 +80,7 @@ def test_a_confirming_context_wants_the_group_id_typed(
 
 def test_the_first_line_names_the_context() -> None:
     async def walk(scene: GroupsScene) -> None:
-        assert scene.status.startswith("kgctl \u203a  prod  \u203a Groups")
-        assert "read-only" in scene.status
+        assert scene.status.startswith("kgctl \u203a prod  ")
+        assert "READ-ONLY" in scene.status
 
     watching([snapshots.snapshot(snapshots.every_state())], walk, cluster=replace(PROD, read_only=True))

@@ -59,7 +59,13 @@ def test_the_help_has_the_keys_of_the_screen_the_table_and_the_app() -> None:
         await pilot.press("question_mark")
         lines = {" ".join(line.split()) for line in help_text(app).splitlines()}
         assert {"On this screen", "In the table", "Everywhere"} <= lines
-        assert {"r Reset offsets of the group", "? Help", ": Commands", "\u2191 k Up", "ctrl+r Refresh now"} <= lines
+        assert {
+            "r Reset offsets of the group",
+            "? Help",
+            ": Find actions and groups",
+            "\u2191 k Up",
+            "ctrl+r Refresh now",
+        } <= lines
         assert not [line for line in lines if "disabled" in line]
 
     on_groups(walk)

@@ -40,8 +40,8 @@ def dashboard(cluster: Cluster, *arguments: str) -> list[str]:
 
 
 def state_on(screen: str) -> str:
-    """The highlighted state of the state machine."""
-    _, found, after = screen.partition(CURRENT)
+    """The highlighted state of the state machine, which is below the header."""
+    _, found, after = screen.partition("\n")[2].partition(CURRENT)
     return after.split()[0] if found and after.split() else ""
 
 

@@ -103,7 +103,7 @@ def test_rows_without_a_value_are_last_in_both_directions() -> None:
 def test_keys_move_the_cursor_and_keep_it_in_view() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
         steps = [("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0), ("pagedown", 23), ("pageup", 0)]
-        steps += [("ctrl+f", 23), ("ctrl+b", 0), ("ctrl+d", 12), ("ctrl+u", 0), ("G", 99), ("j", 99), ("g", 0)]
+        steps += [("ctrl+f", 23), ("ctrl+b", 0), ("ctrl+d", 12), ("ctrl+u", 0), ("G", 99), ("j", 99), ("home", 0)]
         steps += [("end", 99), ("home", 0)]
         for key, place in steps:
             await pilot.press(key)
@@ -135,7 +135,7 @@ def test_a_click_below_the_rows_does_nothing() -> None:
 
 def test_an_empty_table_shows_a_sentence_and_accepts_every_key() -> None:
     async def walk(app: OneTable, pilot: Pilot[None]) -> None:
-        await pilot.press("j", "G", "g", "pagedown", "enter")
+        await pilot.press("j", "G", "home", "pagedown", "enter")
         app.table.toggle_mark()
         app.table.sort_next()
         assert (app.table.cursor_row, app.chosen, app.table.marked) == (None, [], set())
@@ -247,11 +247,11 @@ def test_marks_stay_with_their_rows() -> None:
         assert app.table.marked == {"r00000", "r00001"}
         assert app.table.cursor_row == Row("r00002", 2)
         app.table.show(numbered(9)[1:])
-        assert line(app, 1).startswith("\u25cf r00001")
+        assert line(app, 1).startswith("\u25c6 r00001")
         assert line(app, 2).startswith("  r00002")
         app.table.show(numbered(9))
-        assert line(app, 1).startswith("\u25cf r00000")
-        await pilot.press("g")
+        assert line(app, 1).startswith("\u25c6 r00000")
+        await pilot.press("home")
         app.table.toggle_mark()
         assert app.table.marked == {"r00001"}
 

@@ -24,7 +24,7 @@ CURSOR, NO_CURSOR = "\u203a ", "  "
 class AssignmentGrid(CursorView):
     """`show` sets the assignment, `set_view` the view of it; the cursor stays on its row."""
 
-    HEADER_LINES: ClassVar[int] = 2
+    header_lines: int = 2
 
     HELP_TITLE: ClassVar[str] = "In the grid"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--cursor", *(f"grid--{style}" for style in matrix.STYLES)}
@@ -146,10 +146,10 @@ class AssignmentGrid(CursorView):
         shown = self._sheet
         if shown is None:
             return Strip.blank(width, self.rich_style)
-        if y < self.HEADER_LINES:
-            title = "MEMBER" if y == self.HEADER_LINES - 1 else self._sideways_hint(shown)
+        if y < self.header_lines:
+            title = "MEMBER" if y == self.header_lines - 1 else self._sideways_hint(shown)
             return self._line(NO_CURSOR, (title, "head"), shown.header(self._left)[y], width, False)
-        line = self.scroll_offset.y + y - self.HEADER_LINES
+        line = self.scroll_offset.y + y - self.header_lines
         if line >= len(shown.rows):
             note = "No member owns a partition." if not shown.rows and line == 0 else ""
             return self._line(NO_CURSOR, ("", ""), ((note, "none"),), width, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,11 +11,11 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from kgctl.tui.widgets.frame.filter import EVERYTHING, BadFilter, Filter, parse
+from kgctl.tui.widgets.frame.filter import EVERYTHING, BadFilter, Filter
 
 
 class FilterBar(Horizontal):
-    """`filter` is the last valid filter; it stays active while the user types an invalid one."""
+    """`filter` is the last valid filter; it stays active while the user types an invalid one. `parse` raises BadFilter."""
 
     DEFAULT_CSS = """
     FilterBar {
@@ -42,13 +43,15 @@ class FilterBar(Horizontal):
     class Left(Message):
         """The user has finished typing."""
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, parse: Callable[[str], Filter], placeholder: str, id: str | None = None) -> None:
         super().__init__(id=id)
         self.filter = EVERYTHING
+        self._parse = parse
+        self._placeholder = placeholder
 
     def compose(self) -> ComposeResult:
         yield Static("/", id="slash", markup=False)
-        yield Input(compact=True, select_on_focus=False, placeholder="text, regex, or !text to exclude")
+        yield Input(compact=True, select_on_focus=False, placeholder=self._placeholder)
         yield Static("", id="filter-note", markup=False)
 
     @property
@@ -61,14 +64,14 @@ class FilterBar(Horizontal):
         self.screen.set_focus(self.query_one(Input))
 
     def note(self, text: str) -> None:
-        """Show how many rows match. An error about an invalid expression stays until it is corrected."""
+        """Show how many rows match. An error about an invalid filter stays until it is corrected."""
         if not self.has_class("-bad"):
             self.query_one("#filter-note", Static).update(text)
 
     def action_keep(self) -> None:
-        """Return to the table. An invalid expression is replaced with the active filter."""
-        self._put(self.filter.text if self.filter.pattern is not None else "")
-        self.set_class(self.filter.pattern is not None, "-visible")
+        """Return to the table. An invalid text is replaced with the active filter."""
+        self._put(self.filter.text if self.filter.is_active else "")
+        self.set_class(self.filter.is_active, "-visible")
         self.post_message(self.Left())
 
     def action_clear(self) -> None:
@@ -89,13 +92,13 @@ class FilterBar(Horizontal):
 
     def _apply(self, text: str) -> None:
         try:
-            wanted = parse(text)
+            wanted = self._parse(text)
         except BadFilter as error:
             self.set_class(True, "-bad")
             self.query_one("#filter-note", Static).update(str(error))
             return
         was_bad = self.has_class("-bad")
         self.set_class(False, "-bad")
-        if wanted != self.filter or was_bad:
+        if wanted.text != self.filter.text or was_bad:
             self.filter = wanted
             self.post_message(self.Changed(wanted))

@@ -5,52 +5,82 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kgctl.model.groups import REBALANCING
-from kgctl.model.health import FAULTS, NO_VERDICT, Health, attention
+from kgctl.model.health import Health, attention
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 
-STYLES = {
-    None: "dim",
-    Health.UNKNOWN: "bad",
-    Health.SILENT: "bad",
-    Health.STALLED: "bad",
-    Health.NEVER_COMMITTED: "bad",
-    Health.STOPPED: "bad",
-    Health.REWOUND: "warn",
-    Health.LAGGING: "warn",
-    Health.REBALANCING: "warn",
-    Health.OK: "dim",
-    Health.UNUSED: "dim",
-}
 _NEEDS_TWO = "needs two refreshes"
 _NO_OFFSETS = "no committed offsets are known"
 _EXACT_BELOW = 10_000_000
+SHORT_STATES = {
+    "PreparingRebalance": ("Preparing", "Prepar."),
+    "CompletingRebalance": ("Completing", "Complet."),
+    "Assigning": ("Assigning", "Assign."),
+    "Reconciling": ("Reconciling", "Reconc."),
+}
 
 
 def columns() -> list[Column[WatchedGroup]]:
-    """At a width of 80, the name, the state, the lag and the health; more columns appear as the width grows."""
+    """At a width of 80, the name, the state, the lag and why; more columns appear as the width grows."""
     return [
-        Column("group", "GROUP", lambda row: cells.name(row.group), 21, flex=2, most=60, order=lambda row: row.group),
-        Column("state", "STATE", _state, 19, style=_state_style, order=lambda row: row.state),
-        catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, priority=6),
-        Column("protocol", "PROTOCOL", _protocol, 18, order=lambda row: row.protocol, priority=7),
-        catalogue.number("members", "MEMBERS", lambda row: row.members, _whole, 7, 2),
-        catalogue.number("lag", "LAG", lambda row: row.lag, _whole, 9),
-        catalogue.rate("in", "IN/s", lambda row: row.rate_in, 4),
-        catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 4),
-        catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 7, 3),
+        Column("group", "GROUP", _name, 15, flex=4, most=60, style=_unused, order=lambda row: row.group),
         Column(
-            "health",
-            "HEALTH",
-            lambda row: NO_VERDICT if row.health is None else row.health.value,
+            "verdict",
+            "VERDICT",
+            lambda row: _verdict(row).upper() if row.health else _verdict(row),
             15,
-            style=lambda row: STYLES[row.health],
-            order=lambda row: attention(row.health, row.uncommitted_records or row.lag, row.group),
+            order=urgency,
+            falling=True,
+            priority=9,
         ),
-        Column("why", "WHY", _why, 30, flex=4, most=90, style=lambda _: "dim", priority=9),
+        Column(
+            "state", "STATE", _state, 8, flex=1, most=11, style=_state_style, order=lambda row: row.state, drawn=state
+        ),
+        catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, priority=8),
+        Column(
+            "protocol", "PROTOCOL", _protocol, 18, style=lambda _: "dim", order=lambda row: row.protocol, priority=10
+        ),
+        catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 2),
+        catalogue.number("lag", "LAG", lambda row: row.lag, _whole, 9),
+        catalogue.rate("in", "IN/s", lambda row: row.rate_in, 5),
+        catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 4),
+        catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 5, 7),
+        Column("why", "WHY", why, 20, flex=6, most=120, style=_unused),
     ]
+
+
+def urgency(row: WatchedGroup) -> tuple[int, int]:
+    """A sort key: the group that needs attention most is the largest."""
+    rank, lag, _ = attention(row.health, row.uncommitted_records or row.lag, row.group)
+    return -rank, -lag
+
+
+def why(row: WatchedGroup) -> str:
+    """The verdict and its reason; nothing for groups that are well."""
+    if row.health is Health.OK:
+        return ""
+    reason = cells.name(row.health_reason)
+    return reason if row.health is None else f"{_verdict(row)}: {reason}"
+
+
+def state(row: WatchedGroup, width: int) -> str:
+    """The longest form of the state that fits."""
+    found = _state(row)
+    return next((text for text in (found, *SHORT_STATES.get(found, ())) if len(text) <= width), found)
+
+
+def _name(row: WatchedGroup) -> str:
+    return cells.name(row.group)
+
+
+def _verdict(row: WatchedGroup) -> str:
+    return "judging" if row.health is None else row.health.value.lower()
+
+
+def _unused(row: WatchedGroup) -> str:
+    return "dim" if row.health is Health.UNUSED else ""
 
 
 def _whole(number: int | None) -> str:
@@ -111,8 +141,4 @@ def _protocol(row: WatchedGroup) -> str:
 
 
 def _since(seconds: float | None) -> str:
-    return "now" if seconds == 0 else cells.duration(seconds)
-
-
-def _why(row: WatchedGroup) -> str:
-    return cells.name(row.health_reason) if row.health in FAULTS or row.health in (None, Health.REBALANCING) else ""
+    return "now" if seconds == 0 else cells.age(seconds)

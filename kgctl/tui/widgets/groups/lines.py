@@ -1,53 +1,36 @@
-"""The lines around the table of all groups: totals by health, brokers that failed, and details of the selected group."""
+"""What stands around the table of all groups: counts by verdict, brokers that failed, the group under the cursor."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
 from kgctl.model.failure import RowError
-from kgctl.model.health import ATTENTION, NO_VERDICT
+from kgctl.model.health import ATTENTION, Health
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
-from kgctl.tui.widgets.groups.columns import STYLES, facts, missing
+from kgctl.tui.widgets.frame.looks import look, verdict
+from kgctl.tui.widgets.frame.panel import Panel
+from kgctl.tui.widgets.groups.columns import facts, missing
 from kgctl.tui.widgets.text.line import Line, as_fits
 from kgctl.watch.figures import counted
 
-_COLOURS = {"bad": "bold $text-error", "warn": "$text-warning", "dim": "$text-muted"}
 
-
-class Summary(Line):
-    """How many groups there are by health, how many are shown, and by which selection."""
-
-    DEFAULT_CSS = """
-    Summary { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._head = Content()
-        self._parts: list[Content] = []
-
-    def show(self, rows: Sequence[WatchedGroup], shown: int, selected_by: Sequence[str], marked: int) -> None:
-        counts = Counter(row.health for row in rows)
-        text = Content.styled(counted(len(rows), "group"), "bold")
-        if selected_by:
-            text += Content.styled(f", {shown:,} shown ({', '.join(selected_by)})", "$text-accent")
-        if marked:
-            text += Content(f", {marked:,} marked")
-        self._head = text
-        self._parts = [
-            Content.styled(f"{counts[health]:,} {health or 'without verdict'}", _COLOURS[STYLES[health]])
-            for health in ATTENTION
-            if counts[health]
-        ]
-        self.refresh()
-
-    def text(self, width: int) -> Content:
-        return as_fits(self._head, self._parts, ": ", ", ", width)
+def tally(rows: Iterable[WatchedGroup]) -> Content:
+    """How many groups have each verdict, as glyphs with numbers, the worst first."""
+    counts = Counter(row.health for row in rows)
+    by_look: dict[tuple[str, str], int] = {}
+    for health in ATTENTION:
+        if counts[health] and health is not Health.UNUSED:
+            found = look(health)
+            key = (found.glyph, found.colour)
+            by_look[key] = by_look.get(key, 0) + counts[health]
+    parts = [Content.styled(f"{glyph} {count:,}", colour) for (glyph, colour), count in by_look.items()]
+    return Content("  ").join(parts)
 
 
 class FailedBrokers(Static):
@@ -68,11 +51,29 @@ class FailedBrokers(Static):
             self.update(f"{count} did not answer, groups may be missing: {cells.name(errors[0].message)}{more}")
 
 
-class Detail(Line):
-    """The selected group: its full name, facts that no column shows, and the reason for its health."""
+class Preview(Panel):
+    """The group under the cursor: its full name, its verdict with the reason, and facts that no column shows."""
 
     DEFAULT_CSS = """
-    Detail { height: 4; border-top: solid $panel; }
+    Preview { height: 5; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("", id=id)
+        self.detail = Detail()
+
+    def compose(self) -> ComposeResult:
+        yield self.detail
+
+    def show(self, row: WatchedGroup | None, visible: Collection[str]) -> None:
+        """`visible` has the keys of the columns that the table shows."""
+        self.show_title("" if row is None else cells.name(row.group))
+        self.detail.show(row, visible)
+
+
+class Detail(Line):
+    DEFAULT_CSS = """
+    Detail { height: 1fr; padding: 0; }
     """
 
     def __init__(self) -> None:
@@ -81,7 +82,6 @@ class Detail(Line):
         self._visible: Collection[str] = ()
 
     def show(self, row: WatchedGroup | None, visible: Collection[str]) -> None:
-        """`visible` has the keys of the columns that the table shows."""
         self._row, self._visible = row, visible
         self.refresh()
 
@@ -89,13 +89,9 @@ class Detail(Line):
         row = self._row
         if row is None:
             return Content()
-        name = Content.styled(cells.name(row.group), "bold")
+        word = verdict(row.health) + (f" ({row.error.name})" if row.error else "")
         parts = [Content.styled(fact, "$text-muted") for fact in facts(row, self._visible)]
-        # Cut a name that is longer than the line, so that the sentence below stays in place.
-        text = as_fits(name, parts, "  ", " \u00b7 ", width).truncate(width, ellipsis=True)
-        word = f"{row.health} ({row.error.name})" if row.error else row.health or NO_VERDICT
-        text += Content("\n") + Content.styled(word, _COLOURS[STYLES[row.health]])
-        text += Content(f": {cells.name(row.health_reason)}")
+        text = word + f": {cells.name(row.health_reason)}"
         if why := missing(row, self._visible):
             text += Content.styled(f"  {why}", "$text-muted")
-        return text
+        return text + "\n" + as_fits(Content(), parts, "", " \u00b7 ", width)

@@ -17,7 +17,7 @@ class Column(Generic[R]):
 
     Columns with `priority` 0 are always shown; where room is short, the highest priority goes first. `style` returns one of
     Rows.STYLES or "". `order` returns the sort key; None sorts last, and a column without `order` cannot be sorted by.
-    `falling`: sorting by this column starts with the largest value.
+    `falling`: sorting by this column starts with the largest value. `drawn` replaces `text` where the width matters.
     """
 
     key: str
@@ -31,6 +31,11 @@ class Column(Generic[R]):
     order: Callable[[R], Any] | None = None
     falling: bool = False
     priority: int = 0
+    drawn: Callable[[R, int], str] | None = None
+
+    def cell(self, row: R, width: int) -> str:
+        """The text for a cell of this width."""
+        return self.text(row) if self.drawn is None else self.drawn(row, width)
 
 
 def laid_out(columns: Sequence[Column[R]], room: int) -> list[tuple[Column[R], int]]:

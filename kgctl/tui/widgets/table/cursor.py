@@ -11,9 +11,9 @@ from textual.scroll_view import ScrollView
 
 
 class CursorView(ScrollView, can_focus=True, inherit_bindings=False):
-    """A subclass renders `line_count` lines below HEADER_LINES header lines, and reacts to `cursor_moved`."""
+    """A subclass renders `line_count` lines below header_lines header lines, and reacts to `cursor_moved`."""
 
-    HEADER_LINES: ClassVar[int] = 1
+    header_lines: int = 1
     DEFAULT_CSS = """
     CursorView {
         height: 1fr;
@@ -30,7 +30,7 @@ class CursorView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
         Binding("ctrl+u", "page(-0.5)", "Half a page up", show=False),
         Binding("ctrl+d", "page(0.5)", "Half a page down", show=False),
-        Binding("home,g", "go(0)", "First", show=False),
+        Binding("home", "go(0)", "First", show=False),
         Binding("end,G", "go(-1)", "Last", show=False),
     ]
 
@@ -70,10 +70,10 @@ class CursorView(ScrollView, can_focus=True, inherit_bindings=False):
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        if offset.y < self.HEADER_LINES:
+        if offset.y < self.header_lines:
             self.header_clicked(offset.x)
             return
-        line = self.scroll_offset.y + offset.y - self.HEADER_LINES
+        line = self.scroll_offset.y + offset.y - self.header_lines
         if line < self.line_count:
             self.go_to(line)
             if event.chain == 2:
@@ -84,7 +84,7 @@ class CursorView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def page_lines(self) -> int:
         """How many lines fit below the header."""
-        return max(1, self.size.height - self.HEADER_LINES)
+        return max(1, self.size.height - self.header_lines)
 
     @property
     def cursor_offset(self) -> int:
@@ -94,7 +94,7 @@ class CursorView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def cursor_region(self) -> Region:
         """The line of the cursor in the cells of this widget."""
-        return Region(0, self.cursor_offset + self.HEADER_LINES, self.size.width, 1)
+        return Region(0, self.cursor_offset + self.header_lines, self.size.width, 1)
 
     def go_to(self, line: int) -> None:
         """Move the cursor to a line, or to the nearest one that exists, and scroll it into view."""
@@ -110,7 +110,7 @@ class CursorView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def fit_lines(self) -> None:
         """Adapt the scrollable size to `line_count`."""
-        self.virtual_size = Size(self.size.width, self.line_count + self.HEADER_LINES)
+        self.virtual_size = Size(self.size.width, self.line_count + self.header_lines)
 
     def keep_cursor_offset(self, offset: int) -> None:
         """Scroll so that the cursor stays where it was on the screen, although lines above it were added or removed."""

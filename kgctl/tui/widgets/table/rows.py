@@ -14,15 +14,19 @@ from textual.message import Message
 from textual.strip import Strip
 
 from kgctl.tui.cells import fitted
+from kgctl.tui.widgets.frame import glyphs
+from kgctl.tui.widgets.frame.looks import Look
 from kgctl.tui.widgets.table.columns import GAP, Column, R, in_order, laid_out
 from kgctl.tui.widgets.table.cursor import CursorView
 
-MARK, NO_MARK = "\u25cf ", "  "
-RISING, FALLING = "\u2191", "\u2193"
+MARK = glyphs.MARK
 
 
 class Rows(CursorView, Generic[R]):
-    """Rows of any type under a header line. `key` identifies a row across refreshes; `empty` is shown if there are no rows."""
+    """Rows of any type under a header line. `key` identifies a row across refreshes; `empty` is shown if there are no rows.
+
+    Each line begins with a cell for its mark, and with `look` with a glyph.
+    """
 
     HELP_TITLE: ClassVar[str] = "In the table"
     STYLES: ClassVar[tuple[str, ...]] = ("good", "warn", "bad", "dim", "strong")
@@ -63,12 +67,17 @@ class Rows(CursorView, Generic[R]):
         def control(self) -> Rows[Any]:
             return self.rows
 
+    class Sorted(Message):
+        """The user has chosen another order."""
+
     def __init__(
         self,
         columns: Sequence[Column[R]],
         *,
         key: Callable[[R], str],
         empty: str = "",
+        look: Callable[[R], Look] | None = None,
+        has_header: bool = True,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
@@ -76,7 +85,9 @@ class Rows(CursorView, Generic[R]):
         self.columns = tuple(columns)
         self.marked: set[str] = set()
         self.empty = empty
-        self._key = key
+        self.header_lines = 1 if has_header else 0
+        self._key, self._look = key, look
+        self._gutter = 2 if look is None else 3
         self._given: Sequence[R] = ()
         self._rows: list[R] = []
         self._sorted: Column[R] | None = None
@@ -103,6 +114,13 @@ class Rows(CursorView, Generic[R]):
     def sorted_by(self) -> tuple[str, bool] | None:
         """The key of the sort column, and whether the order is descending."""
         return (self._sorted.key, self._descending) if self._sorted else None
+
+    @property
+    def sorted_title(self) -> str:
+        """The sort column and its direction as a title says them."""
+        if self._sorted is None:
+            return ""
+        return self._sorted.title.lower() + (glyphs.FALLING if self._descending else glyphs.RISING)
 
     @property
     def visible_columns(self) -> set[str]:
@@ -136,6 +154,7 @@ class Rows(CursorView, Generic[R]):
         self._descending = bool(descending if descending is not None else self._sorted and self._sorted.falling)
         # Sort the given order, so that equal rows already stand as they will after the next refresh.
         self.show(self._given)
+        self.post_message(self.Sorted())
 
     def sort_next(self) -> None:
         """Sort by the next visible column; after the last one, by the first."""
@@ -170,14 +189,19 @@ class Rows(CursorView, Generic[R]):
             self.refresh()
             self.action_move(1)
 
+    def unmark_all(self) -> None:
+        self.marked.clear()
+        self.refresh()
+
     def cursor_moved(self) -> None:
-        self.post_message(self.Moved(self, self.cursor_row))
+        # A message does not bubble past its sender, which would be the widget around this table if it has shown rows.
+        self.post_message(self.Moved(self, self.cursor_row).set_sender(self))
 
     def line_opened(self) -> None:
         self.action_choose()
 
     def header_clicked(self, x: int) -> None:
-        left = len(NO_MARK)
+        left = self._gutter
         for column, width in self._laid_out():
             if left <= x < left + width + GAP and column.order:
                 is_again = self._sorted is column
@@ -191,7 +215,7 @@ class Rows(CursorView, Generic[R]):
         self.go_to(self.cursor)
 
     def _laid_out(self) -> list[tuple[Column[R], int]]:
-        room = self.scrollable_content_region.width - len(NO_MARK)
+        room = self.scrollable_content_region.width - self._gutter
         if self._layout_at[0] != room:
             self._layout_at = (room, laid_out(self.columns, room))
         return self._layout_at[1]
@@ -209,25 +233,33 @@ class Rows(CursorView, Generic[R]):
     def _line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         base = self.rich_style
-        if y == 0:
+        if y < self.header_lines:
             return self._header().adjust_cell_length(width, base)
-        place = self.scroll_offset.y + y - 1
+        place = self.scroll_offset.y + y - self.header_lines
         if place >= len(self._rows):
-            note = self.empty if not self._rows and y == 2 else ""
+            note = self.empty if not self._rows and y == 2 * self.header_lines else ""
             style = base + self.get_component_rich_style("rows--dim", partial=True)
-            return Strip([Segment(fitted(NO_MARK + note, width), style)], width)
+            return Strip([Segment(fitted(" " * self._gutter + note, width), style)], width)
         row = self._rows[place]
         line = base
         if place == self.cursor:
             line += self.get_component_rich_style("rows--cursor", partial=True)
-        segments = [Segment(MARK if self._key(row) in self.marked else NO_MARK, line)]
+        segments = self._marks(row, line)
         for column, room in self._laid_out():
-            segments.append(Segment(fitted(column.text(row), room, right=column.right), self._style(column, row, line)))
+            text = fitted(column.cell(row, room), room, right=column.right)
+            segments.append(Segment(text, self._style(column.style(row), row, line)))
             segments.append(Segment(" " * GAP, line))
         return Strip(segments).adjust_cell_length(width, line)
 
-    def _style(self, column: Column[R], row: R, line: Style) -> Style:
-        name = column.style(row)
+    def _marks(self, row: R, line: Style) -> list[Segment]:
+        """What stands before the cells: the mark of the row, its glyph, a blank."""
+        segments = [Segment(MARK if self._key(row) in self.marked else " ", line)]
+        if self._look is not None:
+            look = self._look(row)
+            segments.append(Segment(look.glyph, self._style(look.style, row, line)))
+        return [*segments, Segment(" ", line)]
+
+    def _style(self, name: str, row: R, line: Style) -> Style:
         if not name:
             return line
         own = self.get_component_rich_style(f"rows--{name}", partial=True)
@@ -237,10 +269,12 @@ class Rows(CursorView, Generic[R]):
 
     def _header(self) -> Strip:
         style = self.rich_style + self.get_component_rich_style("rows--header", partial=True)
-        segments = [Segment(NO_MARK, style)]
+        segments = [Segment(" " * self._gutter, style)]
         for column, room in self._laid_out():
-            title = column.title
+            title, gap = column.title, " " * GAP
             if column is self._sorted:
-                title += FALLING if self._descending else RISING
-            segments.append(Segment(fitted(title, room, right=column.right) + " " * GAP, style))
+                arrow = glyphs.FALLING if self._descending else glyphs.RISING
+                # Where the title fills the column, the arrow stands in the gap.
+                title, gap = (title + arrow, gap) if len(title) < room else (title, arrow + " " * (GAP - 1))
+            segments.append(Segment(fitted(title, room, right=column.right) + gap, style))
         return Strip(segments)

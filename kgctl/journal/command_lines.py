@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 HIDDEN = "***"
 _SECRET = re.compile(r"(?i)passw|secret|token|credential|jaas|private|api[._-]?key|\bsasl\.mechanism\.oauth")
@@ -16,6 +16,17 @@ _MOST = 2000
 def is_secret(name: str) -> bool:
     """Whether a config with this name may have a secret value."""
     return _SECRET.search(name) is not None
+
+
+def without_values(line: str, settings: Collection[str]) -> str:
+    """The command line without the values of these settings."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        # It was cut in the middle of a word.
+        return HIDDEN
+    name = re.compile(rf"(?s)((?:^|[^\w.])(?:{'|'.join(map(re.escape, sorted(settings)))})\s*=).*")
+    return shlex.join(name.sub(lambda found: found[1] + HIDDEN, word) for word in words)
 
 
 def safe_command(words: Sequence[str]) -> str:

@@ -96,7 +96,7 @@ def topics_altered(admin: Admin, rows: Iterable[TopicAlteration]) -> list[Item]:
         if row.status != _PLANNED or row.error:
             continue
         if row.setting == COUNT:
-            items.append(Item(PARTITIONS, SET, (row.topic,), old=row.old_value, new=row.new_value))
+            items.append(Item(PARTITIONS, SET, (row.topic,), PARTITIONS, row.old_value, row.new_value))
         else:
             configs.setdefault(Resource(TOPIC_CONFIG, row.topic), {})[row.setting] = row.new_value
     return items + configs_changed(admin, configs)
@@ -106,7 +106,7 @@ def partitions_added(admin: Admin, names: Sequence[str], count: int) -> list[Ite
     """Topics that get this many partitions."""
     found = admin.stored_topics(names)
     counts = {name: topic.partitions for name, topic in found.items() if isinstance(topic, StoredTopic)}
-    return [Item(PARTITIONS, SET, (name,), old=_text(counts.get(name)), new=str(count)) for name in names]
+    return [Item(PARTITIONS, SET, (name,), PARTITIONS, _text(counts.get(name)), str(count)) for name in names]
 
 
 def config_rows_changed(admin: Admin, rows: Sequence[ConfigChange]) -> list[Item]:
@@ -144,7 +144,14 @@ def configs_changed(
 
 def quotas_changed(rows: Iterable[QuotaChange]) -> list[Item]:
     return [
-        Item(QUOTA, SET, (row.user, row.client_id, row.ip), row.quota, _number(row.old_value), _number(row.new_value))
+        Item(
+            QUOTA,
+            SET,
+            (row.user, row.client_id, row.ip),
+            row.quota,
+            number_text(row.old_value),
+            number_text(row.new_value),
+        )
         for row in rows
         if row.status == _PLANNED and not row.error
     ]
@@ -212,8 +219,8 @@ def _transaction(row: TransactionAbort) -> tuple[str | None, ...]:
 
 
 def _alteration(row: TopicAlteration) -> Key:
-    if row.setting == "partitions":
-        return (PARTITIONS, row.topic, None)
+    if row.setting == PARTITIONS:
+        return (PARTITIONS, row.topic, PARTITIONS)
     return (CONFIG, "topic", row.topic, row.setting)
 
 
@@ -229,8 +236,11 @@ _KEYS: dict[str, Callable[[Any], Key]] = {
 }
 
 
-def _number(value: float | None) -> str | None:
-    return None if value is None else repr(value)
+def number_text(value: float | None) -> str | None:
+    """A quota as text; equal numbers have equal texts."""
+    if value is None:
+        return None
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _rounds(iterations: int | None) -> str | None:

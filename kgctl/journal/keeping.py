@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.light_dataclasses import dataclass, replace
 from kgctl.client.net.errors import KgctlError, from_row
+from kgctl.journal.command_lines import safe_command, without_values
 from kgctl.journal.files import CannotKeep
 from kgctl.journal.journal import Begun, Journal, Origin
 from kgctl.journal.making import plan_of, snapshot_of
 from kgctl.journal.recording import recorded
-from kgctl.model.items import CREATE, TOPIC, Item
+from kgctl.model.items import CONFIG, CREATE, TOPIC, Item
 from kgctl.model.plans import OFFSETS, GroupPlan, Plan, Snapshot, StoredGroup
 
 if TYPE_CHECKING:
@@ -120,6 +121,9 @@ class Keeper:
         if not self.is_on or not (plan.groups or items):
             return act()
         origin = self.origin if undoes is None else replace(self.origin, undoes=undoes)
+        secret = {item.setting for item in items if item.kind == CONFIG and item.setting and not item.is_kept}
+        if secret:
+            origin = replace(origin, command=without_values(origin.command, secret))
         journal = Journal(os.environ, plan.cluster_id)
         try:
             result = recorded(journal, plan, before, origin, act, rows_of, items=items, correct=correct, warn=self.warn)
@@ -133,8 +137,6 @@ def origin_of(address: str, context: str | None, command: Sequence[str]) -> Orig
     """A change by this user on this machine. `command` are the words of a command line; secrets in it are hidden."""
     import getpass
     import socket
-
-    from kgctl.journal.command_lines import safe_command
 
     try:
         user = getpass.getuser()

@@ -9,7 +9,7 @@ from broker.light_dataclasses import dataclass, replace
 from kgctl.client.admin.reset import MOVED
 from kgctl.client.net.errors import KgctlError
 from kgctl.journal.command_lines import HIDDEN
-from kgctl.journal.items import EXISTS, Key
+from kgctl.journal.items import EXISTS, Key, acl_parts, number_text
 from kgctl.model.failure import RowError
 from kgctl.model.items import (
     ACL,
@@ -115,6 +115,8 @@ def _is_as_before(item: Item, now: Now) -> bool:
 def _problem(item: Item, now: Now) -> str | None:
     """Why the item should not be taken back: it is not as the change left it."""
     if item.kind == TOPIC and item.action == CREATE:
+        if item.topic_id is None and now.topic_id is not None:
+            return "the command was cut off, so another one may have created it"
         if item.topic_id is not None and now.topic_id != item.topic_id:
             return "it was deleted and created again since"
         if now.records != 0:
@@ -132,8 +134,8 @@ def _problem(item: Item, now: Now) -> str | None:
 
 def _remark(item: Item) -> str | None:
     if item.kind == TOPIC and item.action == DELETE:
-        configs = "" if item.is_kept else "; its configs could not be read and are the defaults"
-        return f"created again empty: its records are lost, and committed offsets of groups may be{configs}"
+        configs = "" if item.is_kept else "; its configs could not be read: they are the defaults"
+        return f"created again empty: records, and offsets that groups had committed, are not restored{configs}"
     return "deletes the topic" if item.kind == TOPIC else None
 
 
@@ -187,10 +189,10 @@ def _configs(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]
 def _quotas(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]:
     from kgctl.client.admin.quotas import Entity
 
-    values: dict[Key, str] = {}
+    values: dict[Key, str | None] = {}
     for entity in dict.fromkeys(Entity(*item.parts) for item in items):
         for row in admin.list_quotas(entity, strict=True):
-            values[QUOTA, row.user, row.client_id, row.ip, row.quota] = repr(row.value)
+            values[QUOTA, row.user, row.client_id, row.ip, row.quota] = number_text(row.value)
     return {item.key: Now(values.get(item.key)) for item in items}
 
 
@@ -202,7 +204,6 @@ def _users(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]:
 
 def _acls(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]:
     from broker.security.acls.bindings import Filter
-    from kgctl.journal.items import acl_parts
 
     present = {acl_parts(row) for row in admin.list_acls([Filter()])}
     return {item.key: Now(EXISTS if item.parts in present else None) for item in items}

@@ -98,7 +98,8 @@ def _outcomes(kind: str, rows: Any) -> list[Outcome]:
         row.name: BrokerError(row.error_code, f"topic {row.name!r}", row.error_message) if row.error_code else None
         for row in rows
     }
-    return [Outcome.of((kind, name, None), error) for name, error in errors.items()]
+    setting = PARTITIONS if kind == PARTITIONS else None
+    return [Outcome.of((kind, name, setting), error) for name, error in errors.items()]
 
 
 def _raise_first(rows: Any) -> None:

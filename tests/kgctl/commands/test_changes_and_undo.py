@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from broker.protocol.messages.describe_configs import DescribeConfigsResponse
+from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, fill
 from tests.harness.running import RunningBroker
+from tests.harness.scripted_node import ScriptedNode, one_partition
+
+DESCRIBE, ALTER = 32, 44
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +122,7 @@ def test_a_deleted_topic_comes_back_empty_and_that_is_said(kgctl: Kgctl, topic: 
 def test_altered_configs_come_back_and_added_partitions_stay(kgctl: Kgctl, topic: str) -> None:
     arguments = ["topics", "alter", topic, "--partitions", 4, "--config", "retention.ms=5000", "--execute"]
     entry = change(kgctl, *arguments)
-    rows = {(row["setting"] or row["kind"]): row for row in undo(kgctl, entry["id"])}
+    rows = {row["setting"]: row for row in undo(kgctl, entry["id"])}
     assert rows["retention.ms"]["status"] == "done"
     assert rows["partitions"]["status"] == "not undoable"
     assert "Kafka cannot remove partitions" in rows["partitions"]["note"]
@@ -307,3 +314,69 @@ def test_what_a_tool_cannot_change_is_in_the_journal_as_failed(kgctl: Kgctl, top
     assert entry["outcome"] == "failed"
     assert kgctl("undo").exit_code == 5
     assert "nothing left to take back" in kgctl("undo", entry["id"], "--execute").stderr
+
+
+def test_a_lost_answer_is_unknown_and_a_sensitive_value_is_not_kept(state: Path) -> None:
+    node = ScriptedNode()
+    config = DescribeConfigsResponse.Config(
+        name="a", value=None, config_source=1, is_sensitive=True, read_only=False, synonyms=[]
+    )
+    result = DescribeConfigsResponse.Result(resource_type=2, resource_name="t", configs=[config])
+    node.answers[DESCRIBE] = lambda _: DescribeConfigsResponse(results=[result])
+    checked = IncrementalAlterConfigsResponse.Response(resource_type=2, resource_name="t")
+    # The change itself is not answered: the connection ends.
+    node.answers[ALTER] = lambda request: (  # type: ignore[assignment, return-value]
+        IncrementalAlterConfigsResponse(responses=[checked]) if request.validate_only else None
+    )
+    with node.listening() as endpoint:
+        one_partition(node, endpoint, "t")
+        ours = Kgctl(str(endpoint))
+        assert ours("configs", "set", "topic", "t", "a=hunter2", "--execute", "--timeout", 3).exit_code != 0
+        (entry,) = Kgctl().rows("journal")
+        assert entry["outcome"] == "unknown"
+        (row,) = Kgctl().rows("journal", "show", entry["id"])
+        assert (row["old_value"], row["new_value"], row["status"]) == ("***", "***", "unknown")
+        refused = ours("undo", entry["id"], "--execute")
+        assert refused.exit_code == 6
+        assert "was not kept: set it with `kgctl configs set topic t a=...`" in refused.stderr
+    kept = b"".join(path.read_bytes() for path in state.rglob("*") if path.is_file())
+    assert b"kgctl configs set topic t" in kept
+    assert b"hunter2" not in kept
+
+
+KILLED = """
+import os, sys
+from kgctl.client.admin.admin import Admin
+from kgctl.journal.journal import Begun
+def die(*_, **__): os.kill(os.getpid(), 9)
+{patch}
+from kgctl.app import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("patch", "exists", "says"),
+    [
+        ("Admin.create_topics = die", False, "Everything is as it was before the change"),
+        ("Begun.correct = die", True, "the command was cut off, so another one may have created it"),
+        ("Begun.end = die", True, None),
+    ],
+)
+def test_whatever_moment_a_creation_is_killed_at_undo_deletes_only_what_it_created(
+    kgctl: Kgctl, patch: str, exists: bool, says: str | None
+) -> None:
+    name = fresh("t")
+    command = [sys.executable, "-c", KILLED.format(patch=patch), "topics", "create", name]
+    done = subprocess.run([*command, "--bootstrap", kgctl.bootstrap], timeout=60)
+    assert done.returncode == -9
+    assert (name in topics(kgctl)) is exists
+    (entry,) = Kgctl().rows("journal")
+    assert entry["outcome"] == "unfinished"
+    assert [row["status"] for row in Kgctl().rows("journal", "show", entry["id"])] == ["unknown"]
+    undone = kgctl("undo", "--execute")
+    assert (says or "") in undone.stderr
+    if exists and says:
+        assert name in topics(kgctl)
+        undo(kgctl, "--force")
+    assert name not in topics(kgctl)

@@ -21,8 +21,9 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.feed.protocol import Feed
+from kgctl.tui.observer import LiveObserver
 from kgctl.tui.palette import GroupCommands, KeyCommands
-from kgctl.tui.screens.group import GroupScreen, Observations
+from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.plan import PlanDialog
@@ -84,8 +85,9 @@ class KgctlApp(App[None]):
         self.ready = asyncio.Event()
         self._clock = clock
         self._first_group = group
-        self.background = Background(feed, self._cluster_answered, self._cluster_failed, self._background_s, self.now_s)
-        self._observations: dict[str, Observations] = {}  # by group, of those that were opened
+        self.background = Background(
+            LiveObserver(feed), self._cluster_answered, self._cluster_failed, self._background_s, self.now_s
+        )
         self._failure: Exception | None = None
         self._watching: Worker[None] | None = None
         for one in THEMES:
@@ -137,7 +139,7 @@ class KgctlApp(App[None]):
             self.post_message(events.Key(event.key, event.character))
 
     def open_group(self, group: str) -> None:
-        self.push_screen(GroupScreen(group, self._observations.setdefault(group, Observations())))
+        self.push_screen(GroupScreen(group))
 
     @property
     def cluster(self) -> ClusterView | None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Generator
-from typing import TypeVar
+from collections.abc import Callable
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.tui.feed.groups import AllGroups
-from kgctl.tui.feed.protocol import Feed
+from kgctl.tui.observer import Observer
 from kgctl.tui.polling import Polling
-from kgctl.watch.cluster import ClusterView, ClusterWatch
-
-T = TypeVar("T")
+from kgctl.watch.cluster import ClusterView
 
 
 class Background:
@@ -20,31 +15,16 @@ class Background:
 
     def __init__(
         self,
-        feed: Feed,
+        observer: Observer,
         answered: Callable[[ClusterView], None],
         failed: Callable[[KgctlError], None],
         interval_s: Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
-        self.polling = Polling(self._ask, answered, failed, interval_s, clock)
-        self._feed = feed
-        self._watch = ClusterWatch()
+        self.observer = observer
+        self.polling = Polling(observer.cluster, answered, failed, interval_s, clock)
 
     @property
     def view(self) -> ClusterView | None:
         """The newest view; None until a snapshot succeeds."""
         return self.polling.last
-
-    async def _ask(self) -> ClusterView:
-        return await in_slices(self._watch.adding(await self._feed.read(AllGroups())))
-
-
-async def in_slices(steps: Generator[None, None, T]) -> T:
-    """Run a computation, and let keys and redraws in between."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as over:
-            found: T = over.value
-            return found
-        await asyncio.sleep(0)

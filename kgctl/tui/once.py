@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.failure import RowError
-from kgctl.model.watched import GroupSnapshot
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.screens.polled import PolledScreen
+from kgctl.watch.opened import OpenedGroup
 
 STEP_S = 0.02
 CURSOR_MOVE = re.compile(r"\x1b\[\d+;\d+H")
@@ -87,7 +87,8 @@ async def _polled(app: KgctlApp, snapshots: int) -> KgctlError | None:
 
 def _error_of_group(app: KgctlApp) -> RowError | None:
     answers = [screen.polling.last for screen in app.screen_stack if isinstance(screen, PolledScreen)]
-    return next((answer.group.error for answer in answers if isinstance(answer, GroupSnapshot)), None)
+    opened = (answer.snapshot for answer in answers if isinstance(answer, OpenedGroup))
+    return next((snapshot.group.error for snapshot in opened if snapshot is not None), None)
 
 
 def rendered(app: KgctlApp, colors: bool) -> str:

@@ -10,6 +10,7 @@ from kgctl.model.watched import Snapshot, WatchedGroup
 from kgctl.watch.cluster_events import ClusterEvents
 from kgctl.watch.groups import GroupsWatch
 from kgctl.watch.series import BUCKET_S, Series, Values
+from kgctl.watch.tracker import GroupTracker
 
 # How many groups are computed in one go: a few milliseconds, so that keys do not wait for 10,000 groups.
 AT_ONCE = 100
@@ -60,6 +61,10 @@ class ClusterWatch:
         self._series: dict[str, Series] = {}
         self._total = Series()
         self._events = ClusterEvents()
+
+    def tracker(self, name: str) -> GroupTracker:
+        """The tracker of this group; it may get snapshots of this group alone, too."""
+        return self._groups.tracker(name)
 
     def add(self, snapshot: Snapshot) -> ClusterView:
         """Add a snapshot and return the view."""

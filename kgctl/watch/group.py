@@ -34,13 +34,16 @@ class GroupView:
 
 
 class GroupWatch:
-    """Tracks one group: rates over a window, and the newest LAGS lags of each partition that it has now."""
+    """Tracks one group: rates over a window, and the newest LAGS lags of each partition that it has now.
 
-    def __init__(self) -> None:
-        self._reset()
+    `tracker` is that of the list of all groups, so that both judge by the same evidence.
+    """
 
-    def _reset(self) -> None:
-        self._tracker = GroupTracker()
+    def __init__(self, tracker: GroupTracker | None = None) -> None:
+        self._reset(tracker)
+
+    def _reset(self, tracker: GroupTracker | None = None) -> None:
+        self._tracker = tracker or GroupTracker()
         self._partitions: dict[TopicPartition, _PartitionTracker] = {}
         self._view: GroupView | None = None
 

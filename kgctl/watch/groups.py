@@ -24,6 +24,13 @@ class GroupsWatch:
         """Add a snapshot and return its rows by group id: without deleted groups, and with an error for those that failed."""
         return list(self.rows(snapshot))
 
+    def tracker(self, name: str) -> GroupTracker:
+        """The tracker of this group; it may get snapshots of this group alone, too."""
+        found = self._trackers.get(name)
+        if found is None:
+            found = self._trackers[name] = GroupTracker()
+        return found
+
     def rows(self, snapshot: Snapshot) -> Iterator[WatchedGroup]:
         """As `add`, one row at a time: a caller with 10,000 groups can do other things in between."""
         count = 0
@@ -35,9 +42,7 @@ class GroupsWatch:
                     count += 1
                     yield failed(group)
                 continue
-            tracker = self._trackers.get(name)
-            if tracker is None:
-                tracker = self._trackers[name] = GroupTracker()
+            tracker = self.tracker(name)
             tracker.add(snapshot.at_s, snapshot.wall_ms, group, cluster_ms)
             count += 1
             yield row_of(tracker, group, self._unused_after_s)

@@ -10,11 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 
-from broker.light_dataclasses import dataclass, field, replace
+from broker.light_dataclasses import replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.tui import cells
-from kgctl.tui.feed.groups import OneGroup
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
@@ -30,7 +29,8 @@ from kgctl.tui.widgets.group.timeline import clock_time
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.watch.assignments import assignment_of
 from kgctl.watch.figures import counted
-from kgctl.watch.group import GroupView, GroupWatch
+from kgctl.watch.group import GroupView
+from kgctl.watch.opened import OpenedGroup
 from kgctl.watch.timeline import Timeline
 
 OVERVIEW, MEMBERS, ASSIGNMENT, OFFSETS = range(4)
@@ -40,16 +40,7 @@ UNDER_WAY = "A rebalance is under way; there is no assignment yet."
 NOT_KNOWN = "The assignment of this rebalance is not known."
 
 
-@dataclass
-class Observations:
-    """What is known of a group. It outlives the screen, which is created each time the group is opened."""
-
-    watch: GroupWatch = field(default_factory=GroupWatch)
-    timeline: Timeline = field(default_factory=Timeline)
-    since_ms: int = 0  # when the group was first opened
-
-
-class GroupScreen(PolledScreen[GroupSnapshot]):
+class GroupScreen(PolledScreen[OpenedGroup]):
     """The state machine above one of four panes; on a large terminal the first pane includes the members."""
 
     DEFAULT_CSS = """
@@ -71,15 +62,15 @@ class GroupScreen(PolledScreen[GroupSnapshot]):
     # The terminal size from which members are below the rebalances, and the width from which details are beside them.
     WIDE, HIGH, BESIDE = 110, 34, 150
 
-    def __init__(self, group: str, observations: Observations) -> None:
+    def __init__(self, group: str) -> None:
         super().__init__(cells.name(group))
         self.group = group
         self.pane = OVERVIEW
         self._reads_whole_history = True
+        self._opened = OpenedGroup()
         self._passed_s = 0.0  # since the snapshot; stops while no answers arrive
         self._snapshot: GroupSnapshot | None = None
         self._view: GroupView | None = None
-        self._watch, self._timeline, self._observations = observations.watch, observations.timeline, observations
         self._names: Mapping[str, str] = {}  # of members by id, from the last good snapshot
         self.machine = StateMachine()
         self.pane_names = PaneNames(PANES)
@@ -93,18 +84,20 @@ class GroupScreen(PolledScreen[GroupSnapshot]):
         yield self.pane_names
         yield from self._panes
 
-    async def ask(self) -> GroupSnapshot:
-        return await self.dashboard.feed.read(OneGroup(self.group, self._reads_whole_history))
+    async def ask(self) -> OpenedGroup:
+        found = await self.dashboard.background.observer.group(self.group, whole_history=self._reads_whole_history)
+        self._reads_whole_history = False
+        return found
 
-    def answered(self, answer: GroupSnapshot) -> None:
-        self._observations.since_ms = self._observations.since_ms or answer.wall_ms
-        self._snapshot, self._view, self._passed_s = answer, self._watch.add(answer), 0.0
-        self._timeline.add(answer, whole_history=self._reads_whole_history)
-        # If reading the history failed, events may have been missed: read all of it next time.
-        self._reads_whole_history = answer.events is None
-        if answer.group.error is None:
-            self._names = names(answer.group.members)
-        self.members.show(self._view.group or answer.group)
+    def answered(self, answer: OpenedGroup) -> None:
+        assert answer.snapshot is not None
+        assert answer.view is not None
+        self._opened = answer
+        self._snapshot, self._view, self._passed_s = answer.snapshot, answer.view, 0.0
+        group = answer.snapshot.group
+        if group.error is None:
+            self._names = names(group.members)
+        self.members.show(self._view.group or group)
         self.offsets.show(self._view.partitions)
         self._show_times()
         self._show_assignment()
@@ -124,6 +117,10 @@ class GroupScreen(PolledScreen[GroupSnapshot]):
         self._reads_whole_history = True
 
     # ---- contents
+
+    @property
+    def _timeline(self) -> Timeline:
+        return self._opened.timeline
 
     @property
     def _panes(self) -> tuple[Widget, ...]:
@@ -191,7 +188,7 @@ class GroupScreen(PolledScreen[GroupSnapshot]):
         if snapshot.history_error is not None and self._timeline.has_history:
             notes.append(f"Reading the history failed: {cells.name(snapshot.history_error)}")
         elif not self._timeline.has_history:
-            notes.append(f"Only rebalances observed since {clock_time(self._observations.since_ms)} are shown.")
+            notes.append(f"Only rebalances observed since {clock_time(self._opened.since_ms)} are shown.")
             notes += [cells.name(snapshot.history_error)] if snapshot.history_error else []
         elif self._timeline.unreadable:
             unreadable = counted(self._timeline.unreadable, "unreadable event")

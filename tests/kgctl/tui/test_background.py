@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
-from kgctl.tui.background import in_slices
 from kgctl.tui.feed.groups import AllGroups
+from kgctl.tui.observer import in_slices
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.watch.cluster import AT_ONCE, ClusterWatch

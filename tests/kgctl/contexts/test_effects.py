@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from uuid import uuid4
 
 import pytest
@@ -50,11 +51,15 @@ CHANGES = {
 }
 
 
-def verbs() -> Iterator[tuple[str, Effect]]:
-    for name in COMMANDS:
-        command = load(name)
-        for verb, below in (verbs_of(command) or {"": command}).items():
-            yield f"{name} {verb}".strip(), effect_of(below)
+@cache
+def effects() -> dict[str, Effect]:
+    """Of each verb."""
+    commands = {name: load(name) for name in COMMANDS}
+    return {
+        f"{name} {verb}".strip(): effect_of(below)
+        for name, command in commands.items()
+        for verb, below in (verbs_of(command) or {"": command}).items()
+    }
 
 
 @pytest.fixture
@@ -68,7 +73,7 @@ def silent_port() -> Iterator[str]:
 
 
 def test_every_verb_declares_what_it_does() -> None:
-    assert {verb for verb, effect in verbs() if effect.is_change} == set(CHANGES)
+    assert {verb for verb, effect in effects().items() if effect.is_change} == set(CHANGES)
 
 
 @pytest.mark.parametrize("verb", CHANGES)
@@ -92,7 +97,7 @@ def test_without_a_terminal_a_confirming_context_wants_the_name_as_an_option(
         done = home.kgctl(*verb.split(), *CHANGES[verb], *given, "--context", "prod", text="g\n")
         assert done.exit_code == 6
         # What has no name, such as ACLs, is confirmed with the name of the context.
-        name = "g" if dict(verbs())[verb].names else "prod"
+        name = "g" if effects()[verb].names else "prod"
         assert done.stderr == f"Error: context 'prod' asks for confirmation: add --yes {name}\n"
 
 

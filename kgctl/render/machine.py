@@ -16,6 +16,7 @@ from kgctl.render.table import printable
 VERSION = 2
 
 Keys = Sequence[str] | None
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 def envelope(
@@ -91,20 +92,27 @@ def as_names(rows: Iterable[Any], field: str, *, escaped: bool) -> str:
 
 def plain(value: Any) -> Any:
     """Convert dataclasses to objects, tuples to arrays and errors to their names. A list that is not known is empty."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, RowError):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
         lists = list_fields(type(value))
         return {
-            field.name: [] if field.name in lists and found is None else plain(found)
-            for field in fields(value)
-            for found in [getattr(value, field.name)]
+            name: found if type(found) in _SCALARS and name not in lists else plain(() if found is None else found)
+            for name in _field_names(type(value))
+            for found in [getattr(value, name)]
         }
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     return value
+
+
+@cache
+def _field_names(row_type: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(row_type))
 
 
 @cache

@@ -210,7 +210,9 @@ def _bind(host: str, port: int) -> list[socket.socket]:
     """Bind a socket for each address of `host` that this machine has, all to the same port."""
     bound: list[socket.socket] = []
     absent: OSError | None = None
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    # Of a text, Python makes the name for the DNS itself, and loads tables for it.
+    name = host.encode() if host.isascii() else host
+    found = socket.getaddrinfo(name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
         for family, kind, protocol, _, address in dict.fromkeys(found):
             try:

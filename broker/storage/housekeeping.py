@@ -14,7 +14,6 @@ from broker.storage.errors import DamageError, OutOfDescriptors
 from broker.storage.flush import Flush
 from broker.storage.partition_log import PartitionLog
 from broker.storage.rows.row_topic import RowTopic
-from broker.storage.segments import compaction
 from broker.storage.segments.leftovers import find_orphans
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.retention import overdue_partitions, retain
@@ -163,6 +162,9 @@ class Housekeeping:
                 yield from topic.clean(self._shared.policy_of(self._topics[topic.name]), wall_ms)
 
     def _compact_partition(self, partition: SegmentPartition, wall_ms: int) -> Iterator[None]:
+        # Most brokers have no partition to compact.
+        from broker.storage.segments import compaction
+
         if partition in self._damaged or not compaction.wants_compaction(partition, wall_ms):
             return
         try:

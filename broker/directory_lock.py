@@ -13,10 +13,10 @@ import os
 import stat
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from broker.atomic_file import remove_file
 from broker.data_directory import LOCK_NAME, READY_NAME
+from broker.light_named_tuples import NamedTuple
 from broker.process_identity import ProcessIdentity
 from broker.ready_file import Ready, read_ready, read_ready_file
 

@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from broker.light_named_tuples import NamedTuple
 
 
 class OtherProcessError(Exception):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from broker.config.option import ConfigError, Option
 from broker.config.options import OPTIONS
 from broker.light_dataclasses import replace
+from broker.light_named_tuples import NamedTuple
 
 PREFIX = "listener.name."
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")

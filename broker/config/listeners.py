@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from broker.config.option import ConfigError
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -22,9 +22,10 @@ further reply is sent and the process stops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from broker.light_dataclasses import dataclass, field
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
 

@@ -6,7 +6,6 @@ The syntax is that of RE2, which Kafka uses (com.google.re2j), without Unicode c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from broker.cores.pattern_syntax import (
     Alternatives,
@@ -20,6 +19,7 @@ from broker.cores.pattern_syntax import (
     is_word,
     parse,
 )
+from broker.light_named_tuples import NamedTuple
 
 # The largest tree, in which a repetition counts as often as it repeats. It has at most twice as many instructions.
 MAX_NODES = 1_000

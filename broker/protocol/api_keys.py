@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.wire_types import Message
 
 # Requests that are private to this broker start here, far above Kafka's keys.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 import google_crc32c
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import Buffer, decode_records, parse_header
 from broker.protocol.wire_types import DecodeError
 

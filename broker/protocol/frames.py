@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.api_keys import APIS
 from broker.protocol.codec import Part, decode, encode, encode_parts
 from broker.protocol.messages.api_versions import ApiVersionsRequest

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.codec import decode, encode
 from broker.protocol.wire_types import (
     ARRAY,

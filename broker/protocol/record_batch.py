@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import google_crc32c
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.compression import Codec, compress, decompress
 from broker.protocol.varints import read_varint, varint
 from broker.protocol.wire_types import DecodeError, EncodeError

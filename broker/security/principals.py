@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.security.certificates import subject_of
 
 USER = "User:"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from broker.light_named_tuples import NamedTuple
 from broker.security import keystores, pem
 from broker.security.cipher_suites import UnknownSuite, openssl_names
 

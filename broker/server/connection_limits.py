@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import resource
 import sys
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from broker.config.option import ConfigError
+from broker.light_named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

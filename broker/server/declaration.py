@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from broker.protocol.wire_types import Message

@@ -5,7 +5,9 @@ Kafka has more of them. This broker lists only those that it supports.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from broker.light_named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,9 @@ is completed with what is denied. Without an authorizer no guard runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.protocol.wire_types import NEVER, Gradual

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
 from broker.storage.files import FileSlice

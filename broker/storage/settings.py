@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from broker.light_named_tuples import NamedTuple
 
 MAX_INT64 = 2**63 - 1
 DAY_MS = 86_400_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.settings import DAY_MS, HOUR_MS, MAX_INT64, LogSettings
 
 MAX_INT32 = 2**31 - 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.compat.java_errors import JavaError, java_error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.conditions.errors import BadCondition
 
 MOST_LETTERS = 2000

@@ -6,7 +6,8 @@ Where Burrow, LinkedIn's lag checker, has a status of the same meaning, its term
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+
+from broker.light_named_tuples import NamedTuple
 
 
 class Health(StrEnum):

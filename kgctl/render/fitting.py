@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.cells import cell_len, chop_cells
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.render.columns import RELUCTANTLY, Column, Fit, Layout
 from kgctl.render.table import MISSING, Block, blocks, lines_of
 

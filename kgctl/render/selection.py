@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from broker.light_dataclasses import dataclass, replace
+from broker.light_named_tuples import NamedTuple
 from kgctl.render.columns import Column, Layout, Shown
 
 DESCENDING = ("asc", "desc")

@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.store.sql import add_table, column_types, flat, open_database
 
 RECORDS = "records"

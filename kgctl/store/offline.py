@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from broker.inspection import ROW_TOPICS, DataDirectory, StoredPartition
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.model import store as rows
 from kgctl.store import groups, security, topics, transactions
 from kgctl.store.offline import Offline

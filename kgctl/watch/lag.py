@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.lag import WORST_LAST, Confidence, LagFacts, LagRow, Retention
 from kgctl.model.topic_partition import TopicPartition

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.health import Judgement

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from broker.light_named_tuples import NamedTuple
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition

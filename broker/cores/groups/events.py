@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from broker.light_dataclasses import dataclass, field
+from broker.light_named_tuples import NamedTuple
 
 SCHEMA_VERSION = 1
 # An event names member ids up to this total length and counts the rest.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.offsets_topic import (
     PARTITIONS,
     GroupMetadataKey,

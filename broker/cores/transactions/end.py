@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from broker.cores.core import BrokenInvariant
 from broker.cores.transactions import transition
 from broker.cores.transactions.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionRecord
 from broker.cores.transactions.states import TransactionState
 from broker.cores.transactions.step import TIMEOUT, Step
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from broker.cores.transactions.states import STORED, TransactionState
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.transaction_log import (
     PARTITIONS,
     TransactionLogValue,

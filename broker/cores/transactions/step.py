@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
@@ -12,6 +12,7 @@ from broker.cores.transactions.records import NO_PRODUCER_EPOCH, Partition, Stat
 from broker.cores.transactions.settings import TransactionSettings
 from broker.cores.transactions.states import TransactionState
 from broker.light_dataclasses import dataclass, field
+from broker.light_named_tuples import NamedTuple
 from broker.timers import Timers
 
 # The kind of the timer of an ongoing transaction, and of the one timer of the check for expired transactional ids.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.acls import Operation, PatternType, Permission, ResourceType
 
 WILDCARD = "*"  # any name, as a literal pattern; any host

@@ -5,8 +5,9 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode
-from typing import Any, NamedTuple
+from typing import Any
 
+from broker.light_named_tuples import NamedTuple
 from broker.security.sasl.oauthbearer import TokenRefused
 from broker.security.secret import Secret
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from broker.light_named_tuples import NamedTuple
 from broker.security.credentials import jwt
 from broker.security.credentials.errors import BadCredentials
 from broker.security.credentials.watched_file import WatchedFile

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from broker.light_named_tuples import NamedTuple
 from broker.security.quotas.entities import (
     CLIENT_ID,
     CONNECTION,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from broker.light_named_tuples import NamedTuple
 
 
 class SaslError(Exception):

@@ -8,8 +8,8 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.security.sasl.mechanism import AuthenticationFailed, Identity, SaslError, wrong_credentials
 from broker.security.secret import Secret
 

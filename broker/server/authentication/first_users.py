@@ -6,9 +6,10 @@ import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from broker.config.option import ConfigError
+from broker.light_named_tuples import NamedTuple
 from broker.security.credentials.scram_users import ScramUsers, set_password
 from broker.security.sasl import scram
 from broker.security.secret import Secret

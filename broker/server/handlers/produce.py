@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.compression import Codec
 from broker.protocol.errors import ErrorCode

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_user_scram_credentials import (

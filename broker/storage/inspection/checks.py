@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.errors import StorageError, StoreDamageError
 from broker.storage.inspection.partitions import StoredPartition
 from broker.storage.inspection.reader import ROW_TOPICS, DataDirectory

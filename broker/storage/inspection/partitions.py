@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import BatchHeader
 from broker.storage.errors import DamageError
 from broker.storage.inspection.segment_reader import SegmentReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import BatchHeader, Record, decode_records
 from broker.protocol.wire_types import DecodeError
 from broker.storage.errors import DamageError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.errors import StorageError
 from broker.storage.inspection.partitions import StoredPartition, StoredSegment
 from broker.storage.inspection.segment_reader import SegmentReader

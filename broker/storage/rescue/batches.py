@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.partition_log import LEADER_EPOCH
 from broker.storage.rescue.reading import WINDOW_BYTES, SourceFile

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.store.checked_pages import HEADER_BYTES, PAGE_BYTES, RESERVED_BYTES
 from broker.storage.store.values import Value
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.file_ops import FileOps
 from broker.storage.files import Files
 from broker.storage.rescue.salvage import StoredPartition

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from broker.light_dataclasses import dataclass, field
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import parse_header
 from broker.storage.rescue.batches import Batch, SegmentFile, whole_batches
 from broker.storage.rescue.reading import Progress

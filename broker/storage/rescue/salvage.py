@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.offsets_topic import OffsetCommitKey, decode_key, decode_offset_value
 from broker.protocol.wire_types import DecodeError
 from broker.storage.rescue.cells import Cell, cells, possible_rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.rescue.reading import SourceFile
 from broker.storage.store.checked_pages import PAGE_BYTES, page_is_intact
 from broker.storage.store.wal_frames import frames

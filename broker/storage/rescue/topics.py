@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.rescue.salvage import Salvage
 from broker.storage.segments.leftovers import DAMAGED_SUFFIX
 from broker.storage.segments.topic_files import NAME, TopicDescription

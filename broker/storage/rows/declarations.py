@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.rows.compacted_tables import CompactedTables
 from broker.storage.rows.group_index import fill_group_index, update_group_index
 from broker.storage.rows.retained_tables import RetainedTables

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.store.database import Store
 from broker.storage.store.values import as_int, as_text
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.rows.topic_row import RowLike, StoredRow, check_crc, row_crc
 from broker.storage.store.database import Store
 from broker.storage.store.values import as_int

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import google_crc32c
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.errors import StoreDamageError
 from broker.storage.store.values import Row
 

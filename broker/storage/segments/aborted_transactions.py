@@ -8,8 +8,8 @@ its bound behind them.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.partition_log import AbortedTransaction
 from broker.storage.store.database import Store
 from broker.storage.store.values import Row, as_int

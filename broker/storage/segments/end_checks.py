@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.segments.leftovers import noted_deletions
 from broker.storage.segments.old_synced_ends import read_old_ends
 from broker.storage.segments.shared import Shared

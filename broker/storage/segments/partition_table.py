@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.files import Files
 from broker.storage.segments.segment import Segment
 from broker.storage.segments.segment_file import Place

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.control_records import Marker
 from broker.protocol.errors import ErrorCode
 from broker.protocol.record_batch import BatchHeader

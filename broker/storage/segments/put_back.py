@@ -13,9 +13,9 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from broker.storage.files import guarded
 from broker.storage.segments.leftovers import DAMAGED_SUFFIX, damaged_files, keep_damaged, noted_deletions
 from broker.storage.segments.rebuild import SEGMENT_NAME

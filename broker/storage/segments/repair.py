@@ -7,8 +7,8 @@ back, readers skip the gap, and no new record gets an offset that another record
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import BatchHeader, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.files import Files, OpenFile

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.shared import Shared
 from broker.storage.store.catalog import Topic, Topics

@@ -9,8 +9,8 @@ import os
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.errors import DamageError, OutOfDescriptors
 from broker.storage.file_ops import Buffer

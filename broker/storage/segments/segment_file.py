@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.errors import DamageError, StorageError
 from broker.storage.files import Files, OpenFile
 from broker.storage.segments.trailer import TRAILER_BYTES, UNKNOWN_DIGEST, Trailer, chained, parse_trailer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from broker.storage.files import Files, OpenFile
 from broker.storage.partition_log import LEADER_EPOCH

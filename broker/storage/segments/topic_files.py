@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import google_crc32c
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.files import Files, guarded
 from broker.storage.store.catalog import Topic
 from broker.storage.store.database import Store

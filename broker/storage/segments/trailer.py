@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 import google_crc32c
+
+from broker.light_named_tuples import NamedTuple
 
 _crc = google_crc32c.value
 _crc_extend = google_crc32c.extend

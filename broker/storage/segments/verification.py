@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import google_crc32c
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.files import OpenFile

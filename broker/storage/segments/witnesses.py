@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import HEADER_BYTES, parse_header
 from broker.storage.errors import DamageError
 from broker.storage.files import Files, OpenFile

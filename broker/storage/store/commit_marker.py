@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from typing import NamedTuple
 
 import google_crc32c
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.files import Files, PinnedFile, guarded
 
 NAME = "commit-marker"

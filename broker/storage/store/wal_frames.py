@@ -9,8 +9,8 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.storage.store.checked_pages import PAGE_BYTES
 
 WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24

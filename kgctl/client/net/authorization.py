@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 from broker.protocol.wire_types import Message
 

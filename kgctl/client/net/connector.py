@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from broker.light_dataclasses import dataclass, field
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.wire_types import Message
 from kgctl.client.net.cluster import Cluster, Node
 from kgctl.client.net.connection import Connection

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.client.net.connection import Connection, remaining
 from kgctl.client.net.diagnosis import explain, is_closing, is_of_tls
 from kgctl.client.net.errors import KgctlError, TimedOut

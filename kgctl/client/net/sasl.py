@@ -6,8 +6,8 @@ import json
 import random
 import secrets
 import time
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse

@@ -7,9 +7,10 @@ with an empty list, or throws TimedOut into the generator if there is no time le
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.wire_types import Message
 from kgctl.client.net.errors import KgctlError
 

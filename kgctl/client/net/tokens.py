@@ -9,8 +9,9 @@ import subprocess
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from broker.light_named_tuples import NamedTuple
 from broker.security.secret import Secret
 from kgctl.client.net.errors import AuthenticationFailed
 from kgctl.client.net.security import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple
 
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
 from kgctl.model.topic_partition import TopicPartition

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.commands.completion.place import Place, find_place
 from kgctl.commands.shared.effects import kinds_of
 from kgctl.commands.shared.options import COLORS, complete_contexts

@@ -12,7 +12,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+from broker.light_named_tuples import NamedTuple
 
 MOST_FILES = 200
 _DAY_S = 86_400.0

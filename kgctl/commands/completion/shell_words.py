@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from broker.light_named_tuples import NamedTuple
 
 _SPECIAL = frozenset(" \t\n\"'\\$`&;|<>()*?[]{}#~!")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import replace
+from broker.light_named_tuples import NamedTuple
 from kgctl.commands.groups.sampling import take_samples, with_facts
 from kgctl.conditions.evaluation import Value
 from kgctl.conditions.observation import (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.commands.shared.effects import guard
 from kgctl.commands.shared.habits import keep_habits
 from kgctl.commands.shared.journaling import add_journal_options

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.acls import CLUSTER_NAME, OPERATIONS, Operation, PatternType, Permission, ResourceType
 from broker.security.acls.bindings import WILDCARD, Filter
 from kgctl.client.admin.acl_selection import CONSUMER, IDEMPOTENT, PRODUCER, Role, spell

@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from broker.light_named_tuples import NamedTuple
 
 HOUR_MS = 3_600_000
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from broker.cores.core import BrokenInvariant, Parked
 from broker.cores.groups.classic.member import Member, Offer, Protocols, longest_metadata
@@ -12,6 +11,7 @@ from broker.cores.groups.classic.subscriptions import subscribed_topics
 from broker.cores.groups.events import Cause
 from broker.cores.groups.group import AnyStep, Group
 from broker.cores.groups.records import GroupMetadataRecord
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 
 # The protocol type of Kafka's consumers, whose metadata and assignments the broker can read.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from broker.cores.core import BrokenInvariant, Parked
 from broker.cores.groups.records import MemberMetadata
 from broker.light_dataclasses import dataclass
+from broker.light_named_tuples import NamedTuple
 
 Protocols: TypeAlias = "tuple[tuple[str, bytes], ...]"  # (name, metadata) in the member's order of preference
 

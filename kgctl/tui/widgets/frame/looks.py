@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from textual.content import Content
 
+from broker.light_named_tuples import NamedTuple
 from kgctl.model.health import Health
 from kgctl.tui.widgets.frame import glyphs
 

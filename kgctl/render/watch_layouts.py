@@ -103,6 +103,12 @@ _SEVERITIES = {
 }
 _SEVERITY = Column("SEVERITY", "severity", 8, tones=_SEVERITIES)
 
+
+def _advised(row: Any) -> str | None:
+    """The evidence, and what to do about it: a column of its own would be left out in narrow terminals."""
+    return f"{row.evidence}. Advice: {row.advice}" if row.advice else row.evidence
+
+
 WATCH_LAYOUTS: dict[str, Layout] = {
     "group-lag": Layout(
         LagRow,
@@ -146,11 +152,10 @@ WATCH_LAYOUTS: dict[str, Layout] = {
         Finding,
         (
             NAME("GROUP", "group", 15),
-            Column("VERDICT", "verdict", 11, tones=HEALTH_TONES),
+            Column("VERDICT", "verdict", 15, tones=HEALTH_TONES),
             _SEVERITY,
             Column("RULE", "rule", 20),
-            SENTENCE("EVIDENCE", "evidence", 20, share=2),
-            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY, rank=1),
+            SENTENCE("EVIDENCE", _advised, 20),
             ERROR,
         ),
     ),
@@ -184,8 +189,7 @@ WATCH_LAYOUTS: dict[str, Layout] = {
             Column("CHECK", "check", 12),
             ID("SUBJECT", "subject", 15),
             _SEVERITY,
-            SENTENCE("EVIDENCE", "evidence", 20, share=2),
-            SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
+            SENTENCE("EVIDENCE", _advised, 20),
             ERROR,
         ),
     ),

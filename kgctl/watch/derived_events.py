@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from broker.light_dataclasses import dataclass
 from kgctl.model.events import EventRow
-from kgctl.model.history import DELETED, EMPTY, REPLACED, STABLE
+from kgctl.model.history import DELETED, EMPTY, REPLACED, STABLE, GroupEventRow
 from kgctl.model.watched import Assignment
 from kgctl.watch.assignments import partitions_moved
 
@@ -55,6 +55,27 @@ class DerivedEvents:
             return None
         moved = partitions_moved(last.assignment, stored.assignment) if stored.members else None
         return _row(stored, STABLE if stored.members else EMPTY, joined, left, moved)
+
+
+def as_history(row: EventRow) -> GroupEventRow:
+    """A derived event as one of a history that lacks causes and starts."""
+    return GroupEventRow(
+        group=row.group,
+        timestamp=row.timestamp,
+        generation=-1 if row.generation is None else row.generation,
+        event=row.event,
+        cause=None,
+        reason=None,
+        prepare_ms=None,
+        complete_ms=None,
+        members=row.members or 0,
+        joined_count=row.joined_count or 0,
+        left_count=row.left_count or 0,
+        partitions_moved=row.partitions_moved,
+        commits_rejected=0,
+        joined=row.joined,
+        left=row.left,
+    )
 
 
 def _row(

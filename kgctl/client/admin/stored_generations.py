@@ -18,6 +18,8 @@ from kgctl.client.net.steps import Steps
 from kgctl.model.groups import TopicPartitions, by_topic
 from kgctl.model.topic_partition import TopicPartition
 
+# Kafka limits no timestamp; later ones are no dates.
+LAST_MS = 253_402_300_799_999
 # How far back the first reading goes in each partition: most records are commits.
 NEWEST = 5_000
 FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, committed_only=True)
@@ -69,7 +71,7 @@ def _pass_on(record: Record, take: Take) -> None:
         if not isinstance(key, GroupMetadataKey):
             return
         if record.value is None:
-            take(key.group, record.timestamp, None, {})
+            take(key.group, _date(record.timestamp), None, {})
             return
         value = decode_group_value(bytes(record.value))
     except DecodeError:
@@ -77,7 +79,11 @@ def _pass_on(record: Record, take: Take) -> None:
     is_consumer = value.protocol_type == "consumer"
     members = {one.member_id: _owned(one.assignment) if is_consumer else None for one in value.members}
     at_ms = value.current_state_timestamp
-    take(key.group, at_ms if at_ms >= 0 else record.timestamp, value.generation, members)
+    take(key.group, _date(at_ms if 0 <= at_ms <= LAST_MS else record.timestamp), value.generation, members)
+
+
+def _date(ms: int) -> int:
+    return min(max(ms, 0), LAST_MS)
 
 
 def _owned(blob: bytes) -> tuple[TopicPartitions, ...] | None:

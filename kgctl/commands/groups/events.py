@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.commands.groups.deriving import deriver
 from kgctl.commands.groups.sampling import seconds_of
 from kgctl.commands.groups.selection import Match
 from kgctl.commands.shared.arguments import not_empty
@@ -23,7 +24,6 @@ from kgctl.render import note
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
-    from kgctl.model.groups import TopicPartitions
 
 _PAUSE_S = 0.5
 EPILOG = examples(
@@ -115,7 +115,8 @@ def _reader(admin: Admin, chosen: Settings) -> Callable[[], list[EventRow]]:
     try:
         kept = admin.new_events(None, whole_history=True)
     except Precondition as error:
-        return _deriver(admin, chosen, error)
+        chosen.explain(f"{error} Events are derived from the generations in __consumer_offsets.")
+        return deriver(admin, error)
     first: list[EventRow] | None = [event_row(event) for event in kept]
 
     def read() -> list[EventRow]:
@@ -125,42 +126,4 @@ def _reader(admin: Admin, chosen: Settings) -> Callable[[], list[EventRow]]:
             return found
         return [event_row(event) for event in admin.new_events(None, whole_history=False)]
 
-    return read
-
-
-def _deriver(admin: Admin, chosen: Settings, missing: Precondition) -> Callable[[], list[EventRow]]:
-    from kgctl.watch.derived_events import DerivedEvents, StoredGeneration
-
-    derived = DerivedEvents()
-    offsets = None
-    stored: list[StoredGeneration] = []
-
-    def take(
-        group: str,
-        timestamp: int,
-        generation: int | None,
-        members: Mapping[str, tuple[TopicPartitions, ...] | None],
-    ) -> None:
-        known = {name: owned for name, owned in members.items() if owned is not None}
-        assignment = known if len(known) == len(members) else None
-        stored.append(
-            StoredGeneration(group, timestamp, generation, tuple(members), assignment, is_deleted=generation is None)
-        )
-
-    def read() -> list[EventRow]:
-        nonlocal offsets
-        is_first = offsets is None
-        stored.clear()
-        try:
-            offsets = admin.read_generations(offsets, take)
-        except KgctlError as error:
-            if error.retriable or not is_first:
-                raise
-            raise Precondition(
-                f"{missing} Rebalances cannot be derived from __consumer_offsets either: {error}"
-            ) from None
-        rows = (derived.add(one) for one in sorted(stored, key=lambda one: one.timestamp))
-        return [row for row in rows if row is not None]
-
-    chosen.explain(f"{missing} Events are derived from the generations in __consumer_offsets.")
     return read

@@ -11,6 +11,7 @@ from broker.light_dataclasses import replace
 from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.sampling import SampleTime, sample_seconds, take_samples
 from kgctl.commands.groups.selection import Match
+from kgctl.commands.groups.unused_after import DAY, UnusedAfter, unused_after_s
 from kgctl.commands.shared.arguments import named, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
@@ -58,6 +59,7 @@ def list_groups(
         typer.Option("--type", metavar="TYPE[,...]", help="Only groups of these types. [default: all]"),
     ] = None,
     sample: SampleTime = None,
+    unused_after: UnusedAfter = DAY,
     plain: Annotated[
         bool, typer.Option("--plain", help="Only type, state and protocol: one request per broker.")
     ] = False,
@@ -71,7 +73,7 @@ def list_groups(
         only_one({"--plain": plain, option: value})
     chosen = settings(ctx)
     states, types = named(state, STATES, "--state"), named(type_, TYPES, "--type")
-    seconds = sample_seconds(sample)
+    seconds, unused_s = sample_seconds(sample), unused_after_s(unused_after)
     _explain_tool(chosen, states, types)
     with chosen.admin() as admin:
         listing = admin.list_groups(states, types)
@@ -80,7 +82,7 @@ def list_groups(
         if plain or _is_plain(chosen, filters=min_lag is not None):
             chosen.show(listed, kind="groups-listed", errors=listing.errors)
             return conclude(listing.errors, len(listing.errors) + 1)
-        rows = _overviews(admin, chosen, listed, seconds)
+        rows = _overviews(admin, chosen, listed, seconds, unused_s)
     if min_lag is not None:
         rows = [row for row in rows if row.error is not None or (row.lag is not None and row.lag >= min_lag)]
     chosen.show(rows, kind="groups", errors=listing.errors)
@@ -98,7 +100,7 @@ def _is_plain(chosen: Settings, *, filters: bool) -> bool:
 
 
 def _overviews(
-    admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None
+    admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None, unused_s: float
 ) -> list[GroupOverview]:
     from kgctl.watch.overview import overview
     from kgctl.watch.standing import newest_ms
@@ -110,16 +112,16 @@ def _overviews(
         described = add_facts(admin, chosen, described, seconds=FACTS_S, most_bytes=FACTS_BYTES)
     groups = {group.group: group for group in described if not is_gone(group.error)}
     cluster_ms = newest_ms(groups.values())
-    behind = _behind(admin, chosen, [*earlier, replace(newest, groups=groups)])
+    behind = _behind(admin, chosen, [*earlier, replace(newest, groups=groups)], unused_s)
     return [
-        overview(group, newest.wall_ms, behind.get(name), cluster_ms=cluster_ms)
+        overview(group, newest.wall_ms, behind.get(name), cluster_ms=cluster_ms, unused_after_s=unused_s)
         if group.error is None
         else overview(replace(group, type=known[name].type, state=known[name].state), newest.wall_ms)
         for name, group in groups.items()
     ]
 
 
-def _behind(admin: Admin, chosen: Settings, samples: Sequence[Sample]) -> dict[str, Behind]:
+def _behind(admin: Admin, chosen: Settings, samples: Sequence[Sample], unused_s: float) -> dict[str, Behind]:
     """Rates and times of each group, where the table shows them."""
     from kgctl.watch.overview import behind_of
 
@@ -134,7 +136,7 @@ def _behind(admin: Admin, chosen: Settings, samples: Sequence[Sample]) -> dict[s
     facts = admin.lag_facts(groups)
     for kind, why in facts.missing.items():
         chosen.explain(f"Without {kind}: {why}.")
-    return behind_of(samples, facts)
+    return behind_of(samples, facts, unused_after_s=unused_s)
 
 
 def _explain_tool(chosen: Settings, states: Sequence[str], types: Sequence[str]) -> None:

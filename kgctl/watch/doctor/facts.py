@@ -26,6 +26,8 @@ SAMPLES, HISTORY, HEARTBEATS, LOG_STARTS, RETENTION, STATE_TIME = (
     "time of the state",
 )
 HOLDS = "open transactions"
+# Rebalances, from the history or derived from stored generations.
+REBALANCES = "rebalances"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,12 @@ class GroupFacts:
     def state_s(self) -> float | None:
         """Seconds in the current state, if the cluster reports it."""
         since_ms = self.group.state_since_ms
-        return None if since_ms is None else max(0, self.wall_ms - since_ms) / 1000
+        return None if since_ms is None else max(0, self.now_ms - since_ms) / 1000
+
+    @property
+    def now_ms(self) -> int:
+        """The time by the coordinator's clock, which its events and states refer to; by ours if it does not report it."""
+        return self.wall_ms if self.group.clock_ms is None else self.group.clock_ms
 
     @property
     def consumers(self) -> tuple[MemberRow, ...]:

@@ -58,8 +58,10 @@ def stuck_rebalance(facts: GroupFacts) -> Iterator[str]:
 
 
 def storm(facts: GroupFacts) -> Iterator[str]:
-    recent = [event for event in facts.events if event.timestamp > facts.wall_ms - STORM_MS]
-    starts = [event for event in recent if event.event == STARTED and event.cause != REQUESTED]
+    recent = [event for event in facts.events if event.timestamp > facts.now_ms - STORM_MS]
+    # Derived events have no starts: each generation is the end of a rebalance.
+    kinds = (STARTED,) if any(event.event == STARTED for event in facts.events) else (STABLE, EMPTY)
+    starts = [event for event in recent if event.event in kinds and event.cause != REQUESTED]
     if len(starts) >= STORM:
         causes = Counter(event.cause or "unknown cause" for event in starts)
         text = ", ".join(f"{count} x {cause}" for cause, count in causes.most_common(NAMED))
@@ -67,7 +69,7 @@ def storm(facts: GroupFacts) -> Iterator[str]:
 
 
 def rejected_commits(facts: GroupFacts) -> Iterator[str]:
-    recent = [event for event in facts.events if event.timestamp > facts.wall_ms - RECENT_MS]
+    recent = [event for event in facts.events if event.timestamp > facts.now_ms - RECENT_MS]
     count = sum(event.commits_rejected for event in recent)
     if count:
         yield f"{counted(count, 'commit')} rejected in the last hour"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kgctl.model.findings import Finding, RuleRow, Severity
 from kgctl.model.health import Health
 from kgctl.watch.doctor import members, offsets
-from kgctl.watch.doctor.facts import HEARTBEATS, HISTORY, HOLDS, LOG_STARTS, RETENTION, SAMPLES, GroupFacts
+from kgctl.watch.doctor.facts import HEARTBEATS, HISTORY, HOLDS, LOG_STARTS, REBALANCES, RETENTION, SAMPLES, GroupFacts
 from kgctl.watch.doctor.rule import Rule
 
 # The most rows of one rule about one group.
@@ -102,7 +102,7 @@ RULES = (
         f"{members.STORM} rebalances or more in ten minutes",
         "use static members or a cooperative assignor; raise session.timeout.ms or max.poll.interval.ms",
         members.storm,
-        (HISTORY,),
+        (REBALANCES,),
     ),
     Rule(
         "commits-rejected",

@@ -65,7 +65,8 @@ def test_lost_records_exit_with_3(kgctl: Kgctl, topic: str) -> None:
     assert findings(kgctl, group, "--fail-on", "never").keys() == found.keys()
     table = kgctl("groups", "doctor", group)
     assert table.exit_code == 3
-    assert table.stdout.splitlines()[0].split() == ["GROUP", "VERDICT", "SEVERITY", "RULE", "EVIDENCE", "ADVICE"]
+    assert table.stdout.splitlines()[0].split() == ["GROUP", "VERDICT", "SEVERITY", "RULE", "EVIDENCE"]
+    assert "Advice: the consumers resume" in table.stdout
 
 
 def test_the_worst_findings_come_first(kgctl: Kgctl, topic: str) -> None:
@@ -117,6 +118,31 @@ def test_the_history_and_heartbeats_are_used_on_our_broker(our_cluster: Cluster)
     found = findings(kgctl, group, "--verbose")
     assert found["rebalance-storm"]["evidence"] == "10 rebalances in 10 min: 5 x member joined, 5 x member left"
     assert found["silent-member"]["severity"] == "ok"
+
+
+def test_without_names_only_findings_are_listed_and_the_others_counted(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("g")
+    kgctl.commit(f"{stem}-fine", topic, p0=100, p1=50)
+    matched = ("groups", "doctor", "--match", f"{stem}-.*", "--fail-on", "never")
+    with member_of(kgctl, f"{stem}-idle", {topic: []}):
+        found = kgctl(*matched, "-o", "json")
+        rows = kgctl.rows(*matched, "--all")
+    assert [(row["group"], row["rule"]) for row in json.loads(found.stdout)["rows"]] == [
+        (f"{stem}-idle", "idle-member")
+    ]
+    assert "Nothing found in 1 of 2 groups: 1 OK. --all lists them." in found.stderr
+    assert [row["rule"] for row in rows] == ["idle-member", None]
+
+
+def test_rebalances_in_the_topic_of_offsets_are_a_storm_where_the_cluster_keeps_no_history(
+    kgctl: Kgctl, topic: str
+) -> None:
+    group = fresh("g")
+    for _ in range(5):
+        with member_of(kgctl, group, {topic: [0]}):
+            pass
+    found = findings(kgctl, group, "--fail-on", "never")
+    assert "10 rebalances in 10 min" in found["rebalance-storm"]["evidence"]
 
 
 def test_rules_are_listed(kgctl: Kgctl) -> None:

@@ -57,7 +57,7 @@ def facts(
         record_times=written,
         retention={"orders": Retention(retention_ms)},
     )
-    absent = {"history": "none here"} if events is None else {}
+    absent = dict.fromkeys(("history", "rebalances"), "none here") if events is None else {}
     (found,) = facts_of(
         samples, lag, list(holds), None if events is None else list(events), absent | dict(missing or {})
     )
@@ -102,6 +102,11 @@ def failing(name: str) -> PartitionLag:
 
 def starts_of(count: int, ago_ms: int = 60_000, cause: str = "member joined") -> list[GroupEventRow]:
     return [event("rebalance_started", NOW - ago_ms - n, n, cause=cause) for n in range(count)]
+
+
+def ends_of(count: int) -> list[GroupEventRow]:
+    """As derived where the cluster keeps no history: without starts and causes."""
+    return [event("stable", NOW - 60_000 - n, n) for n in range(count)]
 
 
 HELD = Hold(KEYS[0], 101, 107, 7, "tx", age_ms=60_000)
@@ -189,6 +194,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
         facts(group(), events=starts_of(5)),
         facts(group(), events=starts_of(4) + starts_of(3, cause="requested by an admin")),
     ),
+    ("rebalance-storm", facts(group(), events=ends_of(5)), facts(group(), events=ends_of(4))),
     (
         "commits-rejected",
         facts(group(), events=[event("stable", NOW - 5, 1, commits_rejected=2)]),
@@ -308,7 +314,7 @@ def test_rules_that_cannot_look_say_so() -> None:
     found = facts(lags(0), events=None, missing={"retention settings": "not allowed"})
     rows = {row.rule: row for row in diagnose(found, verbose=True)}
     assert rows["rebalance-storm"].severity is Severity.UNKNOWN
-    assert rows["rebalance-storm"].evidence == "no history: none here"
+    assert rows["rebalance-storm"].evidence == "no rebalances: none here"
     assert rows["retention-near"].evidence == "no retention settings: not allowed"
     assert rows["rewound"].evidence == "no samples: one snapshot only; --sample takes more"
     assert rows["past-end"].severity is Severity.OK

@@ -44,10 +44,8 @@ class Source(NamedTuple):
 Sources = Mapping[str, Source]
 
 
-def export(path: Path, format_name: str, sources: Sources, *, overwrite: bool) -> dict[str, int]:
-    """Write a new file, and return how many rows of each table it holds. On an error there is no file."""
-    if not overwrite and path.exists():
-        raise CannotExport(f"{path} exists; --overwrite replaces it")
+def export(path: Path, format_name: str, sources: Sources) -> dict[str, int]:
+    """Write the file, and return how many rows of each table it holds. On an error there is no file."""
     write = _WRITERS[format_name]
     if format_name == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise CannotExport(NO_ARROW)

@@ -11,7 +11,9 @@ import typer
 from broker.security.secret import Secret
 from kgctl.commands.shared.effects import local
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import write_document
 from kgctl.commands.shared.options import complete_contexts
+from kgctl.commands.shared.out_files import Overwrite, check_out
 from kgctl.commands.shared.settings import settings
 from kgctl.contexts import java_export, store
 from kgctl.contexts.book import existing
@@ -27,7 +29,7 @@ IMPORT_EPILOG = examples(
 )
 EXPORT_EPILOG = examples(
     "kgctl context export prod > client.properties",
-    "kgctl context export prod --with-secrets --to client.properties",
+    "kgctl context export prod --with-secrets --out client.properties",
 )
 
 
@@ -79,31 +81,30 @@ def export(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", show_default=False, autocompletion=complete_contexts)
     ] = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="A new file that only you can read. [default: stdout]")
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "--to", metavar="FILE", help="A file that only you can read. [default: stdout]"),
     ] = None,
+    overwrite: Overwrite = False,
     with_secrets: Annotated[
-        bool, typer.Option("--with-secrets", help="Write the secrets too; needs --to, because they are never printed.")
+        bool, typer.Option("--with-secrets", help="Write the secrets too; needs --out, because they are never printed.")
     ] = False,
 ) -> None:
     """Write a context as client.properties for Java clients.
 
     Without NAME, what a command would use now. Without --with-secrets, secrets are left out and a comment names each.
     """
-    if with_secrets and to is None:
-        raise typer.BadParameter("Secrets are never printed: name a file with --to.", param_hint="'--with-secrets'")
+    file = None if out is None or str(out) == "-" else out
+    if with_secrets and (file is None or (file.exists() and not file.is_file())):
+        raise typer.BadParameter("Secrets are never printed: name a file with --out.", param_hint="'--with-secrets'")
     target = settings(ctx).target() if name is None else of_context(existing(name), "NAME")
     text = java_export.java_client(target, with_secrets=with_secrets)
-    if to is None:
+    if file is None:
         typer.echo(text, nl=False)
         return
-    try:
-        descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise BadContext(f"cannot write {to}: {error.strerror}") from None
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    note(f"Wrote {to}.")
+    check_out(file, "--out", overwrite=overwrite)
+    write_document(str(file), text.encode())
+    note(f"Wrote {file}.")
 
 
 def _absolute(name: str, value: Value) -> Value:

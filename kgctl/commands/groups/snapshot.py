@@ -12,6 +12,7 @@ from kgctl.commands.groups.selection import Groups, Match, selected
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.journaling import write_document
+from kgctl.commands.shared.out_files import Overwrite, check_out
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
 from kgctl.journal.documents import as_bytes
@@ -44,12 +45,15 @@ def snapshot(
         str | None,
         typer.Option("--out", metavar="FILE", help="Write a file for `groups restore` and `groups diff`; - is stdout."),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Show or save the committed offsets of groups.
 
     With metadata, leader epochs, where the logs begin and end, and the times of the records that the groups would read next,
     with which `groups restore` finds the same place in another cluster.
     """
+    if out not in (None, "-"):
+        check_out(out, "--out", overwrite=overwrite)
     selection = selected(ctx, groups, match, everything, types=(CLASSIC, CONSUMER))
     with settings(ctx).admin() as admin:
         found, errors = take(admin, selection.groups(admin), must_exist=True)

@@ -7,6 +7,8 @@ from typing import Any
 
 from typer.core import TyperGroup, TyperOption
 
+# Older names of options: understood, not shown.
+RETIRED = ("--to",)
 # What a panel of global options looks like: the two columns of each line.
 Panel = list[tuple[str, str]]
 
@@ -53,7 +55,7 @@ def _format_options(command: Any, ctx: Any, formatter: Any) -> None:
             panel.append(("-h, --help", "Show this page and exit."))
         else:
             record = parameter.get_help_record(ctx)
-            options += [record] if record else []
+            options += [_without_retired(record)] if record else []
     for title, lines in (("Arguments", arguments), ("Options", options)):
         _section(formatter, title, lines)
     if isinstance(command, TyperGroup):
@@ -67,6 +69,13 @@ def _section(formatter: Any, title: str, lines: Panel) -> None:
     if lines:
         with formatter.section(title):
             formatter.write_dl(lines)
+
+
+def _without_retired(record: tuple[str, str]) -> tuple[str, str]:
+    names = record[0]
+    for name in RETIRED:
+        names = names.replace(f", {name} ", " ")
+    return names, record[1]
 
 
 def _usage_pieces(argument: Any, ctx: Any) -> list[str]:

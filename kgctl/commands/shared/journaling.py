@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperGroup, TyperOption
 
+from kgctl.commands.shared.out_files import check_out
+
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.commands.shared.settings import Settings
@@ -70,6 +72,7 @@ def _remember_file(ctx: Any, parameter: Any, value: str | None) -> None:
         if value in ("", "-"):
             reason = "stdout is for the rows: name a file." if value else "an empty name."
             raise typer.BadParameter(reason, ctx=ctx, param=parameter)
+        check_out(value, "--plan", overwrite=True)
         ctx.obj.plan_file = value
 
 

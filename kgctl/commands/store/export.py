@@ -11,6 +11,7 @@ import typer
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.shared.effects import local
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.out_files import Overwrite, check_out
 from kgctl.commands.store.opening import Directory, opened
 from kgctl.model.store import StoreRecord
 from kgctl.render import note
@@ -21,10 +22,10 @@ from kgctl.store.records import records
 from kgctl.store.tables import TABLES
 
 EPILOG = examples(
-    "kgctl store export ./data --to data.sqlite",
-    "kgctl store export ./data --to orders.jsonl --topic orders",
-    "kgctl store export ./data --to offsets.csv --table offsets",
-    "kgctl store export ./data --to orders.parquet --topic orders",
+    "kgctl store export ./data --out data.sqlite",
+    "kgctl store export ./data --out orders.jsonl --topic orders",
+    "kgctl store export ./data --out offsets.csv --table offsets",
+    "kgctl store export ./data --out orders.parquet --topic orders",
 )
 
 
@@ -32,9 +33,10 @@ EPILOG = examples(
 def export(
     ctx: typer.Context,
     directory: Directory,
-    to: Annotated[
+    out: Annotated[
         Path,
         typer.Option(
+            "--out",
             "--to",
             metavar="FILE",
             help="The new file. Its name says the format: .json, .jsonl, .csv, .sqlite, .db or .parquet.",
@@ -60,7 +62,7 @@ def export(
     uncommitted: Annotated[
         bool, typer.Option("--uncommitted", help="Also records of transactions that are open or aborted.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write records and tables to a file.
 
@@ -68,12 +70,13 @@ def export(
     Parquet hold one table; Parquet needs the extra arrow. A damaged batch ends the export without a file.
     See `kgctl store info` for how DIR is read.
     """
-    format_name = FORMATS.get(to.suffix.lower())
+    format_name = FORMATS.get(out.suffix.lower())
     if format_name is None:
-        raise typer.BadParameter(f"the name must end in one of {', '.join(FORMATS)}.", ctx=ctx, param_hint="'--to'")
+        raise typer.BadParameter(f"the name must end in one of {', '.join(FORMATS)}.", ctx=ctx, param_hint="'--out'")
+    check_out(out, "--out", overwrite=overwrite)
     names = _tables(ctx, table, topic, is_single=format_name in SINGLE)
-    if Path(os.path.realpath(to)).is_relative_to(os.path.realpath(directory)):
-        raise Precondition(f"{to} is inside {directory}, where nothing is written")
+    if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(directory)):
+        raise Precondition(f"{out} is inside {directory}, where nothing is written")
     with opened(ctx, directory) as offline:
         topics = _topics(offline, topic)
         sources = {
@@ -83,10 +86,15 @@ def export(
             for name in names
         }
         try:
-            counts = write(to, format_name, sources, overwrite=overwrite)
+            counts = write(out, format_name, sources)
         except CannotExport as error:
             raise KgctlError(str(error)) from None
-    note(f"Wrote {to}: {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
+    note(f"Wrote {out}: {', '.join(_counted(count, name) for name, count in counts.items() if count)}")
+
+
+def _counted(count: int, name: str) -> str:
+    words = name.replace("_", " ")
+    return f"{count:,} {words.removesuffix('s') if count == 1 else words}"
 
 
 def _tables(ctx: typer.Context, given: list[str] | None, topics: list[str] | None, *, is_single: bool) -> list[str]:

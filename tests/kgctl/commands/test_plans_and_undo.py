@@ -286,7 +286,7 @@ def test_a_plan_goes_into_a_pipe_and_does_not_replace_it(our_cluster: Cluster, t
     os.close(reader)
     assert pipe.is_fifo()
     missing = ours("groups", "delete", group, "--plan", tmp_path / "absent" / "p.json")
-    assert (missing.exit_code, "Error: cannot write" in missing.stderr) == (1, True)
+    assert (missing.exit_code, "there is no directory" in missing.stderr) == (2, True)
 
 
 def test_an_undo_is_taken_back_by_its_own_id_and_not_by_default(kgctl: Kgctl, topic: str, group: str) -> None:

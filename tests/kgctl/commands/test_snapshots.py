@@ -190,3 +190,16 @@ def test_what_cannot_be_restored_is_an_error_of_its_group_only(
     by_name = {found["groups"][0]["group"]: False, found["groups"][1]["group"]: True}
     assert by_name.keys() == {group, other}
     assert offsets_of(kgctl, other)[0] == (3 if by_name[other] else 4)
+
+
+def test_a_snapshot_replaces_a_file_only_with_overwrite(kgctl: Kgctl, group: str, tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    saved(kgctl, file, group)
+    before = file.read_text()
+    refused = kgctl("groups", "snapshot", group, "--out", file)
+    assert (refused.exit_code, file.read_text()) == (2, before)
+    assert f"{file} exists; --overwrite replaces it" in refused.stderr
+    assert kgctl("groups", "snapshot", group, "--out", file, "--overwrite").exit_code == 0
+    assert file.read_text() != before
+    absent = kgctl("groups", "snapshot", group, "--out", tmp_path / "absent" / "x.json")
+    assert (absent.exit_code, "there is no directory" in absent.stderr) == (2, True)

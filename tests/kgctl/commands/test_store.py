@@ -144,7 +144,7 @@ def test_users_and_acls_come_without_secrets(tmp_path: Path) -> None:
     with LocalBroker(data_dir=tmp_path / "data", security="SASL_PLAINTEXT") as broker:
         broker.kill()
     assert query(tmp_path / "data", "SELECT user, mechanism FROM users")[0]["user"] == "admin"
-    STORE("store", "export", tmp_path / "data", "--to", tmp_path / "all.json")
+    STORE("store", "export", tmp_path / "data", "--out", tmp_path / "all.json")
     exported = (tmp_path / "all.json").read_text()
     assert '"admin"' in exported
     assert not [word for word in SECRETS if word in exported]
@@ -155,7 +155,7 @@ def test_the_states_of_transactions_decide_which_records_are_exported(data_dir: 
     assert states == {"done": "CompleteCommit", "undone": "CompleteAbort", "under-way": "Ongoing"}
     for options, expected in (([], {"done"}), (["--uncommitted"], {"done", "undone", "under-way"})):
         file = tmp_path / f"{len(options)}.jsonl"
-        assert STORE("store", "export", data_dir, "--to", file, "--topic", "txn", *options).exit_code == 0
+        assert STORE("store", "export", data_dir, "--out", file, "--topic", "txn", *options).exit_code == 0
         found = {row["value"]: row["transaction"] for row in map(json.loads, file.read_text().splitlines())}
         assert found.keys() == expected
     assert found == {"done": "committed", "undone": "aborted", "under-way": "open"}
@@ -210,7 +210,7 @@ def used_cpu_s(pid: int) -> float:
 
 def test_exports_hold_the_same_records_in_every_format(data_dir: Path, tmp_path: Path) -> None:
     for suffix in ("json", "jsonl", "csv", "sqlite"):
-        result = STORE("store", "export", data_dir, "--to", tmp_path / f"x.{suffix}", "--table", "records")
+        result = STORE("store", "export", data_dir, "--out", tmp_path / f"x.{suffix}", "--table", "records")
         assert result.exit_code == 0, result.output
     document = json.loads((tmp_path / "x.json").read_text())["tables"]["records"]
     assert len(document) == 22
@@ -232,14 +232,14 @@ def test_exports_hold_the_same_records_in_every_format(data_dir: Path, tmp_path:
 
 def test_an_export_to_parquet_has_typed_columns(killed: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    assert STORE("store", "export", killed, "--to", tmp_path / "x.parquet", "--topic", "orders").exit_code == 0
+    assert STORE("store", "export", killed, "--out", tmp_path / "x.parquet", "--topic", "orders").exit_code == 0
     table = parquet.read_table(tmp_path / "x.parquet")
     assert (table.num_rows, str(table.schema.field("offset").type)) == (21, "int64")
 
 
 def test_parquet_without_its_extra_is_one_line(killed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    result = STORE("store", "export", killed, "--to", tmp_path / "x.parquet")
+    result = STORE("store", "export", killed, "--out", tmp_path / "x.parquet")
     assert (result.exit_code, result.stderr) == (
         1,
         "Error: Parquet needs the extra arrow: pip install 'kgctl[arrow]'\n",
@@ -249,13 +249,15 @@ def test_parquet_without_its_extra_is_one_line(killed: Path, tmp_path: Path, mon
 
 def test_an_export_writes_neither_into_the_directory_nor_over_a_file(killed: Path, tmp_path: Path) -> None:
     before = contents(killed)
-    assert STORE("store", "export", killed, "--to", killed / "x.json").exit_code == 6
+    assert STORE("store", "export", killed, "--out", killed / "x.json").exit_code == 6
     assert contents(killed) == before
     (tmp_path / "x.csv").write_text("mine")
-    refused = STORE("store", "export", killed, "--to", tmp_path / "x.csv")
-    assert (refused.exit_code, (tmp_path / "x.csv").read_text()) == (1, "mine")
-    assert STORE("store", "export", killed, "--to", tmp_path / "x.xls").exit_code == 2
-    assert STORE("store", "export", killed, "--to", tmp_path / "y.csv", "--topic", "absent").exit_code == 5
+    refused = STORE("store", "export", killed, "--out", tmp_path / "x.csv")
+    assert (refused.exit_code, (tmp_path / "x.csv").read_text()) == (2, "mine")
+    assert STORE("store", "export", killed, "--to", tmp_path / "x.csv", "--overwrite").exit_code == 0
+    assert (tmp_path / "x.csv").read_text().startswith("topic,partition,offset,")
+    assert STORE("store", "export", killed, "--out", tmp_path / "x.xls").exit_code == 2
+    assert STORE("store", "export", killed, "--out", tmp_path / "y.csv", "--topic", "absent").exit_code == 5
 
 
 def test_verify_finds_no_damage_where_there_is_none(data_dir: Path) -> None:
@@ -273,7 +275,7 @@ def test_damage_has_exit_code_1_and_its_name_and_an_export_leaves_no_file(tmp_pa
     assert result.exit_code == 1
     assert {row["file"] for row in json.loads(result.stdout)["rows"]} == {str(file) for file in files[:2]}
     assert result.stderr == "2 damages found\n"
-    export = STORE("store", "export", tmp_path / "data", "--to", tmp_path / "x.json")
+    export = STORE("store", "export", tmp_path / "data", "--out", tmp_path / "x.json")
     assert export.exit_code == 1
     assert "is damaged: the batch at position 0" in export.stderr
     assert not (tmp_path / "x.json").exists()

@@ -73,7 +73,7 @@ def test_the_same_context_serves_commands_and_other_processes(home: Home, secure
     store(home, secured)
     done = home.kgctl("topics", "create", "orders", PASSWORD="alice-secret")
     assert done.exit_code == 0, done.output
-    exported = home.kgctl("context", "export", "--with-secrets", "--to", "client.properties", PASSWORD="alice-secret")
+    exported = home.kgctl("context", "export", "--with-secrets", "--out", "client.properties", PASSWORD="alice-secret")
     assert exported.exit_code == 0, exported.output
     shown = home.kgctl("topics", "list", "--command-config", "client.properties")
     assert (shown.exit_code, "orders" in shown.stdout) == (0, True), shown.output

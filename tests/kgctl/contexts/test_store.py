@@ -127,7 +127,10 @@ def test_a_java_file_becomes_a_context_and_comes_back(home: Home) -> None:
     done = home.kgctl("context", "import", str(java), "--name", "prod", "--use")
     assert done.exit_code == 0, done.output
     assert "not about the connection: acks." in done.stderr
-    exported = home.kgctl("context", "export", "prod", "--with-secrets", "--to", "out.properties")
+    for printed in ((), ("--out", "-"), ("--out", "/dev/stdout")):
+        refused = home.kgctl("context", "export", "prod", "--with-secrets", *printed)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+    exported = home.kgctl("context", "export", "prod", "--with-secrets", "--out", "out.properties")
     assert exported.exit_code == 0, exported.output
     assert Path("out.properties").stat().st_mode & 0o777 == 0o600
     for file, truststore in ((java, "ca.jks"), (Path("out.properties"), str(Path("ca.jks").absolute()))):

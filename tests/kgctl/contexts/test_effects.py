@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -52,14 +53,19 @@ CHANGES = {
 
 
 @cache
-def effects() -> dict[str, Effect]:
-    """Of each verb."""
-    commands = {name: load(name) for name in COMMANDS}
+def commands() -> dict[str, Any]:
+    """Each verb."""
+    loaded = {name: load(name) for name in COMMANDS}
     return {
-        f"{name} {verb}".strip(): effect_of(below)
-        for name, command in commands.items()
+        f"{name} {verb}".strip(): below
+        for name, command in loaded.items()
         for verb, below in (verbs_of(command) or {"": command}).items()
     }
+
+
+@cache
+def effects() -> dict[str, Effect]:
+    return {verb: effect_of(command) for verb, command in commands().items()}
 
 
 @pytest.fixture
@@ -74,6 +80,13 @@ def silent_port() -> Iterator[str]:
 
 def test_every_verb_declares_what_it_does() -> None:
     assert {verb for verb, effect in effects().items() if effect.is_change} == set(CHANGES)
+
+
+def test_every_change_is_kept_in_the_journal() -> None:
+    # Ordinary clients write records and commit the offsets of what they have read.
+    clients = {"produce", "consume"}
+    kept = {verb for verb, command in commands().items() if any(one.name == "no_journal" for one in command.params)}
+    assert kept >= CHANGES.keys() - clients | {"apply", "undo", "compat", "groups restore", "groups clone"}
 
 
 @pytest.mark.parametrize("verb", CHANGES)

@@ -65,12 +65,14 @@ class Begun:
             replace_file(self.folder / f"{self.id}.json", as_bytes(entry))
         self.entry = entry
 
-    def end(self, outcome: str, message: str | None = None, exceptions: Exceptions = ()) -> None:
-        """`exceptions`: the rows that were not done. Raises CannotKeep: then the change counts as unfinished."""
-        line = {"id": self.id, "ended_ms": _now_ms(), "outcome": outcome, "message": message}
+    def end(self, outcome: str, message: str | None = None, exceptions: Exceptions | None = ()) -> None:
+        """`exceptions`: the rows that were not done, if they are kept. Raises CannotKeep: then the change counts as unfinished."""
+        line: dict[str, Any] = {"id": self.id, "ended_ms": _now_ms(), "outcome": outcome, "message": message}
+        if exceptions is not None:
+            line["exceptions"] = [[list(key), text] for key, text in exceptions]
         try:
             with _keeping(self.folder):
-                append(self.folder, line | {"exceptions": [[list(key), text] for key, text in exceptions]})
+                append(self.folder, line)
         finally:
             self.release()
 

@@ -13,6 +13,8 @@ from kgctl.model.items import CONFIG, Item
 from kgctl.model.plans import Plan, Snapshot
 
 T = TypeVar("T")
+# The journal is read as a whole, so it does not have the results of more rows than that.
+_MOST_EXCEPTIONS = 2000
 
 
 def recorded(
@@ -64,6 +66,6 @@ def _end(begun: Begun, outcome: str, message: str | None, exceptions: Exceptions
         message = None if message is None else "the message may quote a secret and is not kept"
         exceptions = [(key, text.partition(":")[0]) for key, text in exceptions]
     try:
-        begun.end(outcome, message, exceptions)
+        begun.end(outcome, message, exceptions if len(exceptions) <= _MOST_EXCEPTIONS else None)
     except CannotKeep as error:
         warn(f"{error}; the journal shows change {begun.id} as unfinished")

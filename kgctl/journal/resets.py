@@ -31,10 +31,11 @@ def effective(plans: Sequence[ResetPlan], drain: float | None, *, execute: bool)
 
 
 def journal_rows(plans: Sequence[ResetPlan]) -> list[Any]:
-    rows: list[Any] = [row for plan in plans for row in plan.rows]
-    # A group that was refused as a whole has no error in its rows.
-    return rows + [
-        replace(plan.rows[0], status=SKIPPED, error=plan.error) for plan in plans if plan.error and plan.rows
+    """The rows with their results; the rows of a group that was refused as a whole have its error."""
+    return [
+        replace(row, status=SKIPPED, error=plan.error) if plan.error and not row.error and row.status != DONE else row
+        for plan in plans
+        for row in plan.rows
     ]
 
 

@@ -116,7 +116,7 @@ def _problem(item: Item, now: Now) -> str | None:
     """Why the item should not be taken back: it is not as the change left it."""
     if item.kind == TOPIC and item.action == CREATE:
         if item.topic_id is None and now.topic_id is not None:
-            return "the command was cut off, so another one may have created it"
+            return "the journal does not have its id, so another command may have created it"
         if item.topic_id is not None and now.topic_id != item.topic_id:
             return "it was deleted and created again since"
         if now.records != 0:

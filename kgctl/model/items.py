@@ -66,6 +66,14 @@ class Item:
         return (self.kind, *self.parts, self.setting)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What contexts ask for, to confirm a change of it; ACLs have no names."""
+        if self.kind == ACL:
+            return ()
+        some = self.parts if self.kind == QUOTA else self.parts[1:] if self.kind == CONFIG else self.parts[:1]
+        return tuple(part for part in some if part is not None)
+
+    @property
     def subject(self) -> str:
         """What people call it."""
         return subject_of(self.kind, self.parts)

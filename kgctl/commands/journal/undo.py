@@ -63,7 +63,8 @@ def undo(
         journal = Journal(os.environ, admin.cluster_id())
         row, entry = _chosen(journal, name)
         if execute:
-            names = [group.group for group in entry.plan.groups] or [str(item.parts[0]) for item in entry.items]
+            names = [group.group for group in entry.plan.groups]
+            names += [name for item in entry.items for name in item.names]
             check_change(ctx, list(dict.fromkeys(names)), f"`{ctx.command_path}` with --execute")
         if entry.items:
             note(f"Change {row.id}: {row.command}")

@@ -359,7 +359,7 @@ app(sys.argv[1:])
     ("patch", "exists", "says"),
     [
         ("Admin.create_topics = die", False, "Everything is as it was before the change"),
-        ("Begun.correct = die", True, "the command was cut off, so another one may have created it"),
+        ("Begun.correct = die", True, "the journal does not have its id, so another command may have created it"),
         ("Begun.end = die", True, None),
     ],
 )

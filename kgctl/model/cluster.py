@@ -40,7 +40,7 @@ class ClusterFacts:
     """`operations` are those that the principal may execute on the cluster, None if it may not know them.
 
     `topic_operations` counts the topics for each operation. `newest_commit_ms` is the latest time in __consumer_offsets, by
-    the clocks of the brokers.
+    the clocks of the brokers. `silent` has the bootstrap addresses that are no advertised address and do not answer.
     """
 
     wall_ms: int
@@ -52,3 +52,4 @@ class ClusterFacts:
     operations: tuple[str, ...] | None = None
     topic_operations: Mapping[str, int] = field(default_factory=dict)
     newest_commit_ms: int | None = None
+    silent: Mapping[str, RowError] = field(default_factory=dict)

@@ -18,7 +18,7 @@ OK, INFO, WARNING, ERROR, UNKNOWN = Severity.OK, Severity.INFO, Severity.WARNING
 
 def examine(facts: ClusterFacts) -> list[ClusterFinding]:
     """All findings, the worst first."""
-    checks = (reachability, views, versions, controller, partitions, internal_topics, clock, permissions)
+    checks = (reachability, bootstrap, views, versions, controller, partitions, internal_topics, clock, permissions)
     found = [one for check in checks for one in check(facts)]
     return sorted(found, key=lambda one: WORST_FIRST.index(one.severity))
 
@@ -42,6 +42,13 @@ def reachability(facts: ClusterFacts) -> Iterator[ClusterFinding]:
             yield ClusterFinding("reachability", name, WARNING, text, "set advertised.listeners of the broker")
         else:
             yield ClusterFinding("reachability", name, OK, f"answers at {broker.address}")
+
+
+def bootstrap(facts: ClusterFacts) -> Iterator[ClusterFinding]:
+    """Each address of the bootstrap list answers: clients try one after the other, and wait for one that hangs."""
+    for address, error in facts.silent.items():
+        advice = "remove it from the bootstrap list, or start that broker"
+        yield ClusterFinding("bootstrap", address, WARNING, error.message.removeprefix(f"{address}: "), advice)
 
 
 def views(facts: ClusterFacts) -> Iterator[ClusterFinding]:

@@ -14,9 +14,12 @@ from kgctl.client.net.cluster import Ask, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.model.cluster import BrokerFacts, ClusterFacts, PartitionFacts
+from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition
 
 NOT_REPORTED = -(2**31)
+# A bootstrap address that hangs takes at most this part of the time limit.
+PROBE_SHARE = 6
 
 
 def cluster_facts(cluster: Cluster, wall_ms: int) -> Steps[ClusterFacts]:
@@ -54,7 +57,25 @@ def cluster_facts(cluster: Cluster, wall_ms: int) -> Steps[ClusterFacts]:
         (yield from _operations(cluster)),
         dict(counts),
         max(times.values(), default=None),
+        (yield from _silent(cluster, nodes)),
     )
+
+
+def _silent(cluster: Cluster, nodes: list[Node]) -> Steps[dict[str, RowError]]:
+    """The bootstrap addresses that do not answer, all asked at the same time, within a share of the time that is left."""
+    known = {node.endpoint for node in nodes}
+    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    asks = [
+        Ask(endpoint, request, MetadataResponse, 4, candidates=PROBE_SHARE)
+        for endpoint in cluster.bootstrap
+        if endpoint not in known
+    ]
+    answers = (yield from cluster.ask_each(asks)) if asks else []
+    return {
+        str(ask.endpoint): answer.as_row()
+        for ask, answer in zip(asks, answers, strict=True)
+        if isinstance(answer, KgctlError)
+    }
 
 
 def _brokers(cluster: Cluster, nodes: list[Node]) -> Steps[tuple[BrokerFacts, ...]]:

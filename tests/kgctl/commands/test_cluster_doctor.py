@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+
+import pytest
+
 from broker.local import LocalBroker
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl
@@ -27,6 +31,16 @@ def test_a_broker_that_advertises_a_wrong_address_exits_with_3() -> None:
         assert result.exit_code == 3, result.output
         assert "127.0.0.1:1" in result.stdout
         assert "advertised.listeners" in result.stdout
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_bootstrap_address_that_hangs_is_named(kgctl: Kgctl, is_first: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        address = f"127.0.0.1:{hanging.getsockname()[1]}"
+        everyone = [address, kgctl.bootstrap or ""] if is_first else [kgctl.bootstrap or "", address]
+        rows = Kgctl(",".join(everyone)).rows("cluster", "doctor", "--timeout", 3)
+    (found,) = [row for row in rows if row["check"] == "bootstrap"]
+    assert (found["subject"], found["severity"]) == (address, "warning")
 
 
 def test_without_a_cluster_the_exit_code_is_7() -> None:

@@ -11,23 +11,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kgctl.commands.shared.settings import Settings
+
 # Answers about 10,000 groups are a million objects without cycles. With Python's default, the collector takes half of the time.
 OBJECTS_PER_COLLECTION = 100_000
 
 
 def main() -> None:
+    begun = None
     if sys.argv[1:3] == ["broker", "start"]:
         # Before anything is loaded that this process alone needs, and with Python's own thresholds of the collector.
-        from kgctl.commands.broker import early_start
+        from kgctl.commands.broker.early_start import begin
 
-        early_start.begin(sys.argv[3:])
+        begun = begin(sys.argv[3:], _report)
     gc.set_threshold(OBJECTS_PER_COLLECTION, 20, 100)
     program = os.path.basename(sys.argv[0])
     if program.startswith("kafka-"):
         # A link with the name of one of Kafka's tools.
         sys.argv[1:1] = ["compat", program]
     try:
-        answer = _answer(sys.argv[1:])
+        answer = begun or _answer(sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output, guard_streams
@@ -59,6 +62,12 @@ def _answer(arguments: list[str]) -> Callable[[], object]:
     from kgctl.commands.shared.settings import Settings
 
     return lambda: app(prog_name="kgctl", obj=Settings(owns_process=True))
+
+
+def _report(error: Exception, chosen: Settings) -> int:
+    from kgctl.app import report
+
+    return report(error, chosen)
 
 
 INTERRUPTED = 130

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgctl import exit_codes
-from kgctl.client.net.errors import KgctlError, NotFound
-from kgctl.commands.broker import early_start, rescue
-from kgctl.commands.broker.log_lines import follow_log, line_renderer, parse_log_line
-from kgctl.commands.broker.security import CONTEXT, keep_context, probe
-from kgctl.commands.broker.state import directory_of, read_state, row_of, show_row
+from kgctl.client.net.errors import NotFound
+from kgctl.commands.broker import rescue
+from kgctl.commands.broker.log_lines import follow_log, line_renderer
+from kgctl.commands.broker.security import CONTEXT, probe
+from kgctl.commands.broker.starting import StartFailed, progress_notes, show_started
+from kgctl.commands.broker.state import directory_of, read_state, show_row
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
@@ -24,14 +24,10 @@ from kgctl.model.local_broker import RUNNING
 from kgctl.render import note
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Mapping
-
-    from broker.fork import ForkedProcess
+    from collections.abc import Mapping
 
 PROBE_TIMEOUT_S = 2.0
 FORCE_AFTER_S = 10.0
-PROGRESS_INTERVAL_S = 1.0
 EXIT_CODES = (
     "Exit codes of a failed start, in addition to those of kgctl: 2 wrong usage or configuration, 6 another broker holds the "
     "data directory, 11 damaged data (see --accept-loss and `kgctl broker rescue`), 12 data of a newer version, 13 no space left, 14 too few file "
@@ -154,7 +150,7 @@ def start(
     A start that takes longer than a second shows its progress. --timeout limits the time without progress: after a crash
     with many partitions, or with --accept-loss, a start may take longer.
     """
-    from broker.local import DURABILITIES, BrokerFailed, await_broker, broker_command, broker_environment, spawn_broker
+    from broker.local import DURABILITIES, BrokerFailed, broker_command, broker_environment, spawn_broker
 
     if durability not in DURABILITIES:
         raise typer.BadParameter(
@@ -164,7 +160,7 @@ def start(
     if if_not_running and _is_serving(ctx, directory, listen):
         return
     given: dict[str, str | Path | bool | list[Path] | list[str] | None] = {
-        "--data-dir": data_dir,
+        "--data-dir": directory,
         "--durability": durability,
         "--listen": listen,
         "--ready-file": ready_file,
@@ -176,28 +172,22 @@ def start(
         "--secure": secure,
         "--accept-loss": accept_loss,
     }
-    arguments = _arguments(given | {"--data-dir": directory})
+    arguments = _arguments(given)
     if foreground:
         sys.stdout.flush()
         os.execve(sys.executable, [*broker_command(), *arguments], broker_environment())
-    process: subprocess.Popen[bytes] | ForkedProcess | None = early_start.take(given)
-    waiting: dict[str, Any] = {"timeout_s": settings(ctx).timeout, "show_progress": _progress_notes()}
     try:
-        if process is not None:
-            ready, warnings = await_broker(process, directory, **waiting)
-        else:
-            process, ready, warnings = spawn_broker(arguments, directory, keep_stdin=False, **waiting)
+        process, ready, warnings = spawn_broker(
+            arguments, directory, keep_stdin=False, timeout_s=settings(ctx).timeout, show_progress=progress_notes()
+        )
     except BrokerFailed as failure:
         # Another start may have been faster.
         if if_not_running and failure.code == exit_codes.WRONG_STATE and _is_serving(ctx, directory, listen):
             return
-        raise _StartFailed(failure) from None
+        raise StartFailed(failure) from None
     # The broker outlives this process: keep Popen from warning about a child that still runs.
     process.returncode = 0
-    for line in warnings:
-        note(f"Warning: {parse_log_line(line).message}")
-    show_row(ctx, row_of(ready))
-    keep_context(ready, is_default=directory == directory_of(None))
+    show_started(settings(ctx), ready, warnings, is_default=directory == directory_of(None))
 
 
 def _arguments(given: Mapping[str, str | Path | bool | list[Path] | list[str] | None]) -> list[str]:
@@ -216,21 +206,8 @@ def _is_serving(ctx: typer.Context, directory: Path, listen: str | None) -> bool
 
     row = find_serving(directory, settings(ctx).timeout, listen)
     if row is not None:
-        show_row(ctx, row)
+        show_row(settings(ctx), row)
     return row is not None
-
-
-def _progress_notes() -> Callable[[str], None]:
-    """A function that shows log lines on stderr, at most one per second; a fast start shows none."""
-    shown_at = time.monotonic()
-
-    def show_line(line: str) -> None:
-        nonlocal shown_at
-        if time.monotonic() - shown_at >= PROGRESS_INTERVAL_S:
-            shown_at = time.monotonic()
-            note(parse_log_line(line).message)
-
-    return show_line
 
 
 @broker_app.command(
@@ -257,7 +234,7 @@ def stop(
     chosen, directory = settings(ctx), directory_of(data_dir)
     is_short = force and not chosen.is_timeout_given
     stop_broker(directory, min(chosen.timeout, FORCE_AFTER_S) if is_short else chosen.timeout, force=force)
-    show_row(ctx, read_state(directory))
+    show_row(settings(ctx), read_state(directory))
 
 
 @broker_app.command(
@@ -286,7 +263,7 @@ def status(
         if row.state != RUNNING:
             note(f"Error: the broker of {row.data_dir} is {row.state}" + (f": {row.reason}" if row.reason else ""))
     else:
-        show_row(ctx, row)
+        show_row(chosen, row)
         if row.unimplemented_options:
             note(f"Accepted but ignored: {', '.join(row.unimplemented_options)}")
     if row.state != RUNNING:
@@ -327,12 +304,3 @@ def logs(
 
 
 broker_app.command("rescue", epilog=rescue.EPILOG)(rescue.rescue)
-
-
-class _StartFailed(KgctlError):
-    """The broker's own error message, with the matching exit code."""
-
-    def __init__(self, failure: Exception) -> None:
-        code = getattr(failure, "code", None)
-        super().__init__(str(failure) if code is not None else f"{failure}; --timeout allows more")
-        self.exit_code = exit_codes.TIMED_OUT if code is None else code if code > 0 else 1

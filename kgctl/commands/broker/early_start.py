@@ -1,73 +1,95 @@
-"""`kgctl broker start` forks the broker before it loads the command line, so that both happen at the same time.
-
-Only for arguments that need no second look; the command compares them with what Typer finds.
-"""
+"""`kgctl broker start` without Typer, for arguments that are certainly valid: it forks the broker at once, and loads what
+shows the outcome while the broker starts. Any other arguments take the usual way."""
 
 from __future__ import annotations
 
-import os
+import sys
 
 # Without typing and collections: what runs before the fork delays the broker.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from broker.fork import ForkedProcess
+    from kgctl.commands.shared.settings import Settings
 
 PATHS = ("--data-dir", "--ready-file", "--log-file", "--config")
 REPEATABLE = ("--config", "--override", "--add-scram")
 VALUED = (*PATHS, *REPEATABLE, "--listen", "--durability")
 FLAGS = ("--insecure-listen", "--secure", "--accept-loss")
 DURABILITIES = ("power", "process")
+OUTPUT, TIMEOUT = "--output", "--timeout"
 OUTPUTS = ("table", "wide", "name", "json", "jsonl", "yaml", "csv")
 LONGEST_TIMEOUT_S = 86400
+INTERRUPTED = 130
 
-_begun: tuple[dict[str, list[str]], ForkedProcess] | None = None
 
+def begin(words: Sequence[str], report: Callable[[Exception, Settings], int]) -> Callable[[], None] | None:
+    """Fork the broker for `kgctl broker start WORDS`. Returns what completes the command; None if it needs the usual way.
 
-def begin(words: Sequence[str]) -> None:
-    """Fork the broker for `kgctl broker start WORDS`, if they are simple. It ends with this process unless it is taken."""
-    global _begun
+    The broker ends with this process if that fails. `report` shows a failure and returns the exit code.
+    """
     options = parse(words)
     if options is None:
-        return
+        return None
     from broker.fork import can_fork, fork_broker
 
     if not can_fork():
-        return
+        return None
+    own = {name: options.pop(name) for name in (OUTPUT, TIMEOUT) if name in options}
     arguments = [word for name, values in options.items() for value in values or [""] for word in [name, value] if word]
-    _begun = options, fork_broker([*arguments, "--background"])
+    process = fork_broker([*arguments, "--background"])
     import atexit
 
-    atexit.register(abandon)
+    atexit.register(_end, process)
+    return lambda: _complete(process, options.get("--data-dir"), own, report)
 
 
-def take(given: Mapping[str, object]) -> ForkedProcess | None:
-    """The broker that was forked with these values of the options; None if there is none."""
-    global _begun
-    if _begun is None:
-        return None
-    options, process = _begun
-    if not is_same(options, given):
-        abandon()
-        return None
-    _begun = None
-    return process
-
-
-def is_same(options: Mapping[str, list[str]], given: Mapping[str, object]) -> bool:
-    """Whether what `parse` found is what Typer found; None and False stand for an option that is not given."""
-    found = {name: _texts(given[name]) for name in (*VALUED, *FLAGS) if given.get(name)}
-    return _comparable(options) == _comparable(found)
-
-
-def abandon() -> None:
-    """End a broker that was not taken."""
-    global _begun
-    if _begun is not None:
-        process, _begun = _begun[1], None
+def _end(process: ForkedProcess) -> None:
+    if process.returncode is None:
         process.kill()
         process.wait()
+
+
+def _complete(
+    process: ForkedProcess,
+    data_dir: list[str] | None,
+    own: Mapping[str, list[str]],
+    report: Callable[[Exception, Settings], int],
+) -> None:
+    from kgctl.commands.shared.settings import Settings
+
+    chosen = Settings(owns_process=True)
+    try:
+        _show_outcome(process, data_dir, own, chosen)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001  the root of the program reports any failure in one line
+        sys.exit(report(error, chosen))
+
+
+def _show_outcome(
+    process: ForkedProcess, data_dir: list[str] | None, own: Mapping[str, list[str]], chosen: Settings
+) -> None:
+    from pathlib import Path
+
+    from broker.local import BrokerFailed, await_broker
+    from kgctl.commands.broker.starting import StartFailed, progress_notes, show_started
+    from kgctl.commands.broker.state import directory_of
+
+    chosen.output = own.get(OUTPUT, [chosen.output])[-1]
+    chosen.timeout = float(own.get(TIMEOUT, [str(chosen.timeout)])[-1])
+    directory = directory_of(Path(data_dir[0]) if data_dir else None)
+    try:
+        ready, warnings = await_broker(process, directory, timeout_s=chosen.timeout, show_progress=progress_notes())
+    except BrokerFailed as failure:
+        raise StartFailed(failure) from None
+    # The broker outlives this process.
+    process.returncode = 0
+    show_started(chosen, ready, warnings, is_default=directory == directory_of(None))
 
 
 def parse(words: Sequence[str]) -> dict[str, list[str]] | None:
@@ -83,27 +105,16 @@ def parse(words: Sequence[str]) -> dict[str, list[str]] | None:
             value = rest.pop(0)
         if not value or value.startswith("-") or (equals and not name.startswith("--")):
             return None
-        if name in VALUED and (name in REPEATABLE or name not in options):
-            options.setdefault(name, []).append(value)
-        elif not _is_output_or_timeout(name, value):
+        name = OUTPUT if name == "-o" else name
+        if not (_is_valid(name, value) and (name not in options or name in REPEATABLE)):
             return None
-    return options if options.get("--durability", ["power"])[0] in DURABILITIES else None
+        options.setdefault(name, []).append(value)
+    return options
 
 
-def _is_output_or_timeout(name: str, value: str) -> bool:
-    if name == "--timeout":
+def _is_valid(name: str, value: str) -> bool:
+    if name == "--durability":
+        return value in DURABILITIES
+    if name == TIMEOUT:
         return value.isascii() and value.isdigit() and 0 < int(value) <= LONGEST_TIMEOUT_S
-    return name in ("-o", "--output") and value in OUTPUTS
-
-
-def _texts(value: object) -> list[str]:
-    if value is True:
-        return []
-    return [str(one) for one in value] if isinstance(value, (list, tuple)) else [str(value)]
-
-
-def _comparable(options: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return {
-        name: [os.path.abspath(value) if name in PATHS else value for value in values]
-        for name, values in ({"--durability": [DURABILITIES[0]]} | dict(options)).items()
-    }
+    return name in VALUED or (name == OUTPUT and value in OUTPUTS)

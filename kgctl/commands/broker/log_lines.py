@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO
-
-import typer
+from typing import IO, TYPE_CHECKING
 
 from kgctl.commands.shared.settings import settings
 from kgctl.model.local_broker import LogLineRow
 from kgctl.render import TABLES
+
+if TYPE_CHECKING:
+    import typer
 
 LOG_LINE = re.compile(r"(?P<time>\S+Z) (?P<level>[A-Z]+) (?P<logger>\S+) (?P<message>.*)", re.DOTALL)
 FOLLOW_INTERVAL_S = 0.2
@@ -29,6 +30,8 @@ def line_renderer(ctx: typer.Context) -> Callable[[str], str]:
         return str
     if output in ("json", "jsonl"):
         return lambda line: json.dumps(asdict(parse_log_line(line))) + "\n"
+    import typer
+
     raise typer.BadParameter(
         f"{output!r} is not available for log lines; use table (plain lines) or jsonl (one object per line).",
         ctx=ctx,

@@ -7,15 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from kgctl.commands.shared.settings import settings
 from kgctl.model.local_broker import RUNNING, STARTING, STOPPED, LocalBrokerRow
 from kgctl.render import TABLES
 from kgctl.render.sheet import show_sheet
 
 if TYPE_CHECKING:
     from broker.local import Ready
+    from kgctl.commands.shared.settings import Settings
 
 
 def directory_of(given: Path | None) -> Path:
@@ -72,8 +70,7 @@ def is_suspended(pid: int | None) -> bool:
     return content.rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
 
-def show_row(ctx: typer.Context, row: LocalBrokerRow) -> None:
-    chosen = settings(ctx)
+def show_row(chosen: Settings, row: LocalBrokerRow) -> None:
     if chosen.output in TABLES and not chosen.columns:
         show_sheet(row, "local-broker")
     else:

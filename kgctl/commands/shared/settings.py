@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
-
 from broker.light_dataclasses import dataclass, field, replace
 
 if TYPE_CHECKING:
+    import typer
+
     from kgctl.client.admin.admin import Admin
     from kgctl.client.net.connector import ConnectionSettings
     from kgctl.client.net.tracing import Trace
@@ -197,6 +197,10 @@ def _usage_errors() -> Iterator[None]:
     try:
         yield
     except BadColumn as error:
+        import typer
+
         raise typer.BadParameter(str(error), param_hint="'--columns', '--sort'") from error
     except BadFormat as error:
+        import typer
+
         raise typer.BadParameter(str(error), param_hint="'-o'") from error

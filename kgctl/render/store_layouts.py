@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.light_dataclasses import replace
 from kgctl.model import store
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, layout_by_fields
 from kgctl.render.group_layouts import STATE_TONES
@@ -33,7 +34,7 @@ TOPIC, GROUP, PARTITION = NAME("TOPIC", "topic", 15), NAME("GROUP", "group", 15)
 FIRST, LAST = _time("FIRST-TIME", "first_time", 0), _time("LAST-TIME", "last_time", 2)
 
 STORE_LAYOUTS: dict[str, Layout] = {
-    "store-info": layout_by_fields(store.StoreInfo),
+    "store-info": replace(layout_by_fields(store.StoreInfo), name="data_dir"),
     "store-topics": Layout(
         store.StoreTopic,
         (

@@ -24,6 +24,7 @@ from kgctl.client.net.errors import (
     Unsupported,
 )
 from kgctl.commands.shared.loading import verbs_of
+from kgctl.commands.shared.options import parse_seconds
 from kgctl.commands.shared.settings import Settings
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
@@ -396,3 +397,8 @@ def test_a_bug_is_one_line_unless_the_traceback_is_requested(monkeypatch: pytest
     monkeypatch.setenv("KGCTL_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         report(ZeroDivisionError("x"), Settings())
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("2m", 120), ("1.5", 1.5), ("500ms", 0.5)])
+def test_a_time_limit_is_a_number_of_seconds_or_a_duration(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds

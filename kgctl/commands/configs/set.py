@@ -29,7 +29,7 @@ EPILOG = examples(
     "kgctl configs set topic orders cleanup.policy=compact,delete --execute",
     "kgctl configs set broker default log.retention.ms=604800000 --execute",
     "kgctl configs set group orders consumer.session.timeout.ms=50000 --execute",
-    "kgctl configs set broker 1 --value-file ssl.keystore.password=./secret --execute",
+    "kgctl configs set broker 1 --value-file ssl.key.password=secret.txt",
 )
 
 

@@ -53,6 +53,8 @@ def diff(
     rows = differences([group for group in old.groups if group.group not in unread], new.groups)
     settings(ctx).show(rows, kind=KIND, errors=errors)
     conclude(errors, len(errors) + len(new.groups))
+    if not rows and not errors:
+        note("No differences.")
     if rows:
         note(f"{len(rows)} differences." if len(rows) > 1 else "1 difference.")
         raise typer.Exit(CONDITION_NOT_MET)

@@ -54,7 +54,7 @@ def wait(
         str, typer.Option("--stable-for", metavar="DURATION", help="The condition must hold for this long.")
     ] = "0s",
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="DURATION", help="Give up after this time, such as 2m.")
+        str, typer.Option("--timeout", metavar="SECONDS", help="Time limit for the condition, such as 90 or 2m.")
     ] = "30s",
     junit: Junit = None,
 ) -> None:

@@ -8,6 +8,7 @@ from kgctl.commands.quotas.entity import ClientDefault, ClientId, Ip, IpDefault,
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
+from kgctl.render import note
 
 EPILOG = examples(
     "kgctl quotas list", "kgctl quotas list --user alice", "kgctl quotas list --client-id-default -o json"
@@ -36,3 +37,5 @@ def list_quotas(
     with settings(ctx).admin() as admin:
         rows = admin.list_quotas(entity)
     settings(ctx).show(rows, kind="quotas")
+    if not rows:
+        note("The entity has no quotas." if entity.parts else "The cluster has no quotas.")

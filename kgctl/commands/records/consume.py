@@ -104,7 +104,7 @@ def consume(
             "--timeout",
             parser=parse_seconds,
             metavar="SECONDS",
-            help="Stop if no record arrives for this long, even if the cluster does not answer. [default: wait]",
+            help="Time limit for the next record, even if the cluster does not answer. [default: none]",
         ),
     ] = None,
     isolation: Annotated[

@@ -27,7 +27,7 @@ class Effect:
     """`names` are the parameters that hold what would change, `when` the one without which nothing changes.
 
     A verb that decides itself may change something; it calls `check_change` before. `repeatable`: --watch may
-    run the verb again and again.
+    run the verb again and again. `is_offline`: options that choose a cluster would have no effect.
     """
 
     is_change: bool
@@ -35,6 +35,8 @@ class Effect:
     when: str | None = None
     decides_itself: bool = False
     repeatable: bool = False
+    is_offline: bool = False
+    has_own_rows: bool = False
 
     def applies(self, parameters: dict[str, Any]) -> bool:
         return self.is_change and (self.when is None or bool(parameters[self.when]))
@@ -58,6 +60,16 @@ def waits(verb: F) -> F:
 def local(verb: F) -> F:
     """The verb does not go to the chosen cluster: it works on this machine."""
     return _declared(verb, Effect(False))
+
+
+def reads_files(verb: F) -> F:
+    """The verb reads files of this machine and needs no connection."""
+    return _declared(verb, Effect(False, is_offline=True))
+
+
+def queries_files(verb: F) -> F:
+    """The same, and what its rows hold depends on the arguments."""
+    return _declared(verb, Effect(False, is_offline=True, has_own_rows=True))
 
 
 def decides_itself(verb: F) -> F:
@@ -92,8 +104,14 @@ def kinds_of(command: Any) -> tuple[str, ...]:
     return found
 
 
+def declared_effect(command: Any) -> Effect | None:
+    """None for a group, and for a verb that is not loaded yet."""
+    found: Effect | None = getattr(command.callback, _ATTRIBUTE, None)
+    return found
+
+
 def effect_of(command: Any) -> Effect:
-    found = getattr(command.callback, _ATTRIBUTE, None)
+    found = declared_effect(command)
     assert isinstance(found, Effect), f"{command.name} declares no effect: put @reads, @local or @changes(...) above it"
     return found
 

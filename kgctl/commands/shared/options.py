@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kgctl.commands.shared.effects import effect_of, kinds_of
+from kgctl.commands.shared.effects import declared_effect, effect_of, kinds_of
 from kgctl.commands.shared.help import GlobalOption, TableOption, lay_out
 from kgctl.commands.shared.settings import Settings
 
@@ -18,6 +18,7 @@ _FORMATS = "table, wide, name, json, jsonl, yaml, csv, template=TEXT, template-f
 
 def add_options(command: Any) -> None:
     """Give a command and its subcommands the options of Settings, except flags that they use themselves."""
+    effect = declared_effect(command)
     taken = {flag for parameter in command.params for flag in parameter.opts}
     if isinstance(command, TyperGroup):
         options = [*_output_options(TableOption), *_table_options(), _watch_option()]
@@ -25,8 +26,9 @@ def add_options(command: Any) -> None:
         repeatable = [_watch_option()] if effect_of(command).repeatable else []
         options = [*_output_options(TableOption), *_table_options(), *repeatable]
     else:
-        options = _output_options(GlobalOption)
-    options = [*_options(), *options]
+        options = _output_options(TableOption if effect is not None and effect.has_own_rows else GlobalOption)
+    if effect is None or not effect.is_offline:
+        options = [*_options(), *options]
     command.params += [option for option in options if not taken.intersection(option.opts)]
     command.rich_markup_mode = None
     lay_out(command)
@@ -199,9 +201,13 @@ def _opened_trace(ctx: Any, parameter: Any, value: str) -> Any:
 
 
 def parse_seconds(text: str, option: str = "--timeout") -> float:
+    """A number of seconds, or a duration such as 2m."""
+    from kgctl.client.admin.times import span_ms
+    from kgctl.client.net.errors import BadValue
+
     try:
-        seconds = float(text)
-    except ValueError:
+        seconds = span_ms(text) / 1000
+    except BadValue:
         seconds = -1.0
     if not 0 < seconds <= 86400:
         raise typer.BadParameter(f"{text!r} is not a number of seconds above 0.", param_hint=f"'{option}'")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
-from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.effects import reads_files
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.out_files import Overwrite, check_out
 from kgctl.commands.store.opening import Directory, opened
@@ -29,7 +29,7 @@ EPILOG = examples(
 )
 
 
-@local
+@reads_files
 def export(
     ctx: typer.Context,
     directory: Directory,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import NotFound
-from kgctl.commands.shared.effects import local, shows
+from kgctl.commands.shared.effects import reads_files, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.store.opening import Directory, opened
@@ -21,7 +21,7 @@ EPILOG = examples(
 
 
 @shows("store-groups", "store-members")
-@local
+@reads_files
 def groups(
     ctx: typer.Context,
     directory: Directory,
@@ -42,7 +42,7 @@ def groups(
 
 
 @shows("store-offsets")
-@local
+@reads_files
 def offsets(
     ctx: typer.Context,
     directory: Directory,

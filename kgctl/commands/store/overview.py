@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.shared.effects import local, shows
+from kgctl.commands.shared.effects import reads_files, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.store.opening import Directory, opened
@@ -29,7 +29,7 @@ KILLED = "killed"
 
 
 @shows("store-info", *map(kind_of, TABLES))
-@local
+@reads_files
 def info(
     ctx: typer.Context,
     directory: Directory,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import BadValue
-from kgctl.commands.shared.effects import local
+from kgctl.commands.shared.effects import queries_files
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.store.opening import Directory, opened
@@ -21,7 +21,7 @@ EPILOG = examples(
 )
 
 
-@local
+@queries_files
 def query(
     ctx: typer.Context,
     directory: Directory,

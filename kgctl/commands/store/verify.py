@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kgctl.commands.shared.effects import local, shows
+from kgctl.commands.shared.effects import reads_files, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.store.opening import Directory, opened
@@ -27,7 +27,7 @@ EPILOG = (
 
 
 @shows("store-checks", "store-damages")
-@local
+@reads_files
 def verify(ctx: typer.Context, directory: Directory) -> None:
     """Check every checksum and the hash chain.
 

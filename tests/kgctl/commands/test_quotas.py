@@ -32,6 +32,7 @@ def test_a_quota_is_set_listed_and_removed_after_a_plan(kgctl: Kgctl) -> None:
     until(lambda: kgctl("quotas", "remove", "producer_byte_rate", "--user", user).exit_code == 5)
     assert len(kgctl.rows("quotas", "remove", "--user", user, "--execute")) == 1
     until(lambda: kgctl.rows("quotas", "list", "--user", user) == [])
+    assert kgctl("quotas", "list", "--user", user).stderr == "The entity has no quotas.\n"
     assert kgctl("quotas", "remove", "--user", user, "--execute").exit_code == 5
 
 

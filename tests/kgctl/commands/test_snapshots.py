@@ -192,6 +192,13 @@ def test_what_cannot_be_restored_is_an_error_of_its_group_only(
     assert offsets_of(kgctl, other)[0] == (3 if by_name[other] else 4)
 
 
+def test_equal_snapshots_are_said_to_be_equal(kgctl: Kgctl, group: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    saved(kgctl, file, group)
+    equal = kgctl("groups", "diff", file)
+    assert (equal.exit_code, equal.stderr) == (0, "No differences.\n")
+
+
 def test_a_snapshot_replaces_a_file_only_with_overwrite(kgctl: Kgctl, group: str, tmp_path: Path) -> None:
     file = tmp_path / "before.json"
     saved(kgctl, file, group)

@@ -116,6 +116,20 @@ def test_each_table_has_the_rows_that_its_schema_declares_and_no_secret(killed: 
     assert STORE("store", "info", killed, table).exit_code == 0
 
 
+@pytest.mark.parametrize("option", ["--context", "--bootstrap", "--timeout"])
+def test_an_option_that_chooses_a_cluster_is_a_usage_error(killed: Path, option: str) -> None:
+    result = STORE("store", "groups", killed, option, "5")
+    assert (result.exit_code, f"No such option: {option}" in result.stderr) == (2, True)
+
+
+def test_the_name_of_a_data_directory_is_its_path_and_a_file_is_none(killed: Path) -> None:
+    assert STORE("store", "info", killed, "-o", "name").stdout == f"{killed}\n"
+    result = STORE("store", "info", killed / "store.db")
+    assert (result.exit_code, result.stderr) == (5, f"Error: {killed}/store.db is a file; name the data directory\n")
+    absent = STORE("store", "offsets", killed, "--topic", "absent")
+    assert (absent.exit_code, absent.stderr) == (5, f"Error: {killed} has no topic 'absent'\n")
+
+
 def test_groups_members_and_offsets_with_lag(running: LocalBroker) -> None:
     rows = {row["group"]: row for row in STORE.rows("store", "groups", running.data_dir)}
     assert (rows["billing"]["state"], rows["billing"]["offsets"], rows["billing"]["lag"]) == ("Empty", 2, 15)

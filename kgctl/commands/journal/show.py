@@ -48,5 +48,14 @@ def show(ctx: typer.Context, name: Annotated[str, typer.Argument(metavar="ID", s
 
 def _item_row(item: Item, results: Results) -> ItemRow:
     """The obstacle, if any, is what an undo would say."""
+    note = obstacle(item) or _kept(item)
     status = results.of(item.key)
-    return ItemRow(item.kind, item.subject, item.action, item.setting, item.old, item.new, obstacle(item), status)
+    return ItemRow(item.kind, item.subject, item.action, item.setting, item.old, item.new, note, status)
+
+
+def _kept(item: Item) -> str | None:
+    """What is kept of a deleted topic."""
+    if item.partitions is None:
+        return None
+    configs = ", ".join(f"{one.name}={one.value}" for one in item.configs)
+    return f"partitions={item.partitions}, replicas={item.replicas}{f', {configs}' if configs else ''}"

@@ -80,8 +80,8 @@ def _undo_groups(
     found = undo_of(entry, states, admin.leader_epochs(offset_keys(entry)))
     plan = plan_of(VERB, entry.plan.cluster_id, now_ms(), found.groups, f"undo of {row.id}")
     checked = _checked(plan, states, found, force=force)
+    created = created_groups(entry)
     if execute:
-        created = created_groups(entry)
         rows = execute_all(
             settings(ctx),
             admin,
@@ -93,6 +93,11 @@ def _undo_groups(
         )
     else:
         rows = rows_of(checked)
+        found.notes += [
+            f"Group {plan.group!r} did not exist before: it is deleted, too, if it has no other offsets and no members."
+            for plan in found.groups
+            if plan.group in created
+        ]
     note(f"Change {row.id}: {row.command}")
     for sentence in found.notes[:20]:
         note(sentence)

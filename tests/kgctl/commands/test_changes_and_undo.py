@@ -106,6 +106,8 @@ def test_a_deleted_topic_comes_back_empty_and_that_is_said(kgctl: Kgctl, topic: 
     assert kgctl("configs", "set", "topic", topic, "retention.ms=5000", "--execute", "--no-journal").exit_code == 0
     fill(kgctl, topic, [3])
     entry = change(kgctl, "topics", "delete", topic, "--execute")
+    (row,) = Kgctl().rows("journal", "show", entry["id"])
+    assert row["note"] == "partitions=2, replicas=1, retention.ms=5000"
     planned = kgctl("undo", entry["id"])
     assert "created again empty" in planned.stdout.replace("\n", " ") + kgctl("undo", "-o", "json").stdout
     assert topic not in topics(kgctl)

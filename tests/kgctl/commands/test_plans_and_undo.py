@@ -254,6 +254,8 @@ def test_a_group_that_a_reset_created_goes_with_its_undo(kgctl: Kgctl, topic: st
         kgctl.commit(group, topic, p0=1)
     first = newest(kgctl, others)["id"]
     kgctl.commit(others, topic, p1=2)
+    planned = kgctl("undo", newest(kgctl, created)["id"])
+    assert f"Group '{created}' did not exist before: it is deleted, too" in planned.stderr
     undone = kgctl.rows("undo", newest(kgctl, created)["id"], "--execute")
     assert [(row["action"], row["status"]) for row in undone] == [("offsets", "done"), ("deletion", "done")]
     assert created not in {row["group"] for row in kgctl.rows("groups", "list")}

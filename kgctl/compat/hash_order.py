@@ -6,24 +6,42 @@ buckets with more than eight keys, which become trees, may differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kgctl.model.topic_partition import TopicPartition
 
-K = TypeVar("K", str, TopicPartition)
+K = TypeVar("K", bound=Hashable)
 _MASK = 0xFFFFFFFF
 
 
-def in_hash_order(keys: Iterable[K], *, copied: bool = False, sized: bool = False) -> list[K]:
+def in_hash_order(
+    keys: Iterable[K], *, copied: bool = False, sized: bool = False, hash_of: Callable[[K], int] | None = None
+) -> list[K]:
     """Keys in the order of a HashMap into which they were put one by one.
 
     `copied`: a map made of another one; `sized`: a map made for this number of keys. Both have other numbers of buckets.
+    `hash_of`: the hash code of a key that is no text and no partition.
     """
     ordered = list(dict.fromkeys(keys))
     needed = int(len(ordered) / 0.75 + 1) if copied else len(ordered) if sized else 16
     capacity = _capacity_for(ordered, needed)
-    return sorted(ordered, key=lambda key: _spread(_hash(key)) & (capacity - 1))
+    code_of = hash_of or _hash
+    return sorted(ordered, key=lambda key: _spread(code_of(key)) & (capacity - 1))
+
+
+def string_hash(text: str) -> int:
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & _MASK
+    return value
+
+
+def hash_of_map(entries: Mapping[str, str | None]) -> int:
+    """The hash code of a Java map of texts."""
+    codes = (string_hash(key) ^ (0 if value is None else string_hash(value)) for key, value in entries.items())
+    return sum(codes) & _MASK
 
 
 def as_java_sorts(names: Iterable[str]) -> list[str]:
@@ -43,18 +61,11 @@ def _capacity_for(keys: Sequence[object], needed: int) -> int:
     return capacity
 
 
-def _hash(key: str | TopicPartition) -> int:
+def _hash(key: object) -> int:
     if isinstance(key, str):
-        return _string_hash(key)
-    return (31 * (31 + key.partition) + _string_hash(key.topic)) & _MASK
-
-
-def _string_hash(text: str) -> int:
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & _MASK
-    return value
+        return string_hash(key)
+    assert isinstance(key, TopicPartition)
+    return (31 * (31 + key.partition) + string_hash(key.topic)) & _MASK
 
 
 def _spread(value: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker.protocol.errors import ErrorCode
 from kgctl.client.net.errors import BrokerError, KgctlError
-from kgctl.exit_codes import ERROR, exit_code_of
+from kgctl.exit_codes import ERROR, NOT_FOUND, exit_code_of
 from kgctl.model.failure import RowError
 
 RUNTIME = "java.lang.RuntimeException"
@@ -113,6 +113,10 @@ def of_code(code: int, message: str | None = None) -> JavaError:
     """The exception of an error code, with the broker's message in place of the default one."""
     found = java_error(BrokerError(code, "the broker"))
     return JavaError(found.kind, message, found.name, found.exit_code) if message else found
+
+
+def no_such_config(message: str) -> JavaError:
+    return JavaError(_PACKAGE + "InvalidConfigurationException", message, "NOT_FOUND", NOT_FOUND)
 
 
 def illegal_argument(message: str) -> JavaError:

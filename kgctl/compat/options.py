@@ -36,10 +36,11 @@ class Option:
 
 @dataclass(slots=True)
 class Arguments:
-    """What a command line contains."""
+    """What a command line contains; `order` are the names of its options, from left to right."""
 
     options: dict[str, Option]
     given: dict[str, list[str]] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
 
     def has(self, *names: str) -> bool:
         return any(name in self.given for name in names)
@@ -107,6 +108,7 @@ def _take(found: Arguments, word: str, rest: list[str]) -> None:
         unknown = name if word.startswith("--") else name[:1]
         raise BadOption("UnrecognizedOptionException", f"{unknown} is not a recognized option")
     values = found.given.setdefault(name, [])
+    found.order.append(name)
     if option.takes == "nothing":
         return
     if equals:

@@ -15,6 +15,7 @@ from kgctl.model.changes import TopicChange
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.compat_configs import ENTITY_CASES, REMOVALS, Case
 from tests.harness.reference_kafka import ReferenceKafka
 
 SMALL, WIDE, LONG = "t-small", "t-wide", "a-topic-with-a-name-longer-than-24"
@@ -22,7 +23,6 @@ TOPICS = {SMALL: [100, 50, 0], WIDE: [5] * 14, LONG: [9]}
 # No two groups share a bucket of a HashMap: the order within one differs from JVM to JVM.
 MANY = [f"many-{n}" for n in (0, 1, 2, 4, 6, 8, 9, 11, 17, 18, 20, 60, 70)]
 SESSION_MS = 300_000
-Case = list[str]
 TOOL_OF_GROUPS = "consumer-groups"
 
 
@@ -309,6 +309,9 @@ CONFIG_CASES: list[Case] = [
     ["--describe", "--alter", "--topic", LONG],
     ["--alter", "--entity-type", "topics", "--add-config", "retention.ms=1"],
     ["--describe", "--topic", LONG, "--bogus"],
+    ["--describe", "--topic", ""],
+    *ENTITY_CASES,
+    *(case for case, _ in REMOVALS),
 ]
 TRANSACTION_CASES: list[Case] = [
     ["list"],
@@ -329,6 +332,9 @@ def restore(cluster: Cluster, case: Case) -> None:
     """Undo what the invocation changes, if it was run before."""
     if case in GROUP_CHANGES:
         commit_all(cluster)
+    for removal, before in REMOVALS:
+        if case == removal:
+            Kgctl()("compat", "kafka-configs", "--bootstrap-server", cluster.bootstrap_servers, *before)
     if "--create" in case and "new" in case:
         # The controller knows the topic before other brokers do.
         with Kgctl(cluster.bootstrap_servers).admin() as admin:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from broker.light_dataclasses import dataclass
 from kgctl.compat.options import HELP, Arguments, Option, UsageError, exclude, parse
@@ -28,6 +29,7 @@ _NAMED = {
     "client-metrics": METRICS,
     "group": GROUPS,
 }
+_NEW = ("group", "client-metrics")
 _DEFAULTS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-defaults": BROKERS, "ip-defaults": IPS}
 _WITH_DEFAULTS = (USERS, CLIENTS, BROKERS, IPS)
 # Splits at commas and equals signs outside of brackets.
@@ -36,7 +38,7 @@ _OUTSIDE = r"(?=[^\]]*(?:\[|$))"
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The kind that a command works on; a name that is None stands for all, an empty one for the default."""
+    """What a command works on: kinds, and their names in the same order; an empty name is the default."""
 
     kinds: tuple[str, ...]
     names: tuple[str, ...]
@@ -45,26 +47,28 @@ class Entity:
     def kind(self) -> str:
         return self.kinds[0]
 
-    @property
-    def name(self) -> str | None:
-        return self.names[0] if self.names else None
 
-
-def parsed(arguments: Sequence[str]) -> tuple[Arguments, Entity]:
+def parsed(arguments: Sequence[str], dialect: str) -> tuple[Arguments, Entity]:
     """Raises UsageError."""
+    is_old = dialect == "3.9"
+    named = [option for option in _NAMED if not (is_old and option in _NEW)]
     valued = ("bootstrap-server", "bootstrap-controller", "command-config", "entity-type", "entity-name")
     changes = ("add-config", "add-config-file", "delete-config")
     options = [
         *map(Option, (*HELP, "alter", "describe", "all", "entity-default", *_DEFAULTS)),
-        *(Option(name, "value") for name in (*valued, *changes, *_NAMED)),
+        *(Option(name, "value") for name in (*valued, *changes, *named)),
     ]
     found = parse(options, arguments)
+    if found.has(*HELP):
+        return found, Entity((), ())
     if found.has("alter") == found.has("describe"):
         raise UsageError("Command must include exactly one action: --describe, --alter")
     exclude(found, "describe", ["alter", "add-config", "delete-config"])
-    entity = _entity(found)
-    _check_kinds(found, entity)
-    _check_names(found, entity)
+    if found.has("bootstrap-controller"):
+        raise UsageError("kgctl has no --bootstrap-controller; it works with --bootstrap-server")
+    entity = _entity(found, named)
+    _check_kinds(found, entity, is_old=is_old)
+    _check_names(found, entity, is_old=is_old)
     return found, entity
 
 
@@ -92,26 +96,31 @@ def deleted(found: Arguments) -> list[str]:
 def _from_file(path: str | None) -> dict[str, str]:
     if path is None:
         return {}
+    from broker.config.option import ConfigError
+    from broker.config.properties import read_properties
+
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
-    except OSError as error:
-        raise UsageError(f"{path} ({error.strerror})") from error
-    pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")
-    return {name.strip(): value.strip() for name, _, value in pairs}
+        return {name: text for _, name, text in read_properties(Path(path))}
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
 
 
-def _entity(found: Arguments) -> Entity:
-    kinds = [*found.values("entity-type")]
-    kinds += [kind for option, kind in (_NAMED | _DEFAULTS).items() if found.has(option)]
-    names = [*found.values("entity-name"), *([""] if found.has("entity-default") else [])]
-    names += [found.value(option) or "" for option in _NAMED if found.has(option)]
-    names += [""] * sum(found.has(option) for option in _DEFAULTS)
+def _entity(found: Arguments, named: Sequence[str]) -> Entity:
+    flags = [option for option in named if found.has(option)]
+    defaults = [option for option in _DEFAULTS if found.has(option)]
+    kinds = [*found.values("entity-type"), *(_NAMED[option] for option in flags), *map(_DEFAULTS.__getitem__, defaults)]
+    given = iter(found.values("entity-name"))
+    names = [
+        next(given) if option == "entity-name" else ""
+        for option in found.order
+        if option in ("entity-name", "entity-default")
+    ]
+    names += [*(found.value(option) or "" for option in flags), *([""] * len(defaults))]
     return Entity(tuple(kinds), tuple(names))
 
 
-def _check_kinds(found: Arguments, entity: Entity) -> None:
-    known = (TOPICS, CLIENTS, USERS, BROKERS, IPS, METRICS, GROUPS, LOGGERS)
+def _check_kinds(found: Arguments, entity: Entity, *, is_old: bool) -> None:
+    known = (TOPICS, CLIENTS, USERS, BROKERS, IPS, METRICS, *(() if is_old else (GROUPS,)), LOGGERS)
     repeated = [kind for at, kind in enumerate(entity.kinds) if kind in entity.kinds[:at]]
     if repeated:
         raise UsageError(f"Duplicate entity type(s) specified: {','.join(repeated)}")
@@ -129,23 +138,25 @@ def _check_kinds(found: Arguments, entity: Entity) -> None:
         raise UsageError("--entity-{type,name,default} should not be used in conjunction with specific entity flags")
 
 
-def _check_names(found: Arguments, entity: Entity) -> None:
+def _check_names(found: Arguments, entity: Entity, *, is_old: bool) -> None:
     is_named = any(entity.names)
     kinds = ",".join(entity.kinds)
-    if is_named and entity.kind in (BROKERS, LOGGERS) and not all(re.fullmatch(r"-?\d+", n) for n in entity.names):
-        about = f"must be a valid integer broker id, but it is: {entity.name}"
-        raise UsageError(f"The entity name for {entity.kind} {about}")
+    with_defaults = any(kind in _WITH_DEFAULTS for kind in entity.kinds)
+    if is_named and entity.kind in (BROKERS, LOGGERS):
+        _check_each(entity, _is_number, "a valid integer broker id")
+    if is_named and entity.kind == IPS:
+        _check_each(entity, _is_host, "a valid IP or resolvable host")
     if found.has("describe"):
-        if found.has("entity-default") and entity.kind not in _WITH_DEFAULTS:
+        if found.has("entity-default") and not with_defaults and not is_old:
             raise UsageError(f"--entity-default must not be specified with --describe of {kinds}")
         if entity.kind == LOGGERS and not is_named:
             raise UsageError(f"An entity name must be specified with --describe of {kinds}")
         return
-    if entity.kind in _WITH_DEFAULTS and not entity.names:
+    if with_defaults and not entity.names:
         raise UsageError(
             "An entity-name or default entity must be specified with --alter of users, clients, brokers or ips"
         )
-    if entity.kind not in _WITH_DEFAULTS and not is_named:
+    if not with_defaults and not is_named:
         raise UsageError(f"An entity name must be specified with --alter of {kinds}")
     if found.has("add-config") and found.has("add-config-file"):
         raise UsageError("Only one of --add-config or --add-config-file must be specified")
@@ -153,3 +164,23 @@ def _check_names(found: Arguments, entity: Entity) -> None:
         raise UsageError(
             "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
         )
+
+
+def _check_each(entity: Entity, is_good: Callable[[str], bool], what: str) -> None:
+    for name in entity.names:
+        if name and not is_good(name):
+            raise UsageError(f"The entity name for {entity.kind} must be {what}, but it is: {name}")
+
+
+def _is_number(name: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?\d+", name, re.ASCII)) and -(2**31) <= int(name) < 2**31
+
+
+def _is_host(name: str) -> bool:
+    import socket
+
+    try:
+        socket.getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        return False
+    return True

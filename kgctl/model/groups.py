@@ -179,6 +179,8 @@ class GroupDescription:
     unread_since: Mapping[TopicPartition, int] = field(default_factory=dict)
     # The coordinator's clock when it answered, ms since 1970; None where it does not report it.
     clock_ms: int | None = None
+    # When the coordinator started, by its clock; None where it does not report it.
+    broker_started_ms: int | None = None
     pending: tuple[PendingOffsets, ...] = ()
     # The partition of __consumer_offsets that holds the group.
     offsets_partition: int | None = None

@@ -11,6 +11,8 @@ STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
 REPLACED, DELETED = "member_replaced", "deleted"
 # How a rebalance ended that has no end event: see `end_of_unfinished`.
 SUPERSEDED, INTERRUPTED = "superseded", "interrupted"
+# Why a member left that sent no heartbeat.
+SESSION_TIMED_OUT = "session timed out"
 # The cause of a rebalance that somebody asked for.
 REQUESTED = "requested by an admin"
 # Stands for an event that this kgctl cannot read; `reason` says why, the other fields mean nothing.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kgctl.model.groups import REBALANCING
 from kgctl.model.history import UNREADABLE
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
@@ -9,6 +11,7 @@ from kgctl.watch import history
 from kgctl.watch.assignments import assignment_of
 from kgctl.watch.observed import ObservedRebalances
 from kgctl.watch.rebalances import Rebalances
+from kgctl.watch.restarts import RESTARTED, after_restart, came_back, is_soon, renamed
 from kgctl.watch.tracker import generation_of
 
 # The description and the events of one snapshot are no further apart than this.
@@ -21,15 +24,29 @@ class Timeline:
     def __init__(self) -> None:
         self._rebalances = Rebalances()
         self._observed = ObservedRebalances(self._rebalances)
+        self._restarts: list[int] = []  # when the broker started, as far as snapshots show
         self.has_history = False  # whether the cluster keeps a history of the group
         self.unreadable = 0  # events of the history that could not be read
 
     @property
     def rows(self) -> tuple[Rebalance, ...]:
-        return self._rebalances.rows
+        rows = self._rebalances.rows
+        found = {self._first_since(rows, restart_ms) for restart_ms in self._restarts}
+        return tuple(
+            after_restart(row, self._rebalances.before(row)) if place in found else row
+            for place, row in enumerate(rows)
+        )
+
+    @staticmethod
+    def _first_since(rows: Sequence[Rebalance], restart_ms: int) -> int | None:
+        place = next((place for place, row in enumerate(rows) if row.started_ms >= restart_ms), None)
+        return None if place is None or not is_soon(rows[place].started_ms, restart_ms) else place
 
     def add(self, snapshot: GroupSnapshot, *, whole_history: bool = False) -> tuple[Rebalance, ...]:
         """Add a snapshot and return the rows. `whole_history`: its events are the whole history, not only the new ones."""
+        started_ms = snapshot.group.broker_started_ms
+        if started_ms is not None and started_ms not in self._restarts:
+            self._restarts.append(started_ms)
         if snapshot.events is not None and (whole_history or not self.has_history):
             self._rebalances.clear()
             self.has_history, self.unreadable = True, 0
@@ -49,8 +66,15 @@ class Timeline:
         return self.rows
 
     def assignment_before(self, rebalance: Rebalance) -> Assignment | None:
-        """The assignment before this rebalance, by member id; None if not known."""
-        return self._rebalances.before(rebalance)
+        """The assignment before this rebalance, by member id; None if not known.
+
+        Members that came back after a restart of the broker have their new ids.
+        """
+        before = self._rebalances.before(rebalance)
+        if before is None or rebalance.cause != RESTARTED or rebalance.assignment is None:
+            return before
+        left = [one for one in before if one not in rebalance.assignment]
+        return renamed(before, came_back(left, [one for one in rebalance.assignment if one not in before]))
 
     def _observe_assignment(self, snapshot: GroupSnapshot) -> None:
         if snapshot.group.error is None:

@@ -95,6 +95,7 @@ class Coordinator:
         """Give every member a fresh session and continue where the stored records end."""
         step = Step(self._state, now_ms, wall_ms)
         self._state.hard.recovering = False
+        self._state.started_ms = wall_ms
         for group in list(step.groups.values()):
             RESUME[type(group)](step, group)
         expiry.schedule_check(step)

@@ -46,6 +46,8 @@ class CoordinatorState:
     hard: HardState
     timers: Timers
     expiry_check: ExpiryCheck
+    started_ms: int = -1
+    """When the broker started, by its wall clock; -1 before it did."""
 
 
 class Step(core.Step[StateRecord, GroupEvent]):

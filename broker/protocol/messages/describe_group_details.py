@@ -6,7 +6,7 @@ from broker.protocol.wire_types import ARRAY, BOOL, INT16, INT32, INT64, STRING,
 
 
 class DescribeGroupDetailsRequest(Message):
-    """v1 adds the times of commits, and pending offsets; v2 adds the clock of the broker."""
+    """v1 adds the times of commits, and pending offsets; v2 adds the clock of the broker, and when it started."""
 
     API_KEY, VERSIONS, FLEXIBLE_SINCE = 10000, range(3), 0
 
@@ -59,4 +59,5 @@ class DescribeGroupDetailsResponse(Message):
 
     throttle_time_ms: int = wire(INT32, default=0)
     wall_ms: int = wire(INT64, default=-1, since=2)
+    started_ms: int = wire(INT64, default=-1, since=2)
     groups: list[Group] = wire(ARRAY(Group))

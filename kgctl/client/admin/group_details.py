@@ -50,7 +50,9 @@ def add_details(
         for row in answer.groups:
             if not row.error_code:
                 known = _detailed(described[row.group_id], row, keys if has_commits else None)
-                found[row.group_id] = known if answer.wall_ms < 0 else replace(known, clock_ms=answer.wall_ms)
+                if answer.wall_ms >= 0:
+                    known = replace(known, clock_ms=answer.wall_ms, broker_started_ms=answer.started_ms)
+                found[row.group_id] = known
     return found
 
 

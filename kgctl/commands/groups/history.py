@@ -13,6 +13,7 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.model.groups import REBALANCING
 from kgctl.model.history import STARTED, GroupEventRow, by_rebalance
+from kgctl.watch.restarts import with_restart
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -46,7 +47,10 @@ def history(
     """
     with settings(ctx).admin() as admin:
         events, is_last_over = _events(admin, group)
+        (described,) = admin.describe_groups([group], offsets=False)
     rows = events if every_event else by_rebalance(events, is_last_over=is_last_over)
+    if not every_event and described.broker_started_ms is not None:
+        rows = with_restart(rows, described.broker_started_ms)
     settings(ctx).show(rows[-limit:], kind="group-history", verbose=verbose)
 
 

@@ -73,7 +73,9 @@ def describe_group_details(step: Step, request: DescribeGroupDetailsRequest) -> 
     if request.include_commits:
         for answered in groups:
             _add_commits(step, answered)
-    step.reply(DescribeGroupDetailsResponse(wall_ms=step.wall_ms, groups=groups))
+    step.reply(
+        DescribeGroupDetailsResponse(wall_ms=step.wall_ms, started_ms=step.coordinator.started_ms, groups=groups)
+    )
 
 
 def _add_commits(step: Step, answered: DescribeGroupDetailsResponse.Group) -> None:
